@@ -1,0 +1,185 @@
+//! Field paths and field errors, in the words of upstream's `field.Error`.
+//!
+//! A validation gathers all its errors in one list; the list becomes one 422 `Status` whose
+//! causes carry the same texts.
+
+use serde_json::Value;
+use std::fmt;
+
+/// Where in an object: `spec.containers[0].name`, `metadata.labels[app]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path(String);
+
+impl Path {
+    pub fn root(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
+    pub fn child(&self, name: &str) -> Self {
+        if self.0.is_empty() { Self(name.to_owned()) } else { Self(format!("{}.{name}", self.0)) }
+    }
+
+    pub fn index(&self, index: usize) -> Self {
+        Self(format!("{}[{index}]", self.0))
+    }
+
+    pub fn key(&self, key: &str) -> Self {
+        Self(format!("{}[{key}]", self.0))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What is wrong with a field. The `reason` strings are those of a Status cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldErrorKind {
+    NotFound,
+    Required,
+    Duplicate,
+    Invalid,
+    NotSupported,
+    Forbidden,
+    TooLong,
+    TooMany,
+    TypeInvalid,
+    InternalError,
+}
+
+impl FieldErrorKind {
+    /// `reason` of the cause on the wire.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::NotFound => "FieldValueNotFound",
+            Self::Required => "FieldValueRequired",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::Invalid => "FieldValueInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::InternalError => "InternalError",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::NotFound => "Not found",
+            Self::Required => "Required value",
+            Self::Duplicate => "Duplicate value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::NotSupported => "Unsupported value",
+            Self::Forbidden => "Forbidden",
+            Self::TooLong => "Too long",
+            Self::TooMany => "Too many",
+            Self::InternalError => "Internal error",
+        }
+    }
+
+    fn shows_value(self) -> bool {
+        !matches!(
+            self,
+            Self::Required | Self::Forbidden | Self::TooLong | Self::TooMany | Self::InternalError
+        )
+    }
+}
+
+/// One thing wrong with one field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldError {
+    pub kind: FieldErrorKind,
+    pub path: Path,
+    pub value: Value,
+    pub detail: String,
+}
+
+impl FieldError {
+    fn new(kind: FieldErrorKind, path: &Path, value: Value, detail: impl Into<String>) -> Self {
+        Self { kind, path: path.clone(), value, detail: detail.into() }
+    }
+
+    pub fn required(path: &Path, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Required, path, Value::Null, detail)
+    }
+
+    pub fn invalid(path: &Path, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Invalid, path, value.into(), detail)
+    }
+
+    pub fn type_invalid(path: &Path, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::TypeInvalid, path, value.into(), detail)
+    }
+
+    pub fn duplicate(path: &Path, value: impl Into<Value>) -> Self {
+        Self::new(FieldErrorKind::Duplicate, path, value.into(), "")
+    }
+
+    pub fn not_found(path: &Path, value: impl Into<Value>) -> Self {
+        Self::new(FieldErrorKind::NotFound, path, value.into(), "")
+    }
+
+    pub fn forbidden(path: &Path, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Forbidden, path, Value::Null, detail)
+    }
+
+    /// `supported` is sorted by the caller, as upstream lists it.
+    pub fn not_supported(path: &Path, value: impl Into<Value>, supported: &[&str]) -> Self {
+        let detail = if supported.is_empty() {
+            String::new()
+        } else {
+            let quoted: Vec<String> = supported.iter().map(|s| format!("\"{s}\"")).collect();
+            format!("supported values: {}", quoted.join(", "))
+        };
+        Self::new(FieldErrorKind::NotSupported, path, value.into(), detail)
+    }
+
+    pub fn too_long(path: &Path, bytes_max: usize) -> Self {
+        let detail = format!("may not be more than {bytes_max} bytes");
+        Self::new(FieldErrorKind::TooLong, path, Value::Null, detail)
+    }
+
+    pub fn too_many(path: &Path, actual: usize, max: usize) -> Self {
+        let detail = format!("must have at most {max} items");
+        Self::new(FieldErrorKind::TooMany, path, actual.into(), detail)
+    }
+
+    /// The error without its path, as it stands in a Status cause.
+    pub fn body(&self) -> String {
+        let words = self.kind.words();
+        let mut text = match (self.kind, &self.value) {
+            (FieldErrorKind::TooMany, Value::Number(n)) => format!("{words}: {n}"),
+            (kind, value) if kind.shows_value() => format!("{words}: {}", shown(value)),
+            _ => words.to_owned(),
+        };
+        if !self.detail.is_empty() {
+            text.push_str(": ");
+            text.push_str(&self.detail);
+        }
+        text
+    }
+}
+
+/// Strings in quotes, everything else as JSON.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.body())
+    }
+}
+
+/// All that is wrong with one object.
+pub type ErrorList = Vec<FieldError>;
