@@ -1,0 +1,202 @@
+//! The command line: what can be said, not whether it is right.
+//!
+//! Every value stays text here; `settings` checks them all, together with the file and the
+//! environment, and says in one line what is wrong.
+
+use clap::{Args, Parser, Subcommand};
+
+/// Kubernetes small enough for the edge.
+#[derive(Debug, Parser)]
+#[command(name = "coracle", version, disable_help_subcommand = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the control plane and a node in one process on this machine
+    Up(UpArgs),
+    /// Run the control plane: API server, store, controllers and scheduler
+    Server(ServerCommand),
+    /// Run this machine as a node of a cluster
+    Agent(AgentCommand),
+    /// Make, list and delete the tokens that nodes enrol with
+    Token(TokenCommand),
+    /// Work with the images of a node
+    Image(ImageCommand),
+    /// Print a completion script for a shell
+    Completion {
+        /// bash, elvish, fish, powershell or zsh
+        shell: clap_complete::Shell,
+    },
+    /// Print the version
+    Version,
+    /// Serve the demo page (the demo Deployment runs this)
+    #[command(hide = true)]
+    DemoPage {
+        #[arg(long, default_value = "0.0.0.0:8080")]
+        listen: String,
+    },
+}
+
+/// Flags that every long-running command takes.
+#[derive(Args, Clone, Debug, Default)]
+pub struct CommonArgs {
+    /// A YAML file with the same keys as the flags, without the dashes
+    #[arg(long, value_name = "FILE", env = "CORACLE_CONFIG")]
+    pub config: Option<String>,
+    /// Where everything is kept [default: /var/lib/coracle]
+    #[arg(long, value_name = "DIR", env = "CORACLE_DATA_DIR")]
+    pub data_dir: Option<String>,
+    /// Log level: error, warn, info, debug, trace, or a filter such as info,coracle_agent=debug
+    #[arg(long, value_name = "LEVEL", env = "CORACLE_LOG")]
+    pub log: Option<String>,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+pub struct ServerArgs {
+    /// Address and port to serve the API on [default: 0.0.0.0:6443]
+    #[arg(long, value_name = "ADDRESS:PORT", env = "CORACLE_LISTEN")]
+    pub listen: Option<String>,
+    /// Address that clients and nodes reach the server by [default: found on this machine]
+    #[arg(long, value_name = "ADDRESS", env = "CORACLE_ADVERTISE_ADDRESS")]
+    pub advertise_address: Option<String>,
+    /// Another name or address for the server's certificate; may be repeated
+    #[arg(long, value_name = "NAME", env = "CORACLE_TLS_SAN", value_delimiter = ',')]
+    pub tls_san: Vec<String>,
+    /// Addresses for pods [default: 10.42.0.0/16]
+    #[arg(long, value_name = "CIDR", env = "CORACLE_CLUSTER_CIDR")]
+    pub cluster_cidr: Option<String>,
+    /// Addresses for Services [default: 10.43.0.0/16]
+    #[arg(long, value_name = "CIDR", env = "CORACLE_SERVICE_CIDR")]
+    pub service_cidr: Option<String>,
+    /// Where to write the admin's kubeconfig [default: <data-dir>/admin.kubeconfig]
+    #[arg(long, value_name = "FILE", env = "CORACLE_WRITE_KUBECONFIG")]
+    pub write_kubeconfig: Option<String>,
+    /// How long a node may be silent before it counts as lost [default: 40s]
+    #[arg(long, value_name = "DURATION", env = "CORACLE_NODE_MONITOR_GRACE_PERIOD")]
+    pub node_monitor_grace_period: Option<String>,
+    /// Components or control loops to leave out: scheduler, controllers, node-lifecycle, ...
+    #[arg(long, value_name = "NAME", env = "CORACLE_DISABLE", value_delimiter = ',')]
+    pub disable: Vec<String>,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+pub struct AgentArgs {
+    /// URL of the server, such as https://gateway:6443
+    #[arg(long, value_name = "URL", env = "CORACLE_SERVER")]
+    pub server: Option<String>,
+    /// Token to enrol with, from `coracle token create`
+    #[arg(long, value_name = "TOKEN", env = "CORACLE_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// File that holds the token
+    #[arg(long, value_name = "FILE", env = "CORACLE_TOKEN_FILE")]
+    pub token_file: Option<String>,
+    /// Name of the node [default: this machine's host name]
+    #[arg(long, value_name = "NAME", env = "CORACLE_NODE_NAME")]
+    pub node_name: Option<String>,
+    /// Address of the node [default: that of the route to the server]
+    #[arg(long, value_name = "ADDRESS", env = "CORACLE_NODE_IP")]
+    pub node_ip: Option<String>,
+    /// Label for the node; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", env = "CORACLE_NODE_LABEL", value_delimiter = ',')]
+    pub node_label: Vec<String>,
+    /// Taint for the node; may be repeated
+    #[arg(long, value_name = "KEY=VALUE:EFFECT", env = "CORACLE_NODE_TAINT", value_delimiter = ',')]
+    pub node_taint: Vec<String>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct UpArgs {
+    /// Run the demo: three pods, a tour of them, and nothing left behind at the end
+    #[arg(long)]
+    pub demo: bool,
+    #[command(flatten)]
+    pub common: CommonArgs,
+    #[command(flatten)]
+    pub server: ServerArgs,
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct ServerCommand {
+    /// Put back the newest snapshot of the store, then serve
+    #[arg(long)]
+    pub restore_snapshot: bool,
+    #[command(flatten)]
+    pub common: CommonArgs,
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct AgentCommand {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct TokenCommand {
+    #[command(subcommand)]
+    pub action: TokenAction,
+    /// Admin kubeconfig [default: <data-dir>/admin.kubeconfig]
+    #[arg(long, global = true, value_name = "FILE", env = "CORACLE_KUBECONFIG")]
+    pub kubeconfig: Option<String>,
+    /// Data directory of the server [default: /var/lib/coracle]
+    #[arg(long, global = true, value_name = "DIR", env = "CORACLE_DATA_DIR")]
+    pub data_dir: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TokenAction {
+    /// Make a token and print it
+    Create {
+        /// How long it is good for, such as 24h; 0 for ever
+        #[arg(long, value_name = "DURATION", default_value = "24h")]
+        ttl: String,
+        /// What it is for
+        #[arg(long, default_value = "")]
+        description: String,
+    },
+    /// List the tokens, without their secrets
+    List,
+    /// Delete a token by its id or by the whole token
+    Delete {
+        /// Id or token
+        token: String,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct ImageCommand {
+    #[command(subcommand)]
+    pub action: ImageAction,
+    /// Data directory of the node [default: /var/lib/coracle]
+    #[arg(long, global = true, value_name = "DIR", env = "CORACLE_DATA_DIR")]
+    pub data_dir: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ImageAction {
+    /// Import an OCI or Docker archive
+    Import {
+        /// The archive, a tar file, plain or compressed
+        file: String,
+    },
+    /// Pull an image from its registry
+    Pull {
+        /// Such as docker.io/library/busybox:1.36
+        image: String,
+    },
+    /// List the images
+    List,
+    /// Remove an image
+    Remove {
+        /// Name or digest
+        image: String,
+    },
+}

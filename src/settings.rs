@@ -1,0 +1,150 @@
+//! Checked settings: flags over environment over file over defaults.
+//!
+//! All values are checked here, before a port or a file is opened, and the first bad one becomes
+//! one line that names the flag, the value and what is right. Never touches the cluster.
+
+pub mod file;
+pub mod parse;
+
+use crate::cli::{AgentArgs, CommonArgs, ServerArgs};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Exit code of a bad command line or file, EX_USAGE of sysexits.h.
+pub const EXIT_USAGE: u8 = 64;
+pub const DATA_DIR_DEFAULT: &str = "/var/lib/coracle";
+
+/// One bad setting, told in the user's terms.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("--{flag} {value:?}: {expected}")]
+pub struct BadSetting {
+    pub flag: &'static str,
+    pub value: String,
+    pub expected: String,
+}
+
+impl BadSetting {
+    pub fn new(flag: &'static str, value: &str, expected: impl Into<String>) -> Self {
+        Self { flag, value: value.to_owned(), expected: expected.into() }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    pub data_dir: PathBuf,
+    pub listen: SocketAddr,
+    pub advertise_address: Option<IpAddr>,
+    pub tls_sans: Vec<String>,
+    pub cluster_cidr: String,
+    pub service_cidr: String,
+    pub write_kubeconfig: PathBuf,
+    pub node_monitor_grace_period: Duration,
+    pub disabled: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct AgentSettings {
+    pub data_dir: PathBuf,
+    /// `None` for `up`, whose server is in the same process.
+    pub server: Option<String>,
+    pub token: Option<String>,
+    pub node_name: String,
+    pub node_ip: Option<IpAddr>,
+    pub labels: Vec<(String, String)>,
+    pub taints: Vec<Taint>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taint {
+    pub key: String,
+    pub value: String,
+    pub effect: String,
+}
+
+pub fn data_dir(args: Option<&str>) -> PathBuf {
+    PathBuf::from(args.unwrap_or(DATA_DIR_DEFAULT))
+}
+
+pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, BadSetting> {
+    let data_dir = parse::directory("data-dir", common.data_dir.as_deref())?;
+    let cluster_cidr = parse::cidr("cluster-cidr", args.cluster_cidr.as_deref(), "10.42.0.0/16")?;
+    let service_cidr = parse::cidr("service-cidr", args.service_cidr.as_deref(), "10.43.0.0/16")?;
+    if parse::overlap(&cluster_cidr, &service_cidr) {
+        let expected = format!("must not overlap --cluster-cidr {}", cluster_cidr.text);
+        return Err(BadSetting::new("service-cidr", &service_cidr.text, expected));
+    }
+    let write_kubeconfig = match &args.write_kubeconfig {
+        Some(path) if path.is_empty() => {
+            return Err(BadSetting::new("write-kubeconfig", path, "must be the path of a file"));
+        }
+        Some(path) => PathBuf::from(path),
+        None => data_dir.join("admin.kubeconfig"),
+    };
+    Ok(ServerSettings {
+        listen: parse::listen(args.listen.as_deref().unwrap_or("0.0.0.0:6443"))?,
+        advertise_address: parse::address("advertise-address", args.advertise_address.as_deref())?,
+        tls_sans: parse::names("tls-san", &args.tls_san)?,
+        cluster_cidr: cluster_cidr.text,
+        service_cidr: service_cidr.text,
+        write_kubeconfig,
+        node_monitor_grace_period: parse::grace_period(args.node_monitor_grace_period.as_deref())?,
+        disabled: parse::disabled(&args.disable)?,
+        data_dir,
+    })
+}
+
+/// `needs_server` is false for `up`.
+pub fn agent(
+    common: &CommonArgs,
+    args: &AgentArgs,
+    host_name: &str,
+    needs_server: bool,
+) -> Result<AgentSettings, BadSetting> {
+    let data_dir = parse::directory("data-dir", common.data_dir.as_deref())?;
+    let server = match (&args.server, needs_server) {
+        (Some(url), true) => Some(parse::server_url(url)?),
+        (None, true) => {
+            let expected = "is needed: the URL of the server, such as https://gateway:6443";
+            return Err(BadSetting::new("server", "", expected));
+        }
+        (Some(url), false) => {
+            let expected = "cannot be used with up, which runs its own server; use coracle agent";
+            return Err(BadSetting::new("server", url, expected));
+        }
+        (None, false) => None,
+    };
+    if let (Some(_), Some(file)) = (&args.token, &args.token_file) {
+        return Err(BadSetting::new("token-file", file, "cannot be used together with --token"));
+    }
+    let token = match &args.token {
+        Some(token) => Some(parse::token("token", token)?),
+        None => match &args.token_file {
+            Some(path) => Some(read_token(Path::new(path))?),
+            None => None,
+        },
+    };
+    let name = args.node_name.clone().unwrap_or_else(|| host_name.to_lowercase());
+    Ok(AgentSettings {
+        data_dir,
+        server,
+        token,
+        node_name: parse::node_name(&name)?,
+        node_ip: parse::address("node-ip", args.node_ip.as_deref())?,
+        labels: args.node_label.iter().map(|text| parse::label(text)).collect::<Result<_, _>>()?,
+        taints: args.node_taint.iter().map(|text| parse::taint(text)).collect::<Result<_, _>>()?,
+    })
+}
+
+/// The token's first line; the file is read here because a token that is not there is a bad value.
+fn read_token(path: &Path) -> Result<String, BadSetting> {
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| BadSetting::new("token-file", &shown, format!("cannot be read: {error}")))?;
+    parse::token("token-file", text.lines().next().unwrap_or("").trim())
+        .map_err(|error| BadSetting::new("token-file", &shown, error.expected))
+}
+
+#[cfg(test)]
+mod tests;

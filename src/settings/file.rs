@@ -1,0 +1,112 @@
+//! The `--config` file: the same keys as the flags, in YAML. What a flag or the environment says
+//! wins over the file.
+
+use super::BadSetting;
+use crate::cli::{AgentArgs, CommonArgs, ServerArgs};
+use serde_yaml_ng::Value;
+
+/// A configuration file is some kilobytes; one past this is something else.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Which sets of keys a command takes from the file.
+#[derive(Debug)]
+pub struct Targets<'a> {
+    pub common: &'a mut CommonArgs,
+    pub server: Option<&'a mut ServerArgs>,
+    pub agent: Option<&'a mut AgentArgs>,
+}
+
+/// Fills what flags and environment left open from the file that `--config` names, if any.
+pub fn merge(mut targets: Targets<'_>) -> Result<(), BadSetting> {
+    let Some(path) = targets.common.config.clone() else { return Ok(()) };
+    let bad = |expected: String| BadSetting::new("config", &path, expected);
+    let size = std::fs::metadata(&path).map_err(|error| bad(format!("cannot be read: {error}")))?;
+    if size.len() > FILE_BYTES_MAX {
+        return Err(bad(format!("is too large: at most {FILE_BYTES_MAX} bytes")));
+    }
+    let text =
+        std::fs::read_to_string(&path).map_err(|error| bad(format!("cannot be read: {error}")))?;
+    let document: Value =
+        serde_yaml_ng::from_str(&text).map_err(|error| bad(format!("is not YAML: {error}")))?;
+    let entries = match document {
+        Value::Null => return Ok(()),
+        Value::Mapping(entries) => entries,
+        _ => return Err(bad("must be a list of keys and values".to_owned())),
+    };
+    for (key, value) in entries {
+        let Some(key) = key.as_str().map(str::to_owned) else {
+            return Err(bad("has a key that is not text".to_owned()));
+        };
+        set(&mut targets, &key, &value).map_err(|why| bad(format!("{key}: {why}")))?;
+    }
+    Ok(())
+}
+
+/// Texts of a scalar or of a list of scalars.
+fn texts(value: &Value) -> Result<Vec<String>, String> {
+    match value {
+        Value::String(text) => Ok(vec![text.clone()]),
+        Value::Number(number) => Ok(vec![number.to_string()]),
+        Value::Bool(flag) => Ok(vec![flag.to_string()]),
+        Value::Sequence(items) => {
+            let parts: Result<Vec<_>, _> = items.iter().map(texts).collect();
+            Ok(parts?.into_iter().flatten().collect())
+        }
+        _ => Err("must be text or a list of texts".to_owned()),
+    }
+}
+
+fn set(targets: &mut Targets<'_>, key: &str, value: &Value) -> Result<(), String> {
+    let given = texts(value)?;
+    let Some(slot) = slot(targets, key) else {
+        return Err("is not a setting of this command".to_owned());
+    };
+    match slot {
+        Slot::One(_) if given.len() != 1 => return Err("must be one value".to_owned()),
+        Slot::One(slot) => {
+            slot.get_or_insert_with(|| given.into_iter().next().unwrap_or_default());
+        }
+        Slot::Many(slot) if slot.is_empty() => *slot = given,
+        Slot::Many(_) => {}
+    }
+    Ok(())
+}
+
+enum Slot<'a> {
+    One(&'a mut Option<String>),
+    Many(&'a mut Vec<String>),
+}
+
+fn slot<'a>(targets: &'a mut Targets<'_>, key: &str) -> Option<Slot<'a>> {
+    match key {
+        "data-dir" => return Some(Slot::One(&mut targets.common.data_dir)),
+        "log" => return Some(Slot::One(&mut targets.common.log)),
+        _ => {}
+    }
+    if let Some(server) = targets.server.as_deref_mut() {
+        match key {
+            "listen" => return Some(Slot::One(&mut server.listen)),
+            "advertise-address" => return Some(Slot::One(&mut server.advertise_address)),
+            "tls-san" => return Some(Slot::Many(&mut server.tls_san)),
+            "cluster-cidr" => return Some(Slot::One(&mut server.cluster_cidr)),
+            "service-cidr" => return Some(Slot::One(&mut server.service_cidr)),
+            "write-kubeconfig" => return Some(Slot::One(&mut server.write_kubeconfig)),
+            "node-monitor-grace-period" => {
+                return Some(Slot::One(&mut server.node_monitor_grace_period));
+            }
+            "disable" => return Some(Slot::Many(&mut server.disable)),
+            _ => {}
+        }
+    }
+    let agent = targets.agent.as_deref_mut()?;
+    match key {
+        "server" => Some(Slot::One(&mut agent.server)),
+        "token" => Some(Slot::One(&mut agent.token)),
+        "token-file" => Some(Slot::One(&mut agent.token_file)),
+        "node-name" => Some(Slot::One(&mut agent.node_name)),
+        "node-ip" => Some(Slot::One(&mut agent.node_ip)),
+        "node-label" => Some(Slot::Many(&mut agent.node_label)),
+        "node-taint" => Some(Slot::Many(&mut agent.node_taint)),
+        _ => None,
+    }
+}
