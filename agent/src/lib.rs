@@ -1,1 +1,3 @@
-//! To be.
+//! The node: runs the pods bound to it and tells the API server how they are.
+pub mod images;
+pub mod runtime;

@@ -1,0 +1,89 @@
+//! What the node needs from a container runtime, shaped like the Container Runtime Interface.
+//!
+//! `Runtime` is the seam: pod workers know this trait and nothing below it. Sandboxes hold a
+//! pod's shared namespaces; containers live in a sandbox. All calls may be repeated: stopping
+//! what is stopped and removing what is gone are no errors.
+
+pub mod contract;
+
+pub use contract::*;
+
+use futures::future::BoxFuture;
+use std::ffi::OsString;
+use tokio::sync::broadcast;
+
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, RuntimeError>>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    #[error("{what} {id:?} is not found")]
+    NotFound { what: &'static str, id: String },
+    #[error("{0}")]
+    Invalid(String),
+    #[error("{0}")]
+    Failed(String),
+    #[error("image {0:?} is not present")]
+    ImageNotPresent(String),
+    /// The registry, or what it sent. The text is fit for an event and a waiting message.
+    #[error("{0}")]
+    Pull(String),
+    #[error("{action}")]
+    Io {
+        action: String,
+        source: std::io::Error,
+    },
+}
+
+pub trait Runtime: Send + Sync + std::fmt::Debug {
+    /// Name and version as `nodeInfo.containerRuntimeVersion` has them: `coracle://0.1.0`.
+    fn version(&self) -> String;
+
+    /// Makes the namespaces of a pod. The network namespace is empty but for `lo`, which is down.
+    fn run_sandbox(&self, config: SandboxConfig) -> Answer<'_, SandboxId>;
+    /// Kills all that runs in it; its namespaces are let go, its record stays.
+    fn stop_sandbox<'a>(&'a self, id: &'a SandboxId) -> Answer<'a, ()>;
+    /// Stops it and removes its containers and its record. The log files are the caller's.
+    fn remove_sandbox<'a>(&'a self, id: &'a SandboxId) -> Answer<'a, ()>;
+    fn list_sandboxes(&self) -> Answer<'_, Vec<SandboxStatus>>;
+
+    /// The image must be present. The log directory must exist.
+    fn create_container<'a>(
+        &'a self,
+        sandbox: &'a SandboxId,
+        config: ContainerConfig,
+    ) -> Answer<'a, ContainerId>;
+    /// Ends when the process was executed, or with what prevented it: the container is then
+    /// `Exited` with code 128 and the reason `StartError`.
+    fn start_container<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, ()>;
+    /// Sends the stop signal, waits for the grace, kills the rest, and ends when it has exited.
+    /// A grace of 0 or less kills at once.
+    fn stop_container<'a>(&'a self, id: &'a ContainerId, grace_seconds: i64) -> Answer<'a, ()>;
+    /// Kills it if it runs, and forgets it. The log file stays.
+    fn remove_container<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, ()>;
+    fn list_containers(&self) -> Answer<'_, Vec<ContainerStatus>>;
+    fn container_status<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, ContainerStatus>;
+    /// What the container uses now; None when it does not run.
+    fn container_usage<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, Option<Usage>>;
+    /// Asks the shim to open the log file again, after a rotation renamed it.
+    fn reopen_log<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, ()>;
+    fn exec<'a>(&'a self, id: &'a ContainerId, config: ExecConfig) -> Answer<'a, ExecStreams>;
+
+    /// The image of a name, an id (`sha256:..`) or a digest reference, when it is present.
+    fn image_status<'a>(&'a self, image: &'a str) -> Answer<'a, Option<ImageInfo>>;
+    /// Pulls whether or not it is present. Calls for one image at the same time share one pull.
+    fn pull_image<'a>(
+        &'a self,
+        image: &'a str,
+        credentials: &'a [RegistryCredentials],
+    ) -> Answer<'a, ImageInfo>;
+    fn list_images(&self) -> Answer<'_, Vec<ImageInfo>>;
+    fn remove_image<'a>(&'a self, image: &'a str) -> Answer<'a, ()>;
+
+    /// Containers that started or ended since this call. A receiver that lags lists again.
+    fn events(&self) -> broadcast::Receiver<ContainerEvent>;
+}
+
+/// `coracle shim`: runs in a process of its own, before any thread exists in it.
+pub fn shim_main(_arguments: Vec<OsString>) -> i32 {
+    64
+}

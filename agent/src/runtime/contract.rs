@@ -1,0 +1,235 @@
+//! The words of the `Runtime` trait: what a caller asks for and what it is told.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+
+/// 64 hexadecimal digits.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct SandboxId(pub String);
+
+/// 64 hexadecimal digits. In a pod's status it is written `coracle://<id>`.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct ContainerId(pub String);
+
+impl fmt::Display for SandboxId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for ContainerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct SandboxConfig {
+    pub pod_name: String,
+    pub pod_namespace: String,
+    pub pod_uid: String,
+    pub attempt: u32,
+    /// The pod's host name; not set when the pod is on the host's network.
+    pub hostname: String,
+    pub host_network: bool,
+    pub host_pid: bool,
+    pub host_ipc: bool,
+    pub sysctls: BTreeMap<String, String>,
+    /// The pod's cgroup below the runtime's own root, such as `podd6f3..`. It is made with
+    /// `resources` in it and removed with the sandbox.
+    pub cgroup: String,
+    pub resources: Resources,
+    /// Bytes that /dev/shm may hold; 0 stands for 64 MiB.
+    pub shm_bytes: u64,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum SandboxState {
+    Ready,
+    /// Stopped, or its namespaces are gone: after a reboot, for example.
+    NotReady,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SandboxStatus {
+    pub id: SandboxId,
+    pub config: SandboxConfig,
+    pub state: SandboxState,
+    pub created_at: Timestamp,
+    /// Where the network namespace is pinned; None on the host's network.
+    pub network_namespace: Option<PathBuf>,
+}
+
+/// Zero means: not said. No value of these ever makes a start fail.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Resources {
+    pub cpu_shares: u64,
+    pub cpu_quota_us: i64,
+    pub cpu_period_us: u64,
+    pub memory_limit_bytes: i64,
+    pub pids_limit: i64,
+    /// Tried, and left as it is when the kernel refuses.
+    pub oom_score_adj: Option<i32>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Propagation {
+    #[default]
+    Private,
+    HostToContainer,
+    Bidirectional,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Mount {
+    pub container_path: PathBuf,
+    /// An existing file or directory. Also for /etc/hosts and /etc/resolv.conf.
+    pub host_path: PathBuf,
+    pub read_only: bool,
+    pub propagation: Propagation,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Security {
+    /// Over the image's USER.
+    pub run_as_user: Option<i64>,
+    /// Over the group that goes with the user.
+    pub run_as_group: Option<i64>,
+    pub supplemental_groups: Vec<i64>,
+    pub privileged: bool,
+    pub read_only_root_filesystem: bool,
+    pub allow_privilege_escalation: bool,
+    /// With or without `CAP_`, or `ALL`.
+    pub add_capabilities: Vec<String>,
+    pub drop_capabilities: Vec<String>,
+    /// Shows all of /proc: no masked and read-only paths.
+    pub unmasked_proc: bool,
+}
+
+/// What to run. `command` stands over the image's entrypoint and, when it is given, drops the
+/// image's command; `args` stands over the image's command. The runtime merges.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct ContainerConfig {
+    pub name: String,
+    pub attempt: u32,
+    /// Name, digest reference or id of an image that is present.
+    pub image: String,
+    pub command: Vec<String>,
+    pub args: Vec<String>,
+    /// Empty: the image's, else `/`.
+    pub working_dir: String,
+    /// Set over the image's, in this order.
+    pub env: Vec<(String, String)>,
+    pub mounts: Vec<Mount>,
+    /// The file the log goes to, in CRI format.
+    pub log_path: PathBuf,
+    pub tty: bool,
+    /// Keep standard input open; without it the process reads /dev/null.
+    pub stdin: bool,
+    pub resources: Resources,
+    pub security: Security,
+    /// Signal name (`SIGUSR1`) or number over the image's STOPSIGNAL; empty for the image's.
+    pub stop_signal: String,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum ContainerState {
+    Created,
+    Running,
+    Exited,
+    /// Neither its shim nor its end is known.
+    Unknown,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContainerStatus {
+    pub id: ContainerId,
+    pub sandbox: SandboxId,
+    pub config: ContainerConfig,
+    pub state: ContainerState,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
+    /// Of an exited container: the process's code, or 128 + the signal that ended it.
+    pub exit_code: Option<i32>,
+    /// Of an exited container: `Completed`, `Error`, `OOMKilled`, `StartError` or
+    /// `ContainerStatusUnknown`.
+    pub reason: String,
+    pub message: String,
+    /// Id of the image: `sha256:..`.
+    pub image_id: String,
+    pub pid: Option<i32>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    pub cpu_ns: u64,
+    pub memory_working_set_bytes: u64,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum EventKind {
+    Started,
+    Exited { exit_code: i32, reason: String },
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ContainerEvent {
+    pub container: ContainerId,
+    pub sandbox: SandboxId,
+    pub pod_uid: String,
+    pub kind: EventKind,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExecConfig {
+    pub command: Vec<String>,
+    pub tty: bool,
+    pub stdin: bool,
+    pub stdout: bool,
+    /// Not with a terminal, which has one output.
+    pub stderr: bool,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct TerminalSize {
+    pub width: u16,
+    pub height: u16,
+}
+
+/// A running command. Dropping all of it hangs up: the command sees its input end, its output
+/// closed and, on a terminal, SIGHUP.
+pub struct ExecStreams {
+    /// Shutting it down or dropping it ends the command's input.
+    pub stdin: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    pub stdout: Option<Box<dyn AsyncRead + Send + Unpin>>,
+    pub stderr: Option<Box<dyn AsyncRead + Send + Unpin>>,
+    pub resize: mpsc::Sender<TerminalSize>,
+    /// The exit code, 128 + signal for a killed one. Ends when the process has, even while a
+    /// grandchild still holds the outputs.
+    pub exit: futures::future::BoxFuture<'static, Result<i32, super::RuntimeError>>,
+}
+
+impl fmt::Debug for ExecStreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecStreams").finish_non_exhaustive()
+    }
+}
+
+pub use crate::images::{ImageInfo, RegistryCredentials};
