@@ -7,3 +7,12 @@ pub mod object; // The dynamic object: a JSON document with cheap access to meta
 pub mod field; // Field paths and field errors, in upstream's words.
 pub mod status; // Kubernetes `Status`: one constructor a reason.
 pub mod resource; // One row a resource, and the rules behind a kind.
+pub mod json; // Reading and defaulting the fields of a JSON value, as Go reads them.
+pub mod quantity; // Kubernetes quantities: `100m`, `1Gi`.
+pub mod names; // What names, labels and ports may look like, in upstream's words.
+pub mod meta_validate; // Validation of `metadata`, the same for every kind.
+pub mod print; // Ages for people.
+pub mod kinds; // One file or folder a kind.
+pub mod catalogue; // The one table of resources.
+pub mod table; // The Table that `kubectl get` prints.
+pub mod scale; // The Scale seen through a workload.

@@ -1,0 +1,87 @@
+//! The one table of resources: a kind that is not listed here does not exist.
+//!
+//! Discovery, routing, authorization and OpenAPI read it; adding a kind is a folder under `kinds`
+//! and a line here. The order is the one discovery shows: groups as upstream lists them, plurals
+//! sorted within a group version.
+
+use crate::kinds;
+use crate::resource::Resource;
+
+static ALL: &[Resource] = &[
+    kinds::config_map::ROW,
+    kinds::namespace::ROW,
+    kinds::pod::ROW,
+];
+
+/// An API group with its served versions, the preferred one first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Empty for the core group.
+    pub name: &'static str,
+    pub versions: &'static [&'static str],
+}
+
+/// Groups in the order of discovery. A group is served when a resource of it is in the table.
+static GROUPS: &[Group] = &[
+    Group::new("", &["v1"]),
+    Group::new("apiregistration.k8s.io", &["v1"]),
+    Group::new("apps", &["v1"]),
+    Group::new("events.k8s.io", &["v1"]),
+    Group::new("authentication.k8s.io", &["v1"]),
+    Group::new("authorization.k8s.io", &["v1"]),
+    Group::new("autoscaling", &["v2", "v1"]),
+    Group::new("batch", &["v1"]),
+    Group::new("certificates.k8s.io", &["v1"]),
+    Group::new("networking.k8s.io", &["v1"]),
+    Group::new("policy", &["v1"]),
+    Group::new("rbac.authorization.k8s.io", &["v1"]),
+    Group::new("storage.k8s.io", &["v1"]),
+    Group::new("admissionregistration.k8s.io", &["v1"]),
+    Group::new("apiextensions.k8s.io", &["v1"]),
+    Group::new("scheduling.k8s.io", &["v1"]),
+    Group::new("coordination.k8s.io", &["v1"]),
+    Group::new("node.k8s.io", &["v1"]),
+    Group::new("discovery.k8s.io", &["v1"]),
+    Group::new("resource.k8s.io", &["v1"]),
+    Group::new("flowcontrol.apiserver.k8s.io", &["v1"]),
+];
+
+impl Group {
+    const fn new(name: &'static str, versions: &'static [&'static str]) -> Self {
+        Self { name, versions }
+    }
+}
+
+/// Every resource, in the order of discovery.
+pub fn all() -> &'static [Resource] {
+    ALL
+}
+
+pub fn find(group: &str, version: &str, plural: &str) -> Option<&'static Resource> {
+    ALL.iter()
+        .find(|row| row.plural == plural && row.group == group && row.version == version)
+}
+
+pub fn by_kind(group: &str, version: &str, kind: &str) -> Option<&'static Resource> {
+    ALL.iter()
+        .find(|row| row.kind == kind && row.group == group && row.version == version)
+}
+
+/// The resource that owns the stored objects of `group` and `plural`.
+pub fn stored(group: &str, plural: &str) -> Option<&'static Resource> {
+    ALL.iter()
+        .find(|row| row.group == group && row.plural == plural && row.stored_as == (group, plural))
+}
+
+/// The groups that have a resource, in the order of discovery.
+pub fn groups() -> impl Iterator<Item = &'static Group> {
+    GROUPS
+        .iter()
+        .filter(|group| ALL.iter().any(|row| row.group == group.name))
+}
+
+/// The resources of one group version, in the order of discovery.
+pub fn of_version(group: &str, version: &str) -> impl Iterator<Item = &'static Resource> {
+    ALL.iter()
+        .filter(move |row| row.group == group && row.version == version)
+}

@@ -1,0 +1,94 @@
+//! The autoscaling/v1 Scale of a Deployment, ReplicaSet, ReplicationController or StatefulSet:
+//! `spec.replicas` of the object seen, and written, through one shape.
+
+use crate::field::{ErrorList, FieldError, Path};
+use crate::json;
+use crate::object::Object;
+use crate::resource::Resource;
+use serde_json::{Map, Value, json};
+
+/// The Scale that `object` shows.
+pub fn read(_resource: &Resource, object: &Object) -> Object {
+    let mut scale = Object::new("autoscaling/v1", "Scale");
+    let mut metadata = Map::new();
+    for name in [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ] {
+        if let Some(value) = object.get(&["metadata", name]) {
+            metadata.insert(name.to_owned(), value.clone());
+        }
+    }
+    scale.set(&["metadata"], Value::Object(metadata));
+    let replicas = object.i64(&["spec", "replicas"]).unwrap_or(0);
+    scale.set(
+        &["spec"],
+        if replicas == 0 {
+            json!({})
+        } else {
+            json!({ "replicas": replicas })
+        },
+    );
+    let observed = object.i64(&["status", "replicas"]).unwrap_or(0);
+    scale.set(&["status", "replicas"], observed.into());
+    let selector = selector_text(object.get(&["spec", "selector"]).unwrap_or(&Value::Null));
+    if !selector.is_empty() {
+        scale.set(&["status", "selector"], selector.into());
+    }
+    scale
+}
+
+/// Puts the `spec.replicas` of `scale` into `object`.
+pub fn write(_resource: &Resource, object: &mut Object, scale: &Object) {
+    let replicas = scale.i64(&["spec", "replicas"]).unwrap_or(0);
+    object.set(&["spec", "replicas"], replicas.into());
+}
+
+/// What is wrong with a Scale that a client sent.
+pub fn validate(scale: &Object) -> ErrorList {
+    let replicas = scale.i64(&["spec", "replicas"]).unwrap_or(0);
+    if replicas < 0 {
+        let path = Path::root("spec").child("replicas");
+        let detail = crate::names::MUST_NOT_BE_NEGATIVE;
+        return vec![FieldError::invalid(&path, replicas, detail)];
+    }
+    ErrorList::new()
+}
+
+/// A selector as the text of a label query: a map of labels, or a LabelSelector.
+pub fn selector_text(selector: &Value) -> String {
+    let labels = match json::some(selector, "matchLabels") {
+        Some(labels) => labels,
+        None if json::has(selector, "matchExpressions") => &json::NULL,
+        None => selector,
+    };
+    let mut terms: Vec<String> = labels
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)))
+        .collect();
+    for expression in json::list(selector, "matchExpressions") {
+        terms.push(expression_text(expression));
+    }
+    terms.sort();
+    terms.join(",")
+}
+
+fn expression_text(expression: &Value) -> String {
+    let key = json::text(expression, "key");
+    let mut values: Vec<&str> = json::list(expression, "values")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    values.sort_unstable();
+    match json::text(expression, "operator") {
+        "In" => format!("{key} in ({})", values.join(",")),
+        "NotIn" => format!("{key} notin ({})", values.join(",")),
+        "DoesNotExist" => format!("!{key}"),
+        _ => key.to_owned(),
+    }
+}
