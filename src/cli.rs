@@ -32,6 +32,13 @@ pub enum Command {
     },
     /// Print the version
     Version,
+    /// End the containers of a node and take away what it made on this machine, bar its images
+    #[command(hide = true)]
+    Wipe {
+        /// Data directory of the node [default: /var/lib/coracle]
+        #[arg(long, value_name = "DIR", env = "CORACLE_DATA_DIR")]
+        data_dir: Option<String>,
+    },
     /// Serve the demo page (the demo Deployment runs this)
     #[command(hide = true)]
     DemoPage {
@@ -63,7 +70,12 @@ pub struct ServerArgs {
     #[arg(long, value_name = "ADDRESS", env = "CORACLE_ADVERTISE_ADDRESS")]
     pub advertise_address: Option<String>,
     /// Another name or address for the server's certificate; may be repeated
-    #[arg(long, value_name = "NAME", env = "CORACLE_TLS_SAN", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "CORACLE_TLS_SAN",
+        value_delimiter = ','
+    )]
     pub tls_san: Vec<String>,
     /// Addresses for pods [default: 10.42.0.0/16]
     #[arg(long, value_name = "CIDR", env = "CORACLE_CLUSTER_CIDR")]
@@ -75,10 +87,19 @@ pub struct ServerArgs {
     #[arg(long, value_name = "FILE", env = "CORACLE_WRITE_KUBECONFIG")]
     pub write_kubeconfig: Option<String>,
     /// How long a node may be silent before it counts as lost [default: 40s]
-    #[arg(long, value_name = "DURATION", env = "CORACLE_NODE_MONITOR_GRACE_PERIOD")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "CORACLE_NODE_MONITOR_GRACE_PERIOD"
+    )]
     pub node_monitor_grace_period: Option<String>,
     /// Components or control loops to leave out: scheduler, controllers, node-lifecycle, ...
-    #[arg(long, value_name = "NAME", env = "CORACLE_DISABLE", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "CORACLE_DISABLE",
+        value_delimiter = ','
+    )]
     pub disable: Vec<String>,
 }
 
@@ -88,7 +109,12 @@ pub struct AgentArgs {
     #[arg(long, value_name = "URL", env = "CORACLE_SERVER")]
     pub server: Option<String>,
     /// Token to enrol with, from `coracle token create`
-    #[arg(long, value_name = "TOKEN", env = "CORACLE_TOKEN", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "CORACLE_TOKEN",
+        hide_env_values = true
+    )]
     pub token: Option<String>,
     /// File that holds the token
     #[arg(long, value_name = "FILE", env = "CORACLE_TOKEN_FILE")]
@@ -100,10 +126,20 @@ pub struct AgentArgs {
     #[arg(long, value_name = "ADDRESS", env = "CORACLE_NODE_IP")]
     pub node_ip: Option<String>,
     /// Label for the node; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", env = "CORACLE_NODE_LABEL", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "KEY=VALUE",
+        env = "CORACLE_NODE_LABEL",
+        value_delimiter = ','
+    )]
     pub node_label: Vec<String>,
     /// Taint for the node; may be repeated
-    #[arg(long, value_name = "KEY=VALUE:EFFECT", env = "CORACLE_NODE_TAINT", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "KEY=VALUE:EFFECT",
+        env = "CORACLE_NODE_TAINT",
+        value_delimiter = ','
+    )]
     pub node_taint: Vec<String>,
 }
 

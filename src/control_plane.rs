@@ -33,7 +33,9 @@ pub struct ControlPlane {
 
 impl std::fmt::Debug for ControlPlane {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ControlPlane").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("ControlPlane")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
     }
 }
 
@@ -73,4 +75,136 @@ pub async fn until_signalled() -> anyhow::Result<()> {
 
 fn store_directory(data_dir: &Path) -> std::path::PathBuf {
     data_dir.join("server/store")
+}
+
+/// Puts the newest snapshot of the store in the place of what is there.
+fn restore(data_dir: &Path) -> anyhow::Result<()> {
+    let restored = coracle_store::restore_newest_snapshot(&store_directory(data_dir))
+        .context("the store was not restored")?;
+    tracing::info!(snapshot = %restored.display(), "restored the store");
+    Ok(())
+}
+
+/// Starts everything; what `--disable` names is left out.
+pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
+    let directory = store_directory(&settings.data_dir);
+    std::fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+    let store =
+        Store::open(coracle_store::Config::new(directory)).context("cannot open the store")?;
+    let server = Arc::new(build(settings, store.clone()).await?);
+    let address = server.local_addr();
+    write_kubeconfig(&settings.write_kubeconfig, &server.admin_kubeconfig())?;
+
+    let stop_server = CancellationToken::new();
+    let serving = tokio::spawn({
+        let (server, stop) = (Arc::clone(&server), stop_server.clone());
+        async move { server.run(stop).await }
+    });
+    let stop_loops = CancellationToken::new();
+    let loops = start_loops(settings, &server, &stop_loops);
+    tracing::info!(
+        %address,
+        kubeconfig = %settings.write_kubeconfig.display(),
+        "the API server is ready"
+    );
+    Ok(ControlPlane {
+        server,
+        address,
+        store,
+        stop_loops,
+        stop_server,
+        loops,
+        serving,
+    })
+}
+
+async fn build(settings: &ServerSettings, store: Store) -> anyhow::Result<Server> {
+    let config = coracle_apiserver::Config {
+        data_dir: settings.data_dir.join("server"),
+        listen: settings.listen,
+        advertise_address: settings.advertise_address,
+        tls_sans: settings.tls_sans.clone(),
+        cluster_cidr: settings.cluster_cidr.clone(),
+        service_cidr: settings.service_cidr.clone(),
+    };
+    Ok(Server::build(config, store).await?)
+}
+
+fn start_loops(
+    settings: &ServerSettings,
+    server: &Arc<Server>,
+    stop: &CancellationToken,
+) -> Vec<JoinHandle<()>> {
+    let mut loops = Vec::new();
+    if !settings.disabled.contains("controllers") {
+        let config = coracle_controllers::Config {
+            cluster_cidr: settings.cluster_cidr.clone(),
+            node_monitor_grace_period: settings.node_monitor_grace_period,
+            ca_cert_pem: server.ca_pem(),
+            ca_key_pem: server.ca_key_pem(),
+            disabled: settings.disabled.clone(),
+        };
+        let acting = Arc::clone(server);
+        let client_for = Arc::new(move |user: &str| client_as(&acting, user));
+        loops.push(coracle_controllers::run(config, client_for, stop.clone()));
+    }
+    if !settings.disabled.contains("scheduler") {
+        let client = client_as(server, "system:kube-scheduler");
+        let config = coracle_scheduler::Config::default();
+        loops.push(tokio::spawn(coracle_scheduler::run(
+            config,
+            client,
+            stop.clone(),
+        )));
+    }
+    loops
+}
+
+/// An in-process client that acts, and is authorized, as a user.
+pub fn client_as(server: &Server, user: &str) -> Client {
+    Client::new(server.in_process(User::named(user)), "default")
+}
+
+/// Mode 0600: the file holds the admin's key.
+fn write_kubeconfig(path: &Path, text: &str) -> anyhow::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let write = || -> std::io::Result<()> {
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        let beside = path.with_extension("new");
+        let mut file = std::fs::OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(&beside)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    };
+    write().with_context(|| format!("cannot write the kubeconfig {}", path.display()))
+}
+
+impl ControlPlane {
+    /// Stops loops, then the API server, then the store; each within a bound.
+    pub async fn drain(self) {
+        self.stop_loops.cancel();
+        for handle in self.loops {
+            within(handle, "control loops").await;
+        }
+        self.stop_server.cancel();
+        within(self.serving, "API server").await;
+        self.store.close().await;
+    }
+}
+
+async fn within(handle: JoinHandle<()>, what: &str) {
+    match tokio::time::timeout(DRAIN_MAX, handle).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!(%error, what, "ended badly"),
+        Err(_) => tracing::warn!(what, "did not stop in time"),
+    }
 }

@@ -19,8 +19,12 @@ use tokio::sync::Semaphore;
 const CONNECTIONS_MAX: usize = 64;
 
 pub fn serve(listen: &str) -> anyhow::Result<()> {
-    let listen: SocketAddr = listen.parse().context("--listen must be an address and a port")?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let listen: SocketAddr = listen
+        .parse()
+        .context("--listen must be an address and a port")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(listen).await?;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -52,8 +56,10 @@ async fn answer(
     _request: Request<Incoming>,
     address: SocketAddr,
 ) -> Result<Response<Full<bytes::Bytes>>, Infallible> {
-    let host = nix::unistd::gethostname()
-        .map_or_else(|_| "unknown".to_owned(), |name| name.to_string_lossy().into_owned());
+    let host = nix::unistd::gethostname().map_or_else(
+        |_| "unknown".to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    );
     let text = format!("Hello from pod {host} at {}\n", address.ip());
     Ok(Response::new(Full::new(text.into())))
 }

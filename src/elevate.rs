@@ -17,5 +17,7 @@ pub fn ensure_root() -> Result<(), String> {
         .arg(program)
         .args(std::env::args_os().skip(1))
         .exec();
-    Err(format!("sudo could not be started ({error}): run this command as root"))
+    Err(format!(
+        "sudo could not be started ({error}): run this command as root"
+    ))
 }

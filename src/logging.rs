@@ -12,7 +12,9 @@ pub fn start(given: Option<&str>, default: &str) -> Result<(), BadSetting> {
                         info,coracle_agent=debug";
         BadSetting::new("log", text, expected)
     })?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     if std::io::stderr().is_terminal() {
         builder.with_target(false).init();
     } else {

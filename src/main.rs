@@ -78,6 +78,7 @@ fn run(command: Command) -> Result<(), Failure> {
             show::version();
             Ok(())
         }
+        Command::Wipe { data_dir } => node::wipe(data_dir.as_deref()),
         Command::DemoPage { listen } => Ok(demo_page::serve(&listen)?),
     }
 }
@@ -91,13 +92,23 @@ fn usage(line: &str) -> ExitCode {
 /// clap explains over several lines; a service's log wants one.
 fn first_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
     let is_hint = |line: &&&str| line.starts_with("Usage:") || line.starts_with("For more");
-    let told: Vec<&str> = lines.iter().take_while(|line| !is_hint(line)).copied().collect();
+    let told: Vec<&str> = lines
+        .iter()
+        .take_while(|line| !is_hint(line))
+        .copied()
+        .collect();
     told.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// The one multi-threaded runtime of a long-running command.
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?)
 }

@@ -6,7 +6,9 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 /// Sends one state such as `READY=1`; without a service manager it does nothing.
 pub fn send(state: &str) {
     #[allow(clippy::disallowed_methods)] // The service manager's own channel, not a setting.
-    let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let Some(path) = std::env::var_os("NOTIFY_SOCKET") else {
+        return;
+    };
     if let Err(error) = send_to(path.as_encoded_bytes(), state) {
         tracing::warn!(%error, state, "could not tell the service manager");
     }

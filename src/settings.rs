@@ -27,7 +27,11 @@ pub struct BadSetting {
 
 impl BadSetting {
     pub fn new(flag: &'static str, value: &str, expected: impl Into<String>) -> Self {
-        Self { flag, value: value.to_owned(), expected: expected.into() }
+        Self {
+            flag,
+            value: value.to_owned(),
+            expected: expected.into(),
+        }
     }
 }
 
@@ -73,11 +77,19 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
     let service_cidr = parse::cidr("service-cidr", args.service_cidr.as_deref(), "10.43.0.0/16")?;
     if parse::overlap(&cluster_cidr, &service_cidr) {
         let expected = format!("must not overlap --cluster-cidr {}", cluster_cidr.text);
-        return Err(BadSetting::new("service-cidr", &service_cidr.text, expected));
+        return Err(BadSetting::new(
+            "service-cidr",
+            &service_cidr.text,
+            expected,
+        ));
     }
     let write_kubeconfig = match &args.write_kubeconfig {
         Some(path) if path.is_empty() => {
-            return Err(BadSetting::new("write-kubeconfig", path, "must be the path of a file"));
+            return Err(BadSetting::new(
+                "write-kubeconfig",
+                path,
+                "must be the path of a file",
+            ));
         }
         Some(path) => PathBuf::from(path),
         None => data_dir.join("admin.kubeconfig"),
@@ -116,7 +128,11 @@ pub fn agent(
         (None, false) => None,
     };
     if let (Some(_), Some(file)) = (&args.token, &args.token_file) {
-        return Err(BadSetting::new("token-file", file, "cannot be used together with --token"));
+        return Err(BadSetting::new(
+            "token-file",
+            file,
+            "cannot be used together with --token",
+        ));
     }
     let token = match &args.token {
         Some(token) => Some(parse::token("token", token)?),
@@ -125,23 +141,35 @@ pub fn agent(
             None => None,
         },
     };
-    let name = args.node_name.clone().unwrap_or_else(|| host_name.to_lowercase());
+    let name = args
+        .node_name
+        .clone()
+        .unwrap_or_else(|| host_name.to_lowercase());
     Ok(AgentSettings {
         data_dir,
         server,
         token,
         node_name: parse::node_name(&name)?,
         node_ip: parse::address("node-ip", args.node_ip.as_deref())?,
-        labels: args.node_label.iter().map(|text| parse::label(text)).collect::<Result<_, _>>()?,
-        taints: args.node_taint.iter().map(|text| parse::taint(text)).collect::<Result<_, _>>()?,
+        labels: args
+            .node_label
+            .iter()
+            .map(|text| parse::label(text))
+            .collect::<Result<_, _>>()?,
+        taints: args
+            .node_taint
+            .iter()
+            .map(|text| parse::taint(text))
+            .collect::<Result<_, _>>()?,
     })
 }
 
 /// The token's first line; the file is read here because a token that is not there is a bad value.
 fn read_token(path: &Path) -> Result<String, BadSetting> {
     let shown = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| BadSetting::new("token-file", &shown, format!("cannot be read: {error}")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        BadSetting::new("token-file", &shown, format!("cannot be read: {error}"))
+    })?;
     parse::token("token-file", text.lines().next().unwrap_or("").trim())
         .map_err(|error| BadSetting::new("token-file", &shown, error.expected))
 }

@@ -12,7 +12,10 @@ pub fn line(text: &str) {
 }
 
 pub fn version() {
-    line(&format!("coracle {} (Kubernetes {KUBERNETES_VERSION})", env!("CARGO_PKG_VERSION")));
+    line(&format!(
+        "coracle {} (Kubernetes {KUBERNETES_VERSION})",
+        env!("CARGO_PKG_VERSION")
+    ));
 }
 
 /// Rows in columns, three spaces apart, as kubectl prints them.
@@ -31,7 +34,10 @@ pub fn columns(header: &[&str], rows: &[Vec<String>]) -> String {
         text.trim_end().to_owned()
     };
     let mut lines = vec![print(&mut header.iter().copied())];
-    lines.extend(rows.iter().map(|row| print(&mut row.iter().map(String::as_str))));
+    lines.extend(
+        rows.iter()
+            .map(|row| print(&mut row.iter().map(String::as_str))),
+    );
     lines.join("\n")
 }
 
@@ -44,13 +50,23 @@ pub fn table(table: &Value, wide: bool) -> String {
         .collect();
     let names: Vec<String> = shown
         .iter()
-        .map(|index| definitions[*index]["name"].as_str().unwrap_or("").to_uppercase())
+        .map(|index| {
+            definitions[*index]["name"]
+                .as_str()
+                .unwrap_or("")
+                .to_uppercase()
+        })
         .collect();
     let rows: Vec<Vec<String>> = table["rows"]
         .as_array()
         .unwrap_or(&none)
         .iter()
-        .map(|row| shown.iter().map(|index| cell(&row["cells"][*index])).collect())
+        .map(|row| {
+            shown
+                .iter()
+                .map(|index| cell(&row["cells"][*index]))
+                .collect()
+        })
         .collect();
     columns(&names.iter().map(String::as_str).collect::<Vec<_>>(), &rows)
 }

@@ -18,7 +18,9 @@ pub struct Targets<'a> {
 
 /// Fills what flags and environment left open from the file that `--config` names, if any.
 pub fn merge(mut targets: Targets<'_>) -> Result<(), BadSetting> {
-    let Some(path) = targets.common.config.clone() else { return Ok(()) };
+    let Some(path) = targets.common.config.clone() else {
+        return Ok(());
+    };
     let bad = |expected: String| BadSetting::new("config", &path, expected);
     let size = std::fs::metadata(&path).map_err(|error| bad(format!("cannot be read: {error}")))?;
     if size.len() > FILE_BYTES_MAX {

@@ -19,11 +19,19 @@ pub struct Cidr {
 pub fn directory(flag: &'static str, given: Option<&str>) -> Result<PathBuf, BadSetting> {
     let text = given.unwrap_or(DATA_DIR_DEFAULT);
     if text.is_empty() {
-        return Err(BadSetting::new(flag, text, "must be the path of a directory"));
+        return Err(BadSetting::new(
+            flag,
+            text,
+            "must be the path of a directory",
+        ));
     }
     let path = PathBuf::from(text);
     if path.exists() && !path.is_dir() {
-        return Err(BadSetting::new(flag, text, "is a file; it must be a directory"));
+        return Err(BadSetting::new(
+            flag,
+            text,
+            "is a file; it must be a directory",
+        ));
     }
     std::path::absolute(&path)
         .map_err(|error| BadSetting::new(flag, text, format!("cannot be resolved: {error}")))
@@ -31,15 +39,20 @@ pub fn directory(flag: &'static str, given: Option<&str>) -> Result<PathBuf, Bad
 
 pub fn listen(text: &str) -> Result<SocketAddr, BadSetting> {
     text.parse().map_err(|_| {
-        BadSetting::new("listen", text, "must be an address and a port, such as 0.0.0.0:6443")
+        BadSetting::new(
+            "listen",
+            text,
+            "must be an address and a port, such as 0.0.0.0:6443",
+        )
     })
 }
 
 pub fn address(flag: &'static str, given: Option<&str>) -> Result<Option<IpAddr>, BadSetting> {
     let Some(text) = given else { return Ok(None) };
     let bad = |expected: &str| BadSetting::new(flag, text, expected);
-    let address: IpAddr =
-        text.parse().map_err(|_| bad("must be an IP address, such as 192.168.1.10"))?;
+    let address: IpAddr = text
+        .parse()
+        .map_err(|_| bad("must be an IP address, such as 192.168.1.10"))?;
     if address.is_unspecified() || address.is_multicast() {
         return Err(bad("must be an address that other machines can reach"));
     }
@@ -50,7 +63,11 @@ pub fn names(flag: &'static str, given: &[String]) -> Result<Vec<String>, BadSet
     for text in given {
         let is_name = names::dns_subdomain(text.trim_start_matches("*.")).is_empty();
         if text.parse::<IpAddr>().is_err() && !is_name {
-            return Err(BadSetting::new(flag, text, "must be a DNS name or an IP address"));
+            return Err(BadSetting::new(
+                flag,
+                text,
+                "must be a DNS name or an IP address",
+            ));
         }
     }
     Ok(given.to_vec())
@@ -78,7 +95,12 @@ pub fn cidr(flag: &'static str, given: Option<&str>, default: &str) -> Result<Ci
     if value & host_mask != 0 {
         return Err(bad("must be the first address of the network".to_owned()));
     }
-    Ok(Cidr { text: text.to_owned(), first: value, last: value | host_mask, is_ipv4 })
+    Ok(Cidr {
+        text: text.to_owned(),
+        first: value,
+        last: value | host_mask,
+        is_ipv4,
+    })
 }
 
 pub fn overlap(a: &Cidr, b: &Cidr) -> bool {
@@ -110,7 +132,9 @@ pub fn duration(flag: &'static str, text: &str) -> Result<Duration, BadSetting> 
             _ => return Err(bad()),
         };
         let part_ms = count.checked_mul(unit_ms).ok_or_else(bad)?;
-        total = total.checked_add(Duration::from_millis(part_ms)).ok_or_else(bad)?;
+        total = total
+            .checked_add(Duration::from_millis(part_ms))
+            .ok_or_else(bad)?;
         rest = &rest[unit_end..];
     }
     Ok(total)
@@ -190,5 +214,9 @@ pub fn taint(text: &str) -> Result<Taint, BadSetting> {
     if !is_effect || !is_name {
         return Err(bad());
     }
-    Ok(Taint { key: key.to_owned(), value: value.to_owned(), effect: effect.to_owned() })
+    Ok(Taint {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        effect: effect.to_owned(),
+    })
 }

@@ -1,0 +1,218 @@
+//! `coracle up --demo`: three pods, a tour of them, and nothing left behind at the end.
+
+use crate::cli::CommonArgs;
+use crate::settings::{AgentSettings, BadSetting, ServerSettings};
+use crate::{control_plane, show, up};
+use anyhow::{Context, bail};
+use coracle_client::Client;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub mod image;
+pub mod visit;
+
+const REPLICAS: i32 = 3;
+const NAME: &str = "demo";
+/// Long enough for a slow board to unpack the image from a slow card.
+const STEP_MAX: Duration = Duration::from_secs(180);
+/// Grace of the demo's pods plus what it takes to unmount them.
+const TAKE_DOWN_MAX: Duration = Duration::from_secs(60);
+/// Between two looks; people do not see less.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Where the demo keeps its data unless told: a new directory, removed at the end. A directory
+/// that was named must be empty, since the demo removes what it finds there at the end.
+pub fn scratch(common: &mut CommonArgs) -> Result<Option<PathBuf>, BadSetting> {
+    let path = match &common.data_dir {
+        Some(text) => {
+            let path = PathBuf::from(text);
+            let is_empty = std::fs::read_dir(&path).map_or(true, |mut dir| dir.next().is_none());
+            if !is_empty {
+                let expected = "must be empty or absent: the demo removes it at the end";
+                return Err(BadSetting::new("data-dir", text, expected));
+            }
+            path
+        }
+        None => PathBuf::from(format!("/var/tmp/coracle-demo-{}", std::process::id())),
+    };
+    common.data_dir = Some(path.display().to_string());
+    Ok(Some(path))
+}
+
+pub fn remove(directory: &Path) -> anyhow::Result<()> {
+    match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("{} was not removed", directory.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub async fn run(server: &ServerSettings, agent: &AgentSettings) -> anyhow::Result<()> {
+    image::import(&agent.data_dir.join("agent/images")).context("cannot make the demo image")?;
+    let mut cluster = up::start(server, agent).await?;
+    let client = control_plane::client_as(&cluster.plane.server, "system:admin");
+    let result = tokio::select! {
+        toured = tour(&cluster, &client) => toured,
+        signalled = control_plane::until_signalled() => signalled,
+    };
+    let result = match result {
+        Ok(()) => tokio::select! {
+            ended = cluster.agent_ended() => Err(ended),
+            signalled = control_plane::until_signalled() => signalled,
+        },
+        failed => failed,
+    };
+    show::line("\nTaking the demo down ...");
+    if let Err(error) = take_down(&client).await {
+        tracing::warn!("{error:#}");
+    }
+    cluster.drain().await;
+    coracle_agent::wipe(&agent.data_dir.join("agent"))
+        .await
+        .context("not all was taken away")?;
+    show::line("Nothing is left behind.");
+    result
+}
+
+#[allow(clippy::disallowed_methods)] // Shows people how long each step took.
+async fn tour(cluster: &up::Cluster, client: &Client) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let step = |text: &str| {
+        show::line(&format!("{:>6.2} s  {text}", begun.elapsed().as_secs_f64()));
+    };
+    step(&format!(
+        "control plane is up at https://{}",
+        cluster.plane.address
+    ));
+    wait_node(client, &cluster.node_name).await?;
+    step(&format!("node {} is Ready", cluster.node_name));
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), "default");
+    deployments
+        .create(&PostParams::default(), &deployment()?)
+        .await
+        .context("no Deployment")?;
+    step(&format!("Deployment {NAME} asks for {REPLICAS} pods"));
+    let mut ready_before = 0;
+    loop {
+        let status = deployments.get(NAME).await?.status.unwrap_or_default();
+        let ready = status.ready_replicas.unwrap_or(0);
+        if ready != ready_before {
+            step(&format!("{ready} of {REPLICAS} pods are ready"));
+            ready_before = ready;
+        }
+        if ready >= REPLICAS {
+            break;
+        }
+        if begun.elapsed() > STEP_MAX {
+            bail!("the pods did not become ready within {STEP_MAX:?}");
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    show_around(cluster, client).await
+}
+
+async fn show_around(cluster: &up::Cluster, client: &Client) -> anyhow::Result<()> {
+    show::line("");
+    show::line(&show::table(
+        &visit::table(client, "/api/v1/nodes").await?,
+        false,
+    ));
+    show::line("");
+    show::line(&show::table(
+        &visit::table(client, "/api/v1/namespaces/default/pods").await?,
+        true,
+    ));
+    let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
+    let listed = pods.list(&ListParams::default().labels("app=demo")).await?;
+    let address = listed
+        .iter()
+        .find_map(|pod| pod.status.as_ref()?.pod_ip.clone())
+        .context("no demo pod has an address")?;
+    let answer = visit::page(&address, image::PORT).await?;
+    show::line(&format!(
+        "\nGET http://{address}:{}/\n  {}",
+        image::PORT,
+        answer.trim_end()
+    ));
+    show::line(&format!("\nkubeconfig: {}", cluster.kubeconfig.display()));
+    let kubectl = format!(
+        "kubectl --kubeconfig {} get pods",
+        cluster.kubeconfig.display()
+    );
+    show::line(&format!("try:        {kubectl}"));
+    show::line("stop:       Ctrl-C, which takes everything down and leaves nothing behind");
+    Ok(())
+}
+
+#[allow(clippy::disallowed_methods)] // A deadline for people.
+async fn wait_node(client: &Client, name: &str) -> anyhow::Result<()> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let end = Instant::now() + STEP_MAX;
+    while Instant::now() < end {
+        if let Some(node) = nodes.get_opt(name).await? {
+            let conditions = node
+                .status
+                .and_then(|status| status.conditions)
+                .unwrap_or_default();
+            if conditions
+                .iter()
+                .any(|one| one.type_ == "Ready" && one.status == "True")
+            {
+                return Ok(());
+            }
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    bail!("the node {name} did not become Ready within {STEP_MAX:?}")
+}
+
+#[allow(clippy::disallowed_methods)] // A deadline for people.
+async fn take_down(client: &Client) -> anyhow::Result<()> {
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), "default");
+    match deployments.delete(NAME, &DeleteParams::default()).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => {}
+        result => drop(result?),
+    }
+    let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
+    let end = Instant::now() + TAKE_DOWN_MAX;
+    while Instant::now() < end {
+        if pods.list(&ListParams::default()).await?.items.is_empty() {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    bail!("the pods were not gone within {TAKE_DOWN_MAX:?}")
+}
+
+fn deployment() -> anyhow::Result<Deployment> {
+    Ok(serde_json::from_value(json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": { "name": NAME, "labels": { "app": NAME } },
+        "spec": {
+            "replicas": REPLICAS,
+            "selector": { "matchLabels": { "app": NAME } },
+            "template": {
+                "metadata": { "labels": { "app": NAME } },
+                "spec": {
+                    "terminationGracePeriodSeconds": 5,
+                    "containers": [{
+                        "name": "page",
+                        "image": image::REFERENCE,
+                        "imagePullPolicy": "Never",
+                        "ports": [{ "containerPort": image::PORT }],
+                        "readinessProbe": {
+                            "httpGet": { "path": "/", "port": image::PORT },
+                            "periodSeconds": 1,
+                        },
+                    }],
+                },
+            },
+        },
+    }))?)
+}

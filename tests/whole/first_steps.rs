@@ -1,0 +1,110 @@
+//! What a newcomer does: up, get, create, the demo.
+
+use crate::lab::{Lab, all_text, coracle, kubectls, wait};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+#[test]
+fn up_makes_a_node_that_kubectl_sees() {
+    let mut lab = Lab::new();
+    let cluster = lab.cluster("gateway", &["--node-label", "site=north"]);
+    for kubectl in kubectls() {
+        let cluster = crate::lab::Cluster {
+            kubectl,
+            ..cluster.clone()
+        };
+        let nodes = cluster.kubectl(&["get", "nodes", "-o", "wide", "-l", "site=north"]);
+        let row = nodes.lines().nth(1).unwrap();
+        assert!(
+            row.starts_with("gateway") && row.contains("Ready"),
+            "{nodes}"
+        );
+        assert!(row.contains(&cluster.host.address), "{nodes}");
+        assert!(cluster.kubectl(&["version"]).contains("v1.36"));
+        assert!(cluster.kubectl(&["api-resources"]).contains("deploy"));
+        assert!(
+            cluster
+                .kubectl(&["get", "namespaces"])
+                .contains("kube-system")
+        );
+        assert!(
+            cluster
+                .kubectl(&["explain", "deployment.spec.strategy"])
+                .contains("RollingUpdate")
+        );
+        let described = cluster.kubectl(&["describe", "node", "gateway"]);
+        assert!(described.contains("KubeletReady"), "{described}");
+    }
+    let mode =
+        std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(cluster.kubeconfig()).unwrap());
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(lab.process(cluster.process).terminate().success());
+}
+
+#[test]
+fn the_demo_shows_around_and_leaves_nothing_behind() {
+    let mut lab = Lab::new();
+    let host = lab.host("demo");
+    let mut child = host
+        .command(coracle())
+        .args(["up", "--demo", "--node-name", "demo"])
+        .arg("--data-dir")
+        .arg(&host.data_dir)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut seen = String::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        seen.push_str(&line);
+        seen.push('\n');
+        if line.starts_with("stop:") {
+            crate::lab::run("kill", &["-s", "INT", &child.id().to_string()]);
+        }
+    }
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{seen}{}", all_text(&output));
+    for part in [
+        "3 of 3 pods are ready",
+        "Hello from pod demo-",
+        "kubeconfig:",
+        "Running",
+    ] {
+        assert!(
+            seen.contains(part),
+            "the demo should show {part:?}:\n{seen}"
+        );
+    }
+    assert!(seen.contains("Nothing is left behind."), "{seen}");
+    assert!(!host.data_dir.exists());
+    let links = all_text(&host.command("ip").args(["-o", "link"]).output().unwrap());
+    assert_eq!(
+        links.lines().count(),
+        2,
+        "only lo and eth0 were there before:\n{links}"
+    );
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(
+        !mounts.contains(&host.data_dir.display().to_string()),
+        "{mounts}"
+    );
+}
+
+#[test]
+fn what_up_keeps_is_there_after_a_restart() {
+    let mut lab = Lab::new();
+    let cluster = lab.cluster("keeper", &[]);
+    cluster.kubectl(&["create", "configmap", "settings", "--from-literal=a=b"]);
+    assert!(lab.process(cluster.process).terminate().success());
+    let data_dir = cluster.host.data_dir.display().to_string();
+    let again = lab.spawn(
+        &cluster.host.clone(),
+        &["up", "--data-dir", &data_dir, "--node-name", "keeper"],
+    );
+    wait("the restarted server answers", || {
+        cluster.try_kubectl(&["get", "configmap", "settings"]).ok()
+    });
+    assert_eq!(cluster.value(&["configmap", "settings"], "{.data.a}"), "b");
+    assert!(lab.process(again).terminate().success());
+}

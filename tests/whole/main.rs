@@ -1,0 +1,16 @@
+//! Whole-binary tests: real processes, real kubectl, real containers.
+//!
+//! Each test lays out its own network (namespaces on one bridge), its own data directories and
+//! its own ports, so they run side by side and beside whatever the machine does. They need root.
+
+#![allow(clippy::unwrap_used)]
+
+mod lab; // Hosts in network namespaces, and what runs on them.
+mod pictures; // Image archives made from this machine's busybox.
+
+mod command_line;
+mod containers;
+mod faults;
+mod first_steps;
+mod registry;
+mod workloads;
