@@ -16,3 +16,10 @@ pub mod kinds; // One file or folder a kind.
 pub mod catalogue; // The one table of resources.
 pub mod table; // The Table that `kubectl get` prints.
 pub mod scale; // The Scale seen through a workload.
+pub mod timestamp; // RFC 3339 times, to the second and to the microsecond.
+pub mod frames; // Frames of the stream between API server and agent.
+pub mod decode; // Bytes into an object of a known type.
+pub mod patch; // JSON patch, merge patch, strategic merge patch.
+pub mod selector; // Label and field selectors.
+pub mod discovery; // Discovery documents.
+pub mod openapi; // OpenAPI v2 and v3 documents.
