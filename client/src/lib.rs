@@ -1,1 +1,34 @@
-//! To be.
+//! What every Kubernetes client in Coracle stands on: controllers, scheduler and agent.
+//!
+//! A `kube::Client` over TLS (or over the in-process API, made by the binary), shared informers,
+//! work queues and the loop around them, expectations, events, leases, and the one clock. Knows
+//! nothing about particular controllers.
+
+pub mod clock; // The one place that reads the time.
+
+pub mod informer; // A local, indexed copy of one kind.
+
+pub mod queue; // Which keys to look at.
+
+pub mod control_loop; // Looks at them.
+
+pub mod expectations;
+
+pub mod patch; // Writes with preconditions.
+
+pub mod events;
+pub mod lease;
+
+pub use coracle_api::object::ObjectKey;
+
+/// Everything speaks through kube's client, whatever lies below it.
+pub type Client = kube::Client;
+
+/// The key under which an object is found in informers and queues.
+pub fn key_of<K: kube::Resource>(object: &K) -> ObjectKey {
+    let meta = object.meta();
+    ObjectKey::new(
+        meta.namespace.as_deref().unwrap_or_default(),
+        meta.name.as_deref().unwrap_or_default(),
+    )
+}

@@ -1,1 +1,140 @@
-//! To be.
+//! The control loops: one module a loop, one list that names them all.
+//!
+//! Every loop is an ordinary Kubernetes client under the identity upstream gives it. Loops meet
+//! only in API objects; they share read-only informers and nothing else. Each is level-triggered:
+//! a key says where to look, not what changed, and looking twice is harmless.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use coracle_client::Client;
+use coracle_client::clock::Clock;
+use coracle_client::events::Recorder;
+use coracle_client::informer::Informers;
+use futures::future::BoxFuture;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+mod supervise;
+
+/// The identity under which the shared informers read.
+pub const INFORMERS_USER: &str = "system:kube-controller-manager";
+
+/// What the loops are told at start.
+#[derive(Clone)]
+pub struct Config {
+    /// The range that node pod ranges are cut from, such as `10.42.0.0/16`.
+    pub cluster_cidr: String,
+    /// How long a node may be silent before its conditions become Unknown.
+    pub node_monitor_grace_period: Duration,
+    /// The CA that signs certificates of nodes and is published to every namespace.
+    pub ca_cert_pem: String,
+    pub ca_key_pem: String,
+    /// Names of loops that are not run.
+    pub disabled: BTreeSet<String>,
+    pub clock: Clock,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            cluster_cidr: "10.42.0.0/16".to_owned(),
+            node_monitor_grace_period: Duration::from_secs(50),
+            ca_cert_pem: String::new(),
+            ca_key_pem: String::new(),
+            disabled: BTreeSet::new(),
+            clock: Clock::system(),
+        }
+    }
+}
+
+/// Says everything but the key.
+impl Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config")
+            .field("cluster_cidr", &self.cluster_cidr)
+            .field("node_monitor_grace_period", &self.node_monitor_grace_period)
+            .field("disabled", &self.disabled)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What one loop works with.
+#[derive(Clone)]
+pub struct Context {
+    /// Writes under the loop's own identity.
+    pub client: Client,
+    /// Shared by all loops, read-only.
+    pub informers: Informers,
+    pub config: Arc<Config>,
+    pub clock: Clock,
+    /// The loop returns soon after this is cancelled.
+    pub shutdown: CancellationToken,
+}
+
+impl Context {
+    /// A recorder that writes under the loop's identity, with upstream's component name.
+    pub fn recorder(&self, component: &str) -> Recorder {
+        Recorder::with_clock(self.client.clone(), component, "", self.clock.clone())
+    }
+}
+
+impl Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One entry of the list.
+#[derive(Clone, Copy, Debug)]
+pub struct Loop {
+    /// The name by which it is disabled.
+    pub name: &'static str,
+    /// The service account of kube-system under which it acts, as upstream names it.
+    pub identity: &'static str,
+    /// Runs until the context's shutdown; a panic restarts it.
+    pub run: fn(Context) -> BoxFuture<'static, ()>,
+}
+
+impl Loop {
+    /// The user name that goes with the identity.
+    pub fn user(&self) -> String {
+        format!("system:serviceaccount:kube-system:{}", self.identity)
+    }
+}
+
+/// Every loop there is.
+pub static LOOPS: &[Loop] = &[];
+
+/// Runs every loop that is not disabled. `client_for` gives a client that acts as a user.
+/// The handle ends when all loops have, after `shutdown`.
+pub fn run(
+    config: Config,
+    client_for: Arc<dyn Fn(&str) -> Client + Send + Sync>,
+    shutdown: CancellationToken,
+) -> JoinHandle<()> {
+    let informers = Informers::new(client_for(INFORMERS_USER), shutdown.clone());
+    let config = Arc::new(config);
+    let enabled = LOOPS
+        .iter()
+        .filter(|one| !config.disabled.contains(one.name));
+    let running: Vec<_> = enabled
+        .map(|one| {
+            let context = Context {
+                client: client_for(&one.user()),
+                informers: informers.clone(),
+                clock: config.clock.clone(),
+                config: config.clone(),
+                shutdown: shutdown.clone(),
+            };
+            tokio::spawn(supervise::keep_running(*one, context))
+        })
+        .collect();
+    tokio::spawn(async move {
+        futures::future::join_all(running).await;
+    })
+}

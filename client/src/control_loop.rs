@@ -1,0 +1,158 @@
+//! Runs a reconcile function over a work queue: several workers, panics caught, failures retried.
+//!
+//! A reconcile function gets a key and looks for itself what there is to do. It returns when to
+//! look again, or an error, which is logged here once and retried with the queue's backoff.
+
+use std::error::Error;
+use std::fmt::Display;
+use std::future::Future;
+use std::hash::Hash;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::queue::WorkQueue;
+
+mod metrics;
+
+pub use metrics::{LoopStats, prometheus_text, stats};
+
+/// When to look at a key again if nothing about it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requeue {
+    Never,
+    After(Duration),
+}
+
+/// Runs until `shutdown`; keys being worked on are finished first.
+pub async fn run<T, E, F, Fut>(
+    name: &'static str,
+    queue: WorkQueue<T>,
+    workers: usize,
+    reconcile: F,
+    shutdown: CancellationToken,
+) where
+    T: Eq + Hash + Clone + Display + Send + Sync + 'static,
+    E: Error + Send + 'static,
+    F: Fn(T) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Requeue, E>> + Send + 'static,
+{
+    let reconcile = Arc::new(reconcile);
+    let metrics = metrics::register(name, &queue);
+    let mut tasks = JoinSet::new();
+    for _ in 0..workers.max(1) {
+        let worker = Worker {
+            name,
+            queue: queue.clone(),
+            reconcile: reconcile.clone(),
+            metrics: metrics.clone(),
+        };
+        tasks.spawn(worker.run(shutdown.clone()));
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+struct Worker<T, F> {
+    name: &'static str,
+    queue: WorkQueue<T>,
+    reconcile: Arc<F>,
+    metrics: Arc<metrics::Totals>,
+}
+
+impl<T, E, F, Fut> Worker<T, F>
+where
+    T: Eq + Hash + Clone + Display + Send + Sync + 'static,
+    E: Error + Send + 'static,
+    F: Fn(T) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Requeue, E>> + Send + 'static,
+{
+    async fn run(self, shutdown: CancellationToken) {
+        loop {
+            let item = tokio::select! {
+                biased;
+                () = shutdown.cancelled() => return,
+                item = self.queue.next() => item,
+            };
+            // The call itself is inside, so that a panic before the first await is caught too.
+            let call = async { (self.reconcile)(item.clone()).await };
+            let outcome = AssertUnwindSafe(call).catch_unwind().await;
+            self.settle(&item, outcome);
+            self.queue.done(&item);
+        }
+    }
+
+    fn settle(&self, item: &T, outcome: std::thread::Result<Result<Requeue, E>>) {
+        self.metrics.count_run();
+        match outcome {
+            Ok(Ok(requeue)) => {
+                self.queue.forget(item);
+                if let Requeue::After(delay) = requeue {
+                    self.queue.add_after(item.clone(), delay);
+                }
+            }
+            Ok(Err(error)) => {
+                self.metrics.count_error();
+                let chain = Chain(&error);
+                if is_expected(&error) {
+                    tracing::debug!(control_loop = self.name, key = %item, error = %chain, "again");
+                } else {
+                    tracing::warn!(control_loop = self.name, key = %item, error = %chain, "failed");
+                }
+                self.queue.add_backoff(item.clone());
+            }
+            Err(panic) => {
+                self.metrics.count_panic();
+                let text = panic_text(panic.as_ref());
+                tracing::error!(control_loop = self.name, key = %item, panic = text, "panicked");
+                self.queue.add_backoff(item.clone());
+            }
+        }
+    }
+}
+
+/// Conflicts are the ordinary sign of a cache that lags: another pass settles them.
+fn is_expected(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() {
+            return status.is_conflict() || status.is_not_found();
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// Prints an error with its sources, each said once.
+struct Chain<'a>(&'a (dyn Error + 'static));
+
+impl Display for Chain<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut said = self.0.to_string();
+        f.write_str(&said)?;
+        let mut next = self.0.source();
+        while let Some(error) = next {
+            let text = error.to_string();
+            if !said.contains(&text) {
+                write!(f, ": {text}")?;
+                said = text;
+            }
+            next = error.source();
+        }
+        Ok(())
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests;
