@@ -12,6 +12,7 @@ pub mod quantity; // Kubernetes quantities: `100m`, `1Gi`.
 pub mod names; // What names, labels and ports may look like, in upstream's words.
 pub mod meta_validate; // Validation of `metadata`, the same for every kind.
 pub mod print; // Ages for people.
+pub mod pod_spec; // The pod spec, shared by pods and pod templates.
 pub mod kinds; // One file or folder a kind.
 pub mod catalogue; // The one table of resources.
 pub mod table; // The Table that `kubectl get` prints.

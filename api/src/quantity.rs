@@ -251,12 +251,13 @@ fn scaled_nano(whole: &str, fraction: &str, scale: Scale) -> i128 {
     if length + exponent < -7 && factor == 1 || length + exponent < -30 {
         return 1; // Finer than nano: rounded up, never to zero.
     }
-    // Digits beyond the 38 that an i128 holds only matter for rounding up.
+    // Digits beyond what an i128 holds after scaling only matter for rounding up.
+    let digits_limit = if factor == 1 { 10_i128.pow(29) } else { 10_i128.pow(18) };
     let mut value: i128 = 0;
     let mut dropped = 0_i64;
     let mut inexact = false;
     for digit in &digits {
-        if value < 10_i128.pow(18) {
+        if value < digits_limit {
             value = value * 10 + i128::from(*digit);
         } else {
             dropped += 1;

@@ -135,9 +135,15 @@ pub trait Rules: Sync {
         prepare_update_by_part(new, old, part);
     }
 
+    /// True when the kind counts its specs in `metadata.generation`: 1 on create, and one more
+    /// with each update that raises it.
+    fn counts_generations(&self) -> bool {
+        false
+    }
+
     /// True when this update raises `metadata.generation`: as a rule, `spec` changed.
     fn raises_generation(&self, new: &Object, old: &Object) -> bool {
-        new.get(&["spec"]) != old.get(&["spec"])
+        self.counts_generations() && new.get(&["spec"]) != old.get(&["spec"])
     }
 
     fn validate_create(&self, object: &Object) -> ErrorList;

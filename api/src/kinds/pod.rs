@@ -1,8 +1,15 @@
-//! Pods.
+//! Pods: the one kind that runs.
 
-use crate::kinds::plain::Plain;
+pub mod columns;
+pub mod strategy;
+pub mod summary;
+
+use crate::field::ErrorList;
 use crate::kinds::row::{self, Names, PART_VERBS};
-use crate::resource::{Resource, Subresource, SubresourceKind};
+use crate::object::Object;
+use crate::pod_spec;
+use crate::resource::{Column, Part, Resource, Rules, Subresource, SubresourceKind};
+use serde_json::Value;
 
 pub const ROW: Resource = Resource {
     short_names: &["po"],
@@ -58,7 +65,7 @@ pub const ROW: Resource = Resource {
             singular: "pod",
             schema: "io.k8s.api.core.v1.Pod",
         },
-        &Plain,
+        &Pod,
     )
 };
 
@@ -81,5 +88,64 @@ const fn part(name: &'static str) -> Subresource {
         kind: SubresourceKind::Part,
         body: None,
         verbs: PART_VERBS,
+    }
+}
+
+#[derive(Debug)]
+struct Pod;
+
+impl Rules for Pod {
+    fn default(&self, object: &mut Object) {
+        if let Some(spec) = object.get_mut(&["spec"]) {
+            pod_spec::defaults::spec(spec);
+            pod_spec::defaults::pod(spec);
+        }
+    }
+
+    fn prepare_create(&self, object: &mut Object) {
+        strategy::prepare_create(object);
+    }
+
+    fn prepare_update(&self, new: &mut Object, old: &Object, part: Part<'_>) {
+        strategy::prepare_update(new, old, part);
+    }
+
+    fn counts_generations(&self) -> bool {
+        true
+    }
+
+    fn validate_create(&self, _object: &Object) -> ErrorList {
+        ErrorList::new()
+    }
+
+    fn validate_update(&self, _new: &Object, _old: &Object, _part: Part<'_>) -> ErrorList {
+        ErrorList::new()
+    }
+
+    fn grace_seconds(&self, object: &Object, asked: Option<i64>) -> Option<i64> {
+        Some(strategy::grace_seconds(object, asked))
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        columns::COLUMNS
+    }
+
+    fn cells(&self, object: &Object, now: i64) -> Vec<Value> {
+        columns::cells(object, now)
+    }
+
+    fn field(&self, object: &Object, name: &str) -> String {
+        match name {
+            "spec.hostNetwork" => object.bool(&["spec", "hostNetwork"]).to_string(),
+            "status.podIPs" => {
+                let ips = object.list(&["status", "podIPs"]).iter();
+                let ips: Vec<&str> = ips.map(|ip| crate::json::text(ip, "ip")).collect();
+                ips.join(",")
+            }
+            _ => {
+                let path: Vec<&str> = name.split('.').collect();
+                object.str(&path).to_owned()
+            }
+        }
     }
 }

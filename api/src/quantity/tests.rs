@@ -49,7 +49,34 @@ fn canonical_forms() {
             "1Ei",
             "0.3Mi",
         ],
-        expect![],
+        expect![[r#"
+            0 = 0 (0 units, 0 milli)
+            0.0Gi = 0 (0 units, 0 milli)
+            100m = 100m (1 units, 100 milli)
+            0.1 = 100m (1 units, 100 milli)
+            1.5 = 1500m (2 units, 1500 milli)
+            1000 = 1k (1000 units, 1000000 milli)
+            1500m = 1500m (2 units, 1500 milli)
+            2000m = 2 (2 units, 2000 milli)
+            1Ki = 1Ki (1024 units, 1024000 milli)
+            1024Ki = 1Mi (1048576 units, 1048576000 milli)
+            1.5Gi = 1536Mi (1610612736 units, 1610612736000 milli)
+            0.5Ki = 512 (512 units, 512000 milli)
+            512 = 512 (512 units, 512000 milli)
+            1000Mi = 1000Mi (1048576000 units, 1048576000000 milli)
+            1e3 = 1e3 (1000 units, 1000000 milli)
+            12E6 = 12e6 (12000000 units, 12000000000 milli)
+            1E = 1E (1000000000000000000 units, 9223372036854775807 milli)
+            1.25e-3 = 1250e-6 (1 units, 2 milli)
+            +5 = 5 (5 units, 5000 milli)
+            -3Mi = -3Mi (-3145728 units, -3145728000 milli)
+            5n = 5n (1 units, 1 milli)
+            0.1n = 1n (1 units, 1 milli)
+            9999999999999999999 = 9223372036854775807 (9223372036854775807 units, 9223372036854775807 milli)
+            123456789012345678901234567890n = 9223372036854775807 (9223372036854775807 units, 9223372036854775807 milli)
+            1k = 1k (1000 units, 1000000 milli)
+            1Ei = 1Ei (1152921504606846976 units, 9223372036854775807 milli)
+            0.3Mi = 314572800m (314573 units, 314572800 milli)"#]],
     );
 }
 
@@ -59,7 +86,19 @@ fn what_is_no_quantity() {
         &[
             "", "a", "1.2.3", "1x", "1ki", "1 Gi", "--1", "1Kii", "1e", "1e3.5", ".", "1mm",
         ],
-        expect![],
+        expect![[r#"
+            : quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
+            a: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
+            1.2.3: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
+            1x: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
+            1ki: unable to parse quantity's suffix
+            1 Gi: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
+            --1: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
+            1Kii: unable to parse quantity's suffix
+            1e: unable to parse quantity's suffix
+            1e3.5: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
+            .: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
+            1mm: unable to parse quantity's suffix"#]],
     );
 }
 

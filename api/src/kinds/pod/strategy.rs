@@ -1,0 +1,151 @@
+//! What a write may change of a pod, by the part it goes to, and how long a pod may take to end.
+
+use crate::json;
+use crate::object::Object;
+use crate::pod_spec::resources;
+use crate::resource::Part;
+use serde_json::{Value, json};
+
+pub fn prepare_create(pod: &mut Object) {
+    let spec = pod.get(&["spec"]).unwrap_or(&Value::Null);
+    let class = resources::quality_of_service(spec);
+    let gated = !json::list(spec, "schedulingGates").is_empty();
+    let mut status = json!({ "phase": "Pending", "qosClass": class });
+    if gated {
+        status["conditions"] = json!([{
+            "type": "PodScheduled",
+            "status": "False",
+            "lastProbeTime": null,
+            "lastTransitionTime": null,
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }]);
+    }
+    pod.set(&["status"], status);
+}
+
+pub fn prepare_update(new: &mut Object, old: &Object, part: Part<'_>) {
+    match part {
+        Part::Main => keep(new, old, &["status"]),
+        Part::Status => prepare_status(new, old),
+        Part::Other("ephemeralcontainers") => {
+            let added = new.get(&["spec", "ephemeralContainers"]).cloned();
+            keep_all_but(new, old, &["resourceVersion", "managedFields"]);
+            put(new, &["spec", "ephemeralContainers"], added);
+        }
+        Part::Other("resize") => prepare_resize(new, old),
+        Part::Other(_) => keep(new, old, &["status"]),
+    }
+}
+
+/// Copies what `old` has under a path, or its absence.
+fn keep(new: &mut Object, old: &Object, path: &[&str]) {
+    put(new, path, old.get(path).cloned());
+}
+
+fn put(object: &mut Object, path: &[&str], value: Option<Value>) {
+    match value {
+        Some(value) => object.set(path, value),
+        None => drop(object.remove(path)),
+    }
+}
+
+/// Takes everything from `old` except some fields of the metadata.
+fn keep_all_but(new: &mut Object, old: &Object, metadata: &[&str]) {
+    let kept: Vec<Option<Value>> = metadata
+        .iter()
+        .map(|name| new.get(&["metadata", name]).cloned())
+        .collect();
+    *new = old.clone();
+    for (name, value) in metadata.iter().zip(kept) {
+        put(new, &["metadata", name], value);
+    }
+}
+
+/// The status may change, and labels and annotations with it.
+fn prepare_status(new: &mut Object, old: &Object) {
+    keep(new, old, &["spec"]);
+    keep(new, old, &["metadata", "ownerReferences"]);
+    keep(new, old, &["metadata", "deletionTimestamp"]);
+    if new.str(&["status", "qosClass"]).is_empty() {
+        keep(new, old, &["status", "qosClass"]);
+    }
+    if new.i64(&["status", "observedGeneration"]).unwrap_or(0) == 0 {
+        keep(new, old, &["status", "observedGeneration"]);
+    }
+    keep_condition_generations(new, old);
+}
+
+fn keep_condition_generations(new: &mut Object, old: &Object) {
+    let mut before: Vec<(&str, i64)> = old
+        .list(&["status", "conditions"])
+        .iter()
+        .map(|condition| {
+            let generation = json::int(condition, "observedGeneration").unwrap_or(0);
+            (json::text(condition, "type"), generation)
+        })
+        .collect();
+    let conditions = new
+        .get_mut(&["status", "conditions"])
+        .and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        let kind = json::text(condition, "type");
+        let Some(at) = before.iter().position(|(other, _)| *other == kind) else {
+            continue;
+        };
+        let (_, generation) = before.remove(at);
+        if json::int(condition, "observedGeneration").unwrap_or(0) == 0 && generation != 0 {
+            condition["observedGeneration"] = generation.into();
+        }
+    }
+}
+
+/// Only the resources of containers that are there already may change. Containers that were
+/// added or renamed go through as they are: validation names them.
+fn prepare_resize(new: &mut Object, old: &Object) {
+    let names = |object: &Object, list: &str| -> Vec<String> {
+        let containers = object.list(&["spec", list]);
+        containers
+            .iter()
+            .map(|c| json::text(c, "name").to_owned())
+            .collect()
+    };
+    let lists = ["containers", "initContainers"];
+    if lists
+        .iter()
+        .any(|list| names(new, list) != names(old, list))
+    {
+        return keep(new, old, &["status"]);
+    }
+    let asked = new.clone();
+    keep_all_but(new, old, &["resourceVersion", "managedFields"]);
+    for list in lists {
+        let changed = asked.list(&["spec", list]);
+        let kept = new.get_mut(&["spec", list]).and_then(Value::as_array_mut);
+        for (container, changed) in kept.into_iter().flatten().zip(changed) {
+            for field in ["resources", "resizePolicy"] {
+                match changed.get(field) {
+                    Some(value) => container[field] = value.clone(),
+                    None => {
+                        container.as_object_mut().map(|map| map.remove(field));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Seconds a pod is given to end: none when nothing runs it any more, or not yet.
+pub fn grace_seconds(pod: &Object, asked: Option<i64>) -> i64 {
+    let own = pod
+        .i64(&["spec", "terminationGracePeriodSeconds"])
+        .unwrap_or(0);
+    let asked = asked.unwrap_or(own);
+    let unscheduled = pod.str(&["spec", "nodeName"]).is_empty();
+    let ended = matches!(pod.str(&["status", "phase"]), "Failed" | "Succeeded");
+    match asked {
+        _ if unscheduled || ended => 0,
+        negative if negative < 0 => 1,
+        seconds => seconds,
+    }
+}
