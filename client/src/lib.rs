@@ -6,6 +6,9 @@
 
 pub mod clock; // The one place that reads the time.
 
+pub mod connect; // From an address and an identity to a client.
+pub mod upgrade; // The raw connection that the agent's tunnel needs.
+
 pub mod informer; // A local, indexed copy of one kind.
 
 pub mod queue; // Which keys to look at.
