@@ -1,1 +1,9 @@
-//! To be.
+//! The API server: HTTP and TLS, who you are, what you may do, admission, verbs, discovery.
+//!
+//! The only user of the store. Knows no kind by name: the catalogue does.
+
+pub mod admission;
+pub mod authenticate; // Who is asking.
+pub mod authorize; // What a user may do.
+pub mod request_info; // What a request asks for.
+pub mod view; // Read-only access to stored objects. // What may still change or stop a write.
