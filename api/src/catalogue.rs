@@ -11,6 +11,9 @@ static ALL: &[Resource] = &[
     kinds::config_map::ROW,
     kinds::namespace::ROW,
     kinds::pod::ROW,
+    kinds::secret::ROW,
+    kinds::service_account::ROW,
+    kinds::lease::ROW,
 ];
 
 /// An API group with its served versions, the preferred one first.

@@ -10,6 +10,7 @@ pub mod resource; // One row a resource, and the rules behind a kind.
 pub mod json; // Reading and defaulting the fields of a JSON value, as Go reads them.
 pub mod quantity; // Kubernetes quantities: `100m`, `1Gi`.
 pub mod names; // What names, labels and ports may look like, in upstream's words.
+pub mod label_selector; // Validation of LabelSelector documents.
 pub mod meta_validate; // Validation of `metadata`, the same for every kind.
 pub mod print; // Ages for people.
 pub mod pod_spec; // The pod spec, shared by pods and pod templates.
@@ -19,6 +20,7 @@ pub mod table; // The Table that `kubectl get` prints.
 pub mod scale; // The Scale seen through a workload.
 pub mod timestamp; // RFC 3339 times, to the second and to the microsecond.
 pub mod frames; // Frames of the stream between API server and agent.
+pub mod schema; // Types, fields, list types and merge keys of every kind.
 pub mod decode; // Bytes into an object of a known type.
 pub mod patch; // JSON patch, merge patch, strategic merge patch.
 pub mod selector; // Label and field selectors.

@@ -2,7 +2,9 @@
 //!
 //! Shared by the printed columns of the kinds; never reads a clock.
 
+use crate::object::Object;
 use jiff::Timestamp;
+use serde_json::Value;
 
 const UNKNOWN: &str = "<unknown>";
 
@@ -17,6 +19,11 @@ pub fn age(time: &str, now: i64) -> String {
         Some(then) => human_duration(now - then),
         None => UNKNOWN.to_owned(),
     }
+}
+
+/// The age of an object, as a cell.
+pub fn age_of(object: &Object, now: i64) -> Value {
+    age(object.str(&["metadata", "creationTimestamp"]), now).into()
 }
 
 /// Two units at most, fewer the longer it is: `90s`, `5m30s`, `3h20m`, `2d5h`, `40d`, `3y20d`.

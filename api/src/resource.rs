@@ -116,6 +116,16 @@ pub enum Part<'a> {
     Other(&'a str),
 }
 
+/// Who sends a request, as far as a kind keeps it in its objects.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Requester<'a> {
+    pub name: &'a str,
+    pub uid: &'a str,
+    pub groups: &'a [String],
+    /// A JSON object of lists of strings, or null.
+    pub extra: Option<&'a Value>,
+}
+
 /// The knowledge of one kind: defaulting, preparing, validating, printing. Pure.
 ///
 /// The API server does what is the same for all kinds itself: identity metadata (uid,
@@ -144,6 +154,18 @@ pub trait Rules: Sync {
     /// True when this update raises `metadata.generation`: as a rule, `spec` changed.
     fn raises_generation(&self, new: &Object, old: &Object) -> bool {
         self.counts_generations() && new.get(&["spec"]) != old.get(&["spec"])
+    }
+
+    /// Writes in what only the server knows: who asks, and when (`now`, RFC 3339). Runs after
+    /// `prepare_create` (`old` is `None`) or `prepare_update`, when a generated name is known.
+    fn stamp(
+        &self,
+        _object: &mut Object,
+        _old: Option<&Object>,
+        _part: Part<'_>,
+        _by: &Requester<'_>,
+        _now: &str,
+    ) {
     }
 
     fn validate_create(&self, object: &Object) -> ErrorList;

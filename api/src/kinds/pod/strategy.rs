@@ -1,6 +1,7 @@
 //! What a write may change of a pod, by the part it goes to, and how long a pod may take to end.
 
 use crate::json;
+use crate::kinds::prepare::{keep, keep_all, put};
 use crate::object::Object;
 use crate::pod_spec::resources;
 use crate::resource::Part;
@@ -30,35 +31,11 @@ pub fn prepare_update(new: &mut Object, old: &Object, part: Part<'_>) {
         Part::Status => prepare_status(new, old),
         Part::Other("ephemeralcontainers") => {
             let added = new.get(&["spec", "ephemeralContainers"]).cloned();
-            keep_all_but(new, old, &["resourceVersion", "managedFields"]);
+            keep_all(new, old);
             put(new, &["spec", "ephemeralContainers"], added);
         }
         Part::Other("resize") => prepare_resize(new, old),
         Part::Other(_) => keep(new, old, &["status"]),
-    }
-}
-
-/// Copies what `old` has under a path, or its absence.
-fn keep(new: &mut Object, old: &Object, path: &[&str]) {
-    put(new, path, old.get(path).cloned());
-}
-
-fn put(object: &mut Object, path: &[&str], value: Option<Value>) {
-    match value {
-        Some(value) => object.set(path, value),
-        None => drop(object.remove(path)),
-    }
-}
-
-/// Takes everything from `old` except some fields of the metadata.
-fn keep_all_but(new: &mut Object, old: &Object, metadata: &[&str]) {
-    let kept: Vec<Option<Value>> = metadata
-        .iter()
-        .map(|name| new.get(&["metadata", name]).cloned())
-        .collect();
-    *new = old.clone();
-    for (name, value) in metadata.iter().zip(kept) {
-        put(new, &["metadata", name], value);
     }
 }
 
@@ -118,7 +95,7 @@ fn prepare_resize(new: &mut Object, old: &Object) {
         return keep(new, old, &["status"]);
     }
     let asked = new.clone();
-    keep_all_but(new, old, &["resourceVersion", "managedFields"]);
+    keep_all(new, old);
     for list in lists {
         let changed = asked.list(&["spec", list]);
         let kept = new.get_mut(&["spec", list]).and_then(Value::as_array_mut);

@@ -1,0 +1,68 @@
+//! Service accounts: the identities of pods.
+
+use crate::field::ErrorList;
+use crate::kinds::row::{self, CREATE_ONLY, Names};
+use crate::object::Object;
+use crate::print;
+use crate::resource::{Column, Part, Resource, Rules, Subresource, SubresourceKind};
+use serde_json::Value;
+
+pub const ROW: Resource = Resource {
+    short_names: &["sa"],
+    subresources: &[Subresource {
+        name: "token",
+        kind: SubresourceKind::Action,
+        body: Some(("authentication.k8s.io", "v1", "TokenRequest")),
+        verbs: CREATE_ONLY,
+    }],
+    ..row::namespaced(
+        "",
+        "v1",
+        Names {
+            kind: "ServiceAccount",
+            plural: "serviceaccounts",
+            singular: "serviceaccount",
+            schema: "io.k8s.api.core.v1.ServiceAccount",
+        },
+        &ServiceAccount,
+    )
+};
+
+const COLUMNS: &[Column] = &[row::NAME, row::AGE];
+
+#[derive(Debug)]
+struct ServiceAccount;
+
+impl Rules for ServiceAccount {
+    fn default(&self, _object: &mut Object) {}
+
+    /// Of a reference to a secret, only the name is kept.
+    fn prepare_create(&self, object: &mut Object) {
+        let secrets = object.get_mut(&["secrets"]).and_then(Value::as_array_mut);
+        for secret in secrets.into_iter().flatten() {
+            if let Some(reference) = secret.as_object_mut() {
+                reference.retain(|field, _| field == "name");
+            }
+        }
+    }
+
+    fn prepare_update(&self, new: &mut Object, _old: &Object, _part: Part<'_>) {
+        self.prepare_create(new);
+    }
+
+    fn validate_create(&self, _object: &Object) -> ErrorList {
+        ErrorList::new()
+    }
+
+    fn validate_update(&self, _new: &Object, _old: &Object, _part: Part<'_>) -> ErrorList {
+        ErrorList::new()
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        COLUMNS
+    }
+
+    fn cells(&self, object: &Object, now: i64) -> Vec<Value> {
+        vec![object.name().into(), print::age_of(object, now)]
+    }
+}
