@@ -9,10 +9,13 @@ use crate::resource::Resource;
 
 static ALL: &[Resource] = &[
     kinds::config_map::ROW,
+    kinds::event::ROW,
     kinds::namespace::ROW,
+    kinds::node::ROW,
     kinds::pod::ROW,
     kinds::secret::ROW,
     kinds::service_account::ROW,
+    kinds::event::NEW_ROW,
     kinds::lease::ROW,
 ];
 

@@ -9,8 +9,13 @@ pub mod prepare;
 pub mod row;
 
 pub mod config_map;
+pub mod event;
 pub mod lease;
 pub mod namespace;
+pub mod node;
 pub mod pod;
 pub mod secret;
 pub mod service_account;
+
+#[cfg(test)]
+mod testing;

@@ -299,3 +299,21 @@ pub fn percentage(text: &str) -> Vec<String> {
         vec![pattern_error(rule, "[0-9]+%", &["1%", "93%"])]
     }
 }
+
+/// An address range: `10.9.8.0/24`.
+pub fn cidr(text: &str) -> Vec<String> {
+    let valid = text.split_once('/').is_some_and(|(address, bits)| {
+        let bits_max = match address.parse::<std::net::IpAddr>() {
+            Ok(std::net::IpAddr::V4(_)) => 32,
+            Ok(std::net::IpAddr::V6(_)) => 128,
+            Err(_) => return false,
+        };
+        let digits = !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
+        digits && bits.parse::<u16>().is_ok_and(|bits| bits <= bits_max)
+    });
+    if valid {
+        Vec::new()
+    } else {
+        vec!["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)".to_owned()]
+    }
+}

@@ -4,3 +4,4 @@
 
 pub mod defaults;
 pub mod resources;
+pub mod validate;

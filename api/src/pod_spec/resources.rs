@@ -10,6 +10,16 @@ pub fn is_sidecar(init_container: &Value) -> bool {
     json::text(init_container, "restartPolicy") == "Always"
 }
 
+/// True for a resource outside Kubernetes' own, such as `example.com/gpu`.
+pub fn is_extended(name: &str) -> bool {
+    !is_native(name) && !name.starts_with("requests.")
+}
+
+/// True for a resource of Kubernetes' own.
+pub fn is_native(name: &str) -> bool {
+    !name.contains('/') || name.contains("kubernetes.io/")
+}
+
 fn asked(container: &Value, name: &str) -> Quantity {
     let value = json::at(container, &["resources", "requests", name]);
     Quantity::from_value(value).unwrap_or(Quantity::ZERO)

@@ -1,0 +1,142 @@
+//! Nodes: registered and reported by agents, tainted and evicted from by controllers.
+
+mod columns;
+mod validate;
+
+use crate::field::ErrorList;
+use crate::kinds::prepare;
+use crate::kinds::row::{self, Names};
+use crate::object::Object;
+use crate::pod_spec::defaults::round_quantities;
+use crate::resource::{
+    Column, Durability, Part, Resource, Rules, Subresource, SubresourceKind,
+};
+use serde_json::Value;
+
+pub const ROW: Resource = Resource {
+    short_names: &["no"],
+    subresources: &[
+        Subresource {
+            name: "proxy",
+            kind: SubresourceKind::Connect,
+            body: Some(("", "v1", "NodeProxyOptions")),
+            verbs: &["create", "delete", "get", "patch", "update"],
+        },
+        row::STATUS,
+    ],
+    selectable_fields: &["spec.unschedulable"],
+    ..row::cluster(
+        "",
+        "v1",
+        Names {
+            kind: "Node",
+            plural: "nodes",
+            singular: "node",
+            schema: "io.k8s.api.core.v1.Node",
+        },
+        &Node,
+    )
+};
+
+#[derive(Debug)]
+struct Node;
+
+impl Rules for Node {
+    fn default(&self, object: &mut Object) {
+        for list in ["capacity", "allocatable"] {
+            if let Some(resources) = object.get_mut(&["status", list]) {
+                round_quantities(resources);
+            }
+        }
+        let allocatable = object.get(&["status", "allocatable"]);
+        if allocatable.is_none_or(Value::is_null)
+            && let Some(capacity) = object.get(&["status", "capacity"]).cloned()
+        {
+            object.set(&["status", "allocatable"], capacity);
+        }
+        pod_cidrs(object);
+    }
+
+    /// A node may be created together with its status.
+    fn prepare_create(&self, object: &mut Object) {
+        object.remove(&["spec", "configSource"]);
+        object.remove(&["status", "config"]);
+    }
+
+    fn prepare_update(&self, new: &mut Object, old: &Object, part: Part<'_>) {
+        prepare::status_keeps_spec(new, old, part);
+        if part == Part::Main {
+            new.remove(&["spec", "configSource"]);
+        }
+    }
+
+    fn validate_create(&self, object: &Object) -> ErrorList {
+        validate::node(object)
+    }
+
+    fn validate_update(&self, new: &Object, old: &Object, part: Part<'_>) -> ErrorList {
+        let mut errors = match part {
+            Part::Status => ErrorList::new(),
+            Part::Main | Part::Other(_) => validate::node(new),
+        };
+        errors.extend(validate::update(new, old, part));
+        errors
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        columns::COLUMNS
+    }
+
+    fn cells(&self, object: &Object, now: i64) -> Vec<Value> {
+        columns::cells(object, now)
+    }
+
+    fn field(&self, object: &Object, name: &str) -> String {
+        match name {
+            "spec.unschedulable" => object.bool(&["spec", "unschedulable"]).to_string(),
+            _ => String::new(),
+        }
+    }
+
+    fn durability(&self, new: &Object, old: Option<&Object>, part: Part<'_>) -> Durability {
+        match old {
+            Some(old) if part == Part::Status && is_heartbeat(new, old) => Durability::Lazy,
+            _ => Durability::Synced,
+        }
+    }
+}
+
+/// The address range has an old field for one and a new one for a list: both are shown, and the
+/// old one is the first of the list.
+fn pod_cidrs(object: &mut Object) {
+    let first = object.list(&["spec", "podCIDRs"]).first().cloned();
+    match first {
+        Some(first) => object.set(&["spec", "podCIDR"], first),
+        None => {
+            let one = object.str(&["spec", "podCIDR"]).to_owned();
+            if !one.is_empty() {
+                object.set(&["spec", "podCIDRs"], vec![Value::from(one)].into());
+            }
+        }
+    }
+}
+
+/// True when nothing of the status changed but the times at which conditions were seen.
+fn is_heartbeat(new: &Object, old: &Object) -> bool {
+    let without_times = |object: &Object| {
+        let mut status = object.get(&["status"]).cloned().unwrap_or_default();
+        for condition in crate::json::list_mut(&mut status, "conditions") {
+            if let Some(condition) = condition.as_object_mut() {
+                condition.remove("lastHeartbeatTime");
+            }
+        }
+        status
+    };
+    let same = |path: &[&str]| new.get(path) == old.get(path);
+    same(&["metadata", "labels"])
+        && same(&["metadata", "annotations"])
+        && without_times(new) == without_times(old)
+}
+
+#[cfg(test)]
+mod tests;
