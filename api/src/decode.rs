@@ -1,7 +1,17 @@
 //! Decodes bytes into an object of a known type, as Go's strict JSON decoder does.
+//!
+//! One pass over the bytes: fields that the type does not have are never kept, nulls are absent,
+//! ill-typed values are errors in Go's words, and quantities and times take their canonical form.
+//! Pure. Bounded: 100 reported fields, 128 levels of nesting.
+
+mod go;
+mod walk;
 
 use crate::object::Object;
+use crate::schema::{Schema, schema};
+use serde::de::DeserializeSeed;
 use serde_json::Value;
+use walk::{Seed, Walk};
 
 /// `fieldValidation` of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,61 +25,112 @@ pub enum FieldValidation {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     pub object: Object,
+    /// `unknown field "spec.foo"`, one a `Warning` header. Empty unless the mode is `Warn`.
     pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
+    /// Not JSON, or no JSON object. The text is Go's.
     #[error("{0}")]
     Syntax(String),
+    /// A value that its field cannot take. The text is Go's.
     #[error("{0}")]
     Type(String),
+    /// Unknown and duplicate fields, in strict mode alone.
     #[error("strict decoding error: {}", .0.join(", "))]
     Strict(Vec<String>),
     #[error("no schema for {0}")]
     UnknownType(String),
 }
 
+impl DecodeError {
+    /// The message of the 400 that upstream answers. `kind` is the kind that the endpoint takes,
+    /// `version` its version.
+    pub fn message(&self, kind: &str, version: &str, body: &[u8]) -> String {
+        match self {
+            Self::Syntax(_) => format!(
+                "the object provided is unrecognized (must be of type {kind}): couldn't get \
+                 version/kind; json parse error: {self} ({})",
+                go::summary(body)
+            ),
+            _ => format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {self}"),
+        }
+    }
+}
+
 /// `apiVersion` and `kind` of a body.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct TypeMeta {
     pub api_version: String,
     pub kind: String,
 }
 
+/// Decodes a body of the built-in type `type_name` (`io.k8s.api.apps.v1.Deployment`). Kinds and
+/// versions are not compared: the caller knows which ones it takes.
 pub fn decode(
     bytes: &[u8],
-    _type_name: &str,
-    _mode: FieldValidation,
+    type_name: &str,
+    mode: FieldValidation,
 ) -> Result<Decoded, DecodeError> {
-    let value = serde_json::from_slice(bytes).map_err(|e| DecodeError::Syntax(e.to_string()))?;
-    let object = Object::from_value(value).ok_or(DecodeError::Syntax("not an object".into()))?;
-    Ok(Decoded {
-        object,
-        warnings: Vec::new(),
-    })
+    decode_in(schema(), bytes, type_name, mode)
 }
 
+/// [`decode`] by another schema than the built-in one.
+pub fn decode_in(
+    schema: &Schema,
+    bytes: &[u8],
+    type_name: &str,
+    mode: FieldValidation,
+) -> Result<Decoded, DecodeError> {
+    if let Err(error) = std::str::from_utf8(bytes) {
+        // Go puts U+FFFD in place of what is no UTF-8; only then is the body copied.
+        let _ = error;
+        let text = String::from_utf8_lossy(bytes);
+        return decode_in(schema, text.as_bytes(), type_name, mode);
+    }
+    let mut walk = Walk::new(schema, mode);
+    let seed = Seed::root(&mut walk, type_name)?;
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = seed
+        .deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value))
+        .map_err(|error| DecodeError::Syntax(go::syntax(&error, bytes)))?;
+    let warnings = walk.finish()?;
+    let object = value
+        .and_then(Object::from_value)
+        .ok_or_else(|| DecodeError::Syntax(go::NO_OBJECT.to_owned()))?;
+    Ok(Decoded { object, warnings })
+}
+
+/// Brings a parsed document into the form that [`decode`] gives, in place; returns the warnings.
+/// After an error `value` is null.
 pub fn conform(
-    _value: &mut Value,
-    _type_name: &str,
-    _mode: FieldValidation,
+    value: &mut Value,
+    type_name: &str,
+    mode: FieldValidation,
 ) -> Result<Vec<String>, DecodeError> {
-    Ok(Vec::new())
+    let mut walk = Walk::new(schema(), mode);
+    let seed = Seed::root(&mut walk, type_name)?;
+    let taken = value.take();
+    let conformed = seed
+        .deserialize(taken)
+        .map_err(|error| DecodeError::Syntax(error.to_string()))?;
+    let warnings = walk.finish()?;
+    match conformed {
+        Some(Value::Object(map)) => *value = Value::Object(map),
+        _ => return Err(DecodeError::Syntax(go::NO_OBJECT.to_owned())),
+    }
+    Ok(warnings)
 }
 
+/// `apiVersion` and `kind` of a body, without keeping the rest of it.
 pub fn type_meta(bytes: &[u8]) -> Result<TypeMeta, DecodeError> {
-    let value: Value =
-        serde_json::from_slice(bytes).map_err(|e| DecodeError::Syntax(e.to_string()))?;
-    let text = |name: &str| {
-        value
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or("")
-            .to_owned()
-    };
-    Ok(TypeMeta {
-        api_version: text("apiVersion"),
-        kind: text("kind"),
-    })
+    let found: Option<TypeMeta> = serde_json::from_slice(bytes)
+        .map_err(|error| DecodeError::Syntax(go::syntax(&error, bytes)))?;
+    Ok(found.unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,476 @@
+//! One pass from any deserializer to a [`Value`] that has the shape of a type.
+//!
+//! The first ill-typed value is kept as the error and the pass goes on, since a syntax error
+//! further down comes first, as in Go. A null is absent; in a list or map it is the zero value.
+
+use super::{DecodeError, FieldValidation, go};
+use crate::schema::{Schema, Shape, TypeId, TypeKind};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use std::fmt;
+
+/// As upstream: enough to mend a file by, and a hostile body cannot make the answer grow.
+const STRICT_ERRORS_MAX: usize = 100;
+
+/// What one pass gathers.
+pub(super) struct Walk<'s> {
+    schema: &'s Schema,
+    mode: FieldValidation,
+    strict: Vec<String>,
+    type_error: Option<String>,
+}
+
+impl<'s> Walk<'s> {
+    pub fn new(schema: &'s Schema, mode: FieldValidation) -> Self {
+        Self {
+            schema,
+            mode,
+            strict: Vec::new(),
+            type_error: None,
+        }
+    }
+
+    /// The warnings, or what makes the document unacceptable.
+    pub fn finish(self) -> Result<Vec<String>, DecodeError> {
+        match (self.type_error, self.mode) {
+            (Some(error), _) => Err(DecodeError::Type(error)),
+            (None, FieldValidation::Strict) if !self.strict.is_empty() => {
+                Err(DecodeError::Strict(self.strict))
+            }
+            _ => Ok(self.strict),
+        }
+    }
+
+    fn report(&mut self, what: &str, here: &Here<'_>, name: &str) {
+        if self.mode == FieldValidation::Ignore || self.strict.len() >= STRICT_ERRORS_MAX {
+            return;
+        }
+        let mut path = String::new();
+        here.write(&mut path);
+        if !path.is_empty() {
+            path.push('.');
+        }
+        path.push_str(name);
+        let error = format!("{what} field {}", go::quoted(&path));
+        if !self.strict.contains(&error) {
+            self.strict.push(error);
+        }
+    }
+
+    /// Keeps the first error.
+    fn fail(&mut self, error: impl FnOnce(&Schema) -> String) {
+        if self.type_error.is_none() {
+            self.type_error = Some(error(self.schema));
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Step<'p> {
+    Root,
+    Field(&'p str),
+    Key(&'p str),
+    Index(usize),
+}
+
+/// Where the pass is: a list linked through the call stack, so that a good document costs nothing.
+#[derive(Clone, Copy)]
+pub(super) struct Here<'p> {
+    parent: Option<&'p Here<'p>>,
+    step: Step<'p>,
+    /// The innermost struct.
+    type_id: Option<TypeId>,
+}
+
+impl Here<'_> {
+    /// `spec.containers[0].image`, as strict errors have it.
+    fn write(&self, out: &mut String) {
+        if let Some(parent) = self.parent {
+            parent.write(out);
+        }
+        match self.step {
+            Step::Root => {}
+            Step::Field(name) | Step::Key(name) => {
+                if !out.is_empty() {
+                    out.push('.');
+                }
+                out.push_str(name);
+            }
+            Step::Index(index) => {
+                out.push('[');
+                out.push_str(&index.to_string());
+                out.push(']');
+            }
+        }
+    }
+
+    /// `spec.containers.image`, as Go's type errors have it.
+    fn write_fields(&self, out: &mut String) {
+        if let Some(parent) = self.parent {
+            parent.write_fields(out);
+        }
+        if let Step::Field(name) = self.step {
+            if !out.is_empty() {
+                out.push('.');
+            }
+            out.push_str(name);
+        }
+    }
+}
+
+/// Decodes one value of one shape; `None` for null and for what cannot be taken.
+pub(super) struct Seed<'w, 's, 'p> {
+    walk: &'w mut Walk<'s>,
+    shape: Shape,
+    here: Here<'p>,
+    /// Keep an empty list or map: Go writes those of required fields alone.
+    keep_empty: bool,
+}
+
+impl<'w, 's> Seed<'w, 's, 'static> {
+    pub fn root(walk: &'w mut Walk<'s>, type_name: &str) -> Result<Self, DecodeError> {
+        let id = walk
+            .schema
+            .find(type_name)
+            .ok_or_else(|| DecodeError::UnknownType(type_name.to_owned()))?;
+        let here = Here {
+            parent: None,
+            step: Step::Root,
+            type_id: None,
+        };
+        Ok(Self {
+            walk,
+            shape: Shape::Type(id),
+            here,
+            keep_empty: true,
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_, '_, '_> {
+    type Value = Option<Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        match self.kind() {
+            None if self.shape == Shape::Any => {
+                serde::Deserialize::deserialize(deserializer).map(Some)
+            }
+            Some(TypeKind::Any) => {
+                let value: Value = serde::Deserialize::deserialize(deserializer)?;
+                Ok(if value.is_null() { None } else { Some(value) })
+            }
+            Some(TypeKind::Raw) => {
+                let value: Value = serde::Deserialize::deserialize(deserializer)?;
+                Ok(if value.is_null() { None } else { Some(value) })
+            }
+            _ => deserializer.deserialize_any(self),
+        }
+    }
+}
+
+impl Seed<'_, '_, '_> {
+    fn kind(&self) -> Option<TypeKind> {
+        match self.shape {
+            Shape::Type(id) => Some(self.walk.schema.get(id).kind),
+            _ => None,
+        }
+    }
+
+    /// `json: cannot unmarshal {found} into Go struct field PodSpec.spec.x of type string`.
+    fn mismatch(self, found: &str) -> Option<Value> {
+        let (here, shape) = (self.here, self.shape);
+        self.walk.fail(|schema| {
+            let wanted = go::type_name(schema, shape);
+            match here.type_id {
+                None => format!("json: cannot unmarshal {found} into Go value of type {wanted}"),
+                Some(id) => {
+                    let name = schema.type_name(id);
+                    let name = name.rsplit('.').next().unwrap_or(name);
+                    let mut path = String::new();
+                    here.write_fields(&mut path);
+                    format!(
+                        "json: cannot unmarshal {found} into Go struct field {name}.{path} of \
+                         type {wanted}"
+                    )
+                }
+            }
+        });
+        None
+    }
+
+    fn number(self, number: Number) -> Option<Value> {
+        let fits = |low: i64, high: i64| number.as_i64().is_some_and(|n| n >= low && n <= high);
+        let int32 = || fits(i64::from(i32::MIN), i64::from(i32::MAX));
+        let ok = match (self.shape, self.kind()) {
+            (Shape::Int32, _) | (_, Some(TypeKind::IntOrString)) => int32(),
+            (Shape::Int64, _) => fits(i64::MIN, i64::MAX),
+            (Shape::Double, _) => true,
+            (_, Some(TypeKind::Quantity)) => return self.quantity(&number.to_string()),
+            _ => return self.mismatch("number"),
+        };
+        if ok {
+            Some(Value::Number(number))
+        } else {
+            self.mismatch(&format!("number {number}"))
+        }
+    }
+
+    fn quantity(self, text: &str) -> Option<Value> {
+        match crate::quantity::Quantity::parse(text.trim()) {
+            Ok(quantity) => Some(Value::String(quantity.to_string())),
+            Err(error) => {
+                self.walk.fail(|_| error.to_string());
+                None
+            }
+        }
+    }
+
+    /// `None` for the text gives the text itself.
+    fn text(self, text: &str) -> Option<Option<String>> {
+        let checked = match (self.shape, self.kind()) {
+            (Shape::String, _) | (_, Some(TypeKind::IntOrString)) => return Some(None),
+            (Shape::Bytes, _) => go::check_base64(text).map(|()| None),
+            (_, Some(TypeKind::Time)) => go::time(text).map(Some),
+            (_, Some(TypeKind::MicroTime)) => go::micro_time(text).map(Some),
+            (_, Some(TypeKind::Quantity)) => {
+                return match self.quantity(text) {
+                    Some(Value::String(canonical)) => Some(Some(canonical)),
+                    _ => None,
+                };
+            }
+            _ => {
+                self.mismatch("string");
+                return None;
+            }
+        };
+        match checked {
+            Ok(canonical) => Some(canonical),
+            Err(error) => {
+                self.walk.fail(|_| error);
+                None
+            }
+        }
+    }
+
+    fn list<'de, A: SeqAccess<'de>>(
+        self,
+        item: Shape,
+        mut access: A,
+    ) -> Result<Option<Value>, A::Error> {
+        let mut items = Vec::new();
+        loop {
+            let here = Here {
+                parent: Some(&self.here),
+                step: Step::Index(items.len()),
+                type_id: self.here.type_id,
+            };
+            let seed = Seed {
+                walk: &mut *self.walk,
+                shape: item,
+                here,
+                keep_empty: true,
+            };
+            let Some(value) = access.next_element_seed(seed)? else {
+                break;
+            };
+            items.push(value.unwrap_or_else(|| zero(self.walk.schema, item)));
+        }
+        Ok(if items.is_empty() && !self.keep_empty {
+            None
+        } else {
+            Some(Value::Array(items))
+        })
+    }
+
+    fn map<'de, A: MapAccess<'de>>(
+        self,
+        value: Shape,
+        mut access: A,
+    ) -> Result<Option<Value>, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = access.next_key::<String>()? {
+            if map.contains_key(&key) {
+                self.walk.report("duplicate", &self.here, &key);
+            }
+            let here = Here {
+                parent: Some(&self.here),
+                step: Step::Key(&key),
+                type_id: self.here.type_id,
+            };
+            let seed = Seed {
+                walk: &mut *self.walk,
+                shape: value,
+                here,
+                keep_empty: true,
+            };
+            let found = access.next_value_seed(seed)?;
+            let found = found.unwrap_or_else(|| zero(self.walk.schema, value));
+            map.insert(key, found);
+        }
+        Ok(if map.is_empty() && !self.keep_empty {
+            None
+        } else {
+            Some(Value::Object(map))
+        })
+    }
+
+    fn object<'de, A: MapAccess<'de>>(
+        self,
+        id: TypeId,
+        mut access: A,
+    ) -> Result<Option<Value>, A::Error> {
+        let schema = self.walk.schema;
+        let mut map = Map::new();
+        let mut seen_null = false;
+        let inside = Here {
+            type_id: Some(id),
+            ..self.here
+        };
+        while let Some(key) = access.next_key_seed(KeySeed { schema, id })? {
+            let field = match key {
+                Key::Field(field) => field,
+                Key::Unknown(name) => {
+                    self.walk.report("unknown", &inside, &name);
+                    access.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            let name = schema.text(field.name);
+            if map.contains_key(name) {
+                self.walk.report("duplicate", &inside, name);
+            }
+            let here = Here {
+                parent: Some(&inside),
+                step: Step::Field(name),
+                type_id: Some(id),
+            };
+            let seed = Seed {
+                walk: &mut *self.walk,
+                shape: field.shape,
+                here,
+                keep_empty: field.required,
+            };
+            let value = access.next_value_seed(seed)?;
+            seen_null |= value.is_none();
+            map.insert(name.to_owned(), value.unwrap_or(Value::Null));
+        }
+        if seen_null {
+            map.retain(|_, value| !value.is_null());
+        }
+        Ok(Some(Value::Object(map)))
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
+    type Value = Option<Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(match (self.shape, self.kind()) {
+            (Shape::Bool, _) => Some(Value::Bool(value)),
+            (_, Some(TypeKind::Quantity)) => self.quantity(if value { "true" } else { "false" }),
+            _ => self.mismatch("bool"),
+        })
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(self.number(value.into()))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(self.number(value.into()))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
+        let number = Number::from_f64(value).ok_or_else(|| E::custom("number out of range"))?;
+        Ok(self.number(number))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Self::Value, E> {
+        let text = self.text(value);
+        Ok(text.map(|canonical| Value::String(canonical.unwrap_or_else(|| value.to_owned()))))
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Self::Value, E> {
+        let text = self.text(&value);
+        Ok(text.map(|canonical| Value::String(canonical.unwrap_or(value))))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+        if let Shape::List(item) = self.shape {
+            let item = self.walk.schema.shape(item);
+            return self.list(item, access);
+        }
+        while access.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(self.mismatch("array"))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+        match (self.shape, self.kind()) {
+            (Shape::Map(value), _) => {
+                let value = self.walk.schema.shape(value);
+                return self.map(value, access);
+            }
+            (Shape::Type(id), Some(TypeKind::Struct)) => return self.object(id, access),
+            _ => {}
+        }
+        while access.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(self.mismatch("object"))
+    }
+}
+
+/// What Go leaves where a list or map holds a null.
+fn zero(schema: &Schema, shape: Shape) -> Value {
+    match shape {
+        Shape::String | Shape::Bytes => "".into(),
+        Shape::Int32 | Shape::Int64 => 0.into(),
+        Shape::Double => 0.0.into(),
+        Shape::Bool => false.into(),
+        Shape::Any | Shape::List(_) | Shape::Map(_) => Value::Null,
+        Shape::Type(id) => match schema.get(id).kind {
+            TypeKind::Struct => Value::Object(Map::new()),
+            TypeKind::Quantity => "0".into(),
+            TypeKind::IntOrString => 0.into(),
+            TypeKind::Time | TypeKind::MicroTime | TypeKind::Raw | TypeKind::Any => Value::Null,
+        },
+    }
+}
+
+enum Key<'s> {
+    Field(&'s crate::schema::Field),
+    Unknown(String),
+}
+
+/// Looks a key up without copying it.
+struct KeySeed<'s> {
+    schema: &'s Schema,
+    id: TypeId,
+}
+
+impl<'de, 's> DeserializeSeed<'de> for KeySeed<'s> {
+    type Value = Key<'s>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'s> Visitor<'_> for KeySeed<'s> {
+    type Value = Key<'s>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field name")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
+        let field = self.schema.field(self.id, name);
+        Ok(field.map_or_else(|| Key::Unknown(name.to_owned()), Key::Field))
+    }
+}
