@@ -13,8 +13,11 @@ static ALL: &[Resource] = &[
     kinds::namespace::ROW,
     kinds::node::ROW,
     kinds::pod::ROW,
+    kinds::replication_controller::ROW,
     kinds::secret::ROW,
     kinds::service_account::ROW,
+    kinds::deployment::ROW,
+    kinds::replica_set::ROW,
     kinds::event::NEW_ROW,
     kinds::lease::ROW,
 ];

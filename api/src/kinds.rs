@@ -7,13 +7,17 @@ pub mod checks;
 pub mod plain;
 pub mod prepare;
 pub mod row;
+pub mod workload;
 
 pub mod config_map;
+pub mod deployment;
 pub mod event;
 pub mod lease;
 pub mod namespace;
 pub mod node;
 pub mod pod;
+pub mod replica_set;
+pub mod replication_controller;
 pub mod secret;
 pub mod service_account;
 

@@ -9,7 +9,10 @@ use serde_json::Value;
 
 /// What is wrong with a LabelSelector.
 pub fn validate(selector: &Value, path: &Path) -> ErrorList {
-    let mut errors = labels(json::get(selector, "matchLabels"), &path.child("matchLabels"));
+    let mut errors = labels(
+        json::get(selector, "matchLabels"),
+        &path.child("matchLabels"),
+    );
     let expressions = path.child("matchExpressions");
     for (index, expression) in json::list(selector, "matchExpressions").iter().enumerate() {
         errors.extend(requirement(expression, &expressions.index(index)));
@@ -37,7 +40,10 @@ fn requirement(requirement: &Value, path: &Path) -> ErrorList {
             "not a valid selector operator",
         )),
     }
-    errors.extend(label_name(json::text(requirement, "key"), &path.child("key")));
+    errors.extend(label_name(
+        json::text(requirement, "key"),
+        &path.child("key"),
+    ));
     for (index, value) in values.iter().enumerate() {
         let value = value.as_str().unwrap_or("");
         let path = path.child("values").index(index);

@@ -5,3 +5,4 @@
 pub mod defaults;
 pub mod resources;
 pub mod validate;
+pub mod warnings;

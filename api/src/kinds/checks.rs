@@ -8,7 +8,11 @@ use serde_json::Value;
 pub fn nonnegative(errors: &mut ErrorList, object: &Value, name: &str, path: &Path) {
     let value = json::int(object, name).unwrap_or(0);
     if value < 0 {
-        errors.push(FieldError::invalid(&path.child(name), value, names::MUST_NOT_BE_NEGATIVE));
+        errors.push(FieldError::invalid(
+            &path.child(name),
+            value,
+            names::MUST_NOT_BE_NEGATIVE,
+        ));
     }
 }
 
@@ -17,7 +21,11 @@ pub fn positive_if_set(errors: &mut ErrorList, object: &Value, name: &str, path:
     if let Some(value) = json::int(object, name)
         && value <= 0
     {
-        errors.push(FieldError::invalid(&path.child(name), value, "must be greater than 0"));
+        errors.push(FieldError::invalid(
+            &path.child(name),
+            value,
+            "must be greater than 0",
+        ));
     }
 }
 
@@ -25,7 +33,11 @@ pub fn positive_if_set(errors: &mut ErrorList, object: &Value, name: &str, path:
 pub fn immutable(errors: &mut ErrorList, new: &Value, old: &Value, name: &str, path: &Path) {
     let (new, old) = (json::get(new, name), json::get(old, name));
     if !json::same(new, old) {
-        errors.push(FieldError::invalid(&path.child(name), new.clone(), names::IMMUTABLE));
+        errors.push(FieldError::invalid(
+            &path.child(name),
+            new.clone(),
+            names::IMMUTABLE,
+        ));
     }
 }
 
@@ -57,5 +69,9 @@ pub fn port_number_or_name(errors: &mut ErrorList, port: &Value, path: &Path) {
         Value::String(name) => names::port_name(name),
         other => names::port_number(other.as_i64().unwrap_or(0)),
     };
-    errors.extend(details.into_iter().map(|d| FieldError::invalid(path, port.clone(), d)));
+    errors.extend(
+        details
+            .into_iter()
+            .map(|d| FieldError::invalid(path, port.clone(), d)),
+    );
 }

@@ -28,7 +28,11 @@ pub const ROW: Resource = Resource {
 
 const COLUMNS: &[Column] = &[
     row::NAME,
-    column("Data", "string", "How many keys it holds, of text and of binary data."),
+    column(
+        "Data",
+        "string",
+        "How many keys it holds, of text and of binary data.",
+    ),
     row::AGE,
 ];
 
@@ -93,7 +97,11 @@ impl Rules for ConfigMap {
 
 /// Bytes behind a base64 text.
 pub fn decoded_bytes(base64: &str) -> usize {
-    let padding = base64.bytes().rev().take_while(|byte| *byte == b'=').count();
+    let padding = base64
+        .bytes()
+        .rev()
+        .take_while(|byte| *byte == b'=')
+        .count();
     (base64.len() / 4 * 3).saturating_sub(padding)
 }
 

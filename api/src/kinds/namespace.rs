@@ -18,7 +18,9 @@ const FINALIZER: &str = "kubernetes";
 
 pub const ROW: Resource = Resource {
     short_names: &["ns"],
-    verbs: &["create", "delete", "get", "list", "patch", "update", "watch"],
+    verbs: &[
+        "create", "delete", "get", "list", "patch", "update", "watch",
+    ],
     subresources: &[
         Subresource {
             name: "finalize",
@@ -152,9 +154,15 @@ fn phase(object: &Object) -> ErrorList {
     let path = Path::root("status").child("Phase");
     let phase = object.str(&["status", "phase"]);
     let (expected, detail) = if object.is_deleting() {
-        ("Terminating", "may only be 'Terminating' if `deletionTimestamp` is not empty")
+        (
+            "Terminating",
+            "may only be 'Terminating' if `deletionTimestamp` is not empty",
+        )
     } else {
-        ("Active", "may only be 'Active' if `deletionTimestamp` is empty")
+        (
+            "Active",
+            "may only be 'Active' if `deletionTimestamp` is empty",
+        )
     };
     if phase == expected {
         ErrorList::new()

@@ -8,9 +8,7 @@ use crate::kinds::prepare;
 use crate::kinds::row::{self, Names};
 use crate::object::Object;
 use crate::pod_spec::defaults::round_quantities;
-use crate::resource::{
-    Column, Durability, Part, Resource, Rules, Subresource, SubresourceKind,
-};
+use crate::resource::{Column, Durability, Part, Resource, Rules, Subresource, SubresourceKind};
 use serde_json::Value;
 
 pub const ROW: Resource = Resource {

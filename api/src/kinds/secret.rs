@@ -1,9 +1,9 @@
 //! Secrets: data that is not for everyone.
 
 use crate::field::{ErrorList, FieldError, Path};
+use crate::kinds::checks;
 use crate::kinds::config_map::{DATA_BYTES_MAX, decoded_bytes, immutable_data};
 use crate::kinds::row::{self, Names, column};
-use crate::kinds::checks;
 use crate::meta_validate::invalid_each;
 use crate::object::Object;
 use crate::resource::{Column, Part, Resource, Rules};
@@ -29,7 +29,11 @@ pub const ROW: Resource = Resource {
 
 const COLUMNS: &[Column] = &[
     row::NAME,
-    column("Type", "string", "What the data is for, and what keys it must have."),
+    column(
+        "Type",
+        "string",
+        "What the data is for, and what keys it must have.",
+    ),
     column("Data", "string", "How many keys it holds."),
     row::AGE,
 ];
@@ -67,7 +71,13 @@ impl Rules for Secret {
     fn validate_update(&self, new: &Object, old: &Object, _part: Part<'_>) -> ErrorList {
         let mut errors = ErrorList::new();
         let (new_value, old_value) = (new.to_value(), old.to_value());
-        checks::immutable(&mut errors, &new_value, &old_value, "type", &Path::default());
+        checks::immutable(
+            &mut errors,
+            &new_value,
+            &old_value,
+            "type",
+            &Path::default(),
+        );
         errors.extend(immutable_data(new, old, &["data"]));
         errors.extend(self.validate_create(new));
         errors
@@ -89,7 +99,9 @@ impl Rules for Secret {
 
 /// `stringData` is write-only: it overlays `data`.
 fn take_in_string_data(object: &mut Object) {
-    let Some(Value::Object(texts)) = object.remove(&["stringData"]) else { return };
+    let Some(Value::Object(texts)) = object.remove(&["stringData"]) else {
+        return;
+    };
     for (key, text) in texts {
         let encoded = STANDARD.encode(text.as_str().unwrap_or(""));
         object.set(&["data", &key], encoded.into());
@@ -100,7 +112,9 @@ fn keys_of_type(object: &Object, path: &Path) -> ErrorList {
     let data = object.get(&["data"]).unwrap_or(&Value::Null);
     let has = |key: &str| data.get(key).is_some();
     let missing = |keys: &[&str]| -> ErrorList {
-        keys.iter().map(|key| FieldError::required(&path.key(key), "")).collect()
+        keys.iter()
+            .map(|key| FieldError::required(&path.key(key), ""))
+            .collect()
     };
     match object.str(&["type"]) {
         "kubernetes.io/service-account-token" => {
@@ -120,8 +134,10 @@ fn keys_of_type(object: &Object, path: &Path) -> ErrorList {
             missing(&["ssh-privatekey"])
         }
         "kubernetes.io/tls" => {
-            let absent: Vec<&str> =
-                ["tls.crt", "tls.key"].into_iter().filter(|key| !has(key)).collect();
+            let absent: Vec<&str> = ["tls.crt", "tls.key"]
+                .into_iter()
+                .filter(|key| !has(key))
+                .collect();
             missing(&absent)
         }
         _ => ErrorList::new(),
@@ -137,7 +153,11 @@ fn json_under(data: &Value, key: &str, path: &Path) -> ErrorList {
     match serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes) {
         Ok(_) => ErrorList::new(),
         Err(error) => {
-            vec![FieldError::invalid(&path, "<secret contents redacted>", error.to_string())]
+            vec![FieldError::invalid(
+                &path,
+                "<secret contents redacted>",
+                error.to_string(),
+            )]
         }
     }
 }

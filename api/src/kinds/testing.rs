@@ -8,7 +8,10 @@ use serde_json::Value;
 
 /// The row of a plural; the first group that has it.
 pub fn resource(plural: &str) -> &'static Resource {
-    catalogue::all().iter().find(|row| row.plural == plural).unwrap()
+    catalogue::all()
+        .iter()
+        .find(|row| row.plural == plural)
+        .unwrap()
 }
 
 pub fn object(value: Value) -> Object {

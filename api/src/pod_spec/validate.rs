@@ -32,8 +32,25 @@ pub fn quantities(list: &Value, path: impl Fn(&str) -> Path) -> ErrorList {
 
 /// True for a resource that comes in whole pieces.
 fn counts_things(name: &str) -> bool {
-    matches!(name, "pods" | "services" | "replicationcontrollers" | "resourcequotas" | "secrets")
-        || matches!(name, "configmaps" | "persistentvolumeclaims" | "services.nodeports")
-        || name == "services.loadbalancers"
+    matches!(
+        name,
+        "pods" | "services" | "replicationcontrollers" | "resourcequotas" | "secrets"
+    ) || matches!(
+        name,
+        "configmaps" | "persistentvolumeclaims" | "services.nodeports"
+    ) || name == "services.loadbalancers"
         || super::resources::is_extended(name)
+}
+
+/// A PodTemplateSpec.
+pub fn template(template: &Value, _old: Option<&Value>, path: &Path) -> ErrorList {
+    let metadata = crate::json::get(template, "metadata");
+    let metadata_path = path.child("metadata");
+    let mut errors =
+        crate::meta_validate::labels(crate::json::get(metadata, "labels"), &path.child("labels"));
+    errors.extend(crate::meta_validate::annotations(
+        crate::json::get(metadata, "annotations"),
+        &metadata_path.child("annotations"),
+    ));
+    errors
 }

@@ -11,7 +11,11 @@ pub const COLUMNS: &[Column] = &[
     column("Type", "string", "Normal or Warning."),
     column("Reason", "string", "Why it happened, in one word."),
     column("Object", "string", "What it is about."),
-    wide("Subobject", "string", "The part of the object that it is about."),
+    wide(
+        "Subobject",
+        "string",
+        "The part of the object that it is about.",
+    ),
     wide("Source", "string", "The component that reports it."),
     column("Message", "string", "What happened, for people."),
     wide("First Seen", "string", "How long ago it first happened."),
@@ -68,5 +72,9 @@ fn source(event: &Object) -> String {
     };
     let component = either(&["source", "component"], "reportingComponent");
     let instance = either(&["source", "host"], "reportingInstance");
-    if instance.is_empty() { component } else { format!("{component}, {instance}") }
+    if instance.is_empty() {
+        component
+    } else {
+        format!("{component}, {instance}")
+    }
 }

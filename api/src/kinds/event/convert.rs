@@ -25,7 +25,11 @@ pub fn stored(object: &Object) -> Object {
 
 pub fn to_stored(object: &mut Object) {
     if object.api_version() == NEW_VERSION {
-        rename(object, NAMES.iter().map(|(core, new)| (*new, *core)), CORE_VERSION);
+        rename(
+            object,
+            NAMES.iter().map(|(core, new)| (*new, *core)),
+            CORE_VERSION,
+        );
     }
 }
 

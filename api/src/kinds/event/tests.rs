@@ -17,7 +17,11 @@ fn event() -> Value {
 
 #[test]
 fn printed() {
-    check_row("events", event(), 90, expect![[r#"
+    check_row(
+        "events",
+        event(),
+        90,
+        expect![[r#"
         Last Seen: 30s
         Type: Normal
         Reason: Started
@@ -27,7 +31,8 @@ fn printed() {
         Message: Started container web
         First Seen: 90s
         Count: 3 (number)
-        Name: web.1"#]]);
+        Name: web.1"#]],
+    );
 }
 
 #[test]
@@ -47,7 +52,13 @@ fn both_views_show_the_same_event() {
 fn an_event_lives_where_its_object_lives() {
     let mut bad = event();
     bad["involvedObject"]["namespace"] = "other".into();
-    check_errors("events", bad, expect![[r#"involvedObject.namespace: Invalid value: "other": does not match event.namespace"#]]);
+    check_errors(
+        "events",
+        bad,
+        expect![[
+            r#"involvedObject.namespace: Invalid value: "other": does not match event.namespace"#
+        ]],
+    );
 }
 
 #[test]
@@ -62,5 +73,6 @@ fn the_newer_view_is_strict() {
         firstTimestamp: Invalid value: "": needs to be unset
         lastTimestamp: Invalid value: "": needs to be unset
         count: Invalid value: "": needs to be unset
-        source: Invalid value: "": needs to be unset"#]].assert_eq(&lines.join("\n"));
+        source: Invalid value: "": needs to be unset"#]]
+    .assert_eq(&lines.join("\n"));
 }

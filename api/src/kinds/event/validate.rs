@@ -34,7 +34,12 @@ pub fn legacy(event: &Object, controller_field: &str) -> ErrorList {
         errors.extend(reported(event, controller_field));
     }
     let path = Path::root("namespace");
-    invalid_each(&mut errors, &path, namespace, names::dns_subdomain(namespace));
+    invalid_each(
+        &mut errors,
+        &path,
+        namespace,
+        names::dns_subdomain(namespace),
+    );
     errors
 }
 
@@ -45,7 +50,12 @@ fn reported(event: &Object, controller_field: &str) -> ErrorList {
     if controller.is_empty() {
         errors.push(FieldError::required(&path, ""));
     }
-    invalid_each(&mut errors, &path, controller, names::qualified_name(controller));
+    invalid_each(
+        &mut errors,
+        &path,
+        controller,
+        names::qualified_name(controller),
+    );
     for (field, bytes_max, needed) in [
         ("reportingInstance", SHORT_TEXT_BYTES_MAX, true),
         ("action", SHORT_TEXT_BYTES_MAX, true),
@@ -77,8 +87,15 @@ pub fn strict(event: &Object) -> ErrorList {
         errors.push(FieldError::invalid(&Path::root("type"), "", detail));
     }
     for field in ["firstTimestamp", "lastTimestamp", "count", "source"] {
-        if event.get(&[field]).is_some_and(|value| !json::is_empty(value)) {
-            errors.push(FieldError::invalid(&Path::root(field), "", "needs to be unset"));
+        if event
+            .get(&[field])
+            .is_some_and(|value| !json::is_empty(value))
+        {
+            errors.push(FieldError::invalid(
+                &Path::root(field),
+                "",
+                "needs to be unset",
+            ));
         }
     }
     errors
@@ -118,7 +135,10 @@ pub fn strict_update(new: &Object, old: &Object) -> ErrorList {
 
 fn series(event: &Object) -> ErrorList {
     let mut errors = ErrorList::new();
-    if event.get(&["series"]).is_none_or(serde_json::Value::is_null) {
+    if event
+        .get(&["series"])
+        .is_none_or(serde_json::Value::is_null)
+    {
         return errors;
     }
     if event.i64(&["series", "count"]).unwrap_or(0) < 2 {
@@ -126,7 +146,10 @@ fn series(event: &Object) -> ErrorList {
         errors.push(FieldError::invalid(&path, "", "should be at least 2"));
     }
     if event.str(&["series", "lastObservedTime"]).is_empty() {
-        errors.push(FieldError::required(&Path::root("series.lastObservedTime"), ""));
+        errors.push(FieldError::required(
+            &Path::root("series.lastObservedTime"),
+            "",
+        ));
     }
     errors
 }

@@ -17,17 +17,47 @@ pub const COLUMNS: &[Column] = &[
     column("Status", "string", "The status of the node"),
     column("Roles", "string", "The roles of the node"),
     row::AGE,
-    column("Version", "string", "The version that the node's agent reports."),
-    wide("Internal-IP", "string", "The address of the node inside the cluster."),
-    wide("External-IP", "string", "The address of the node from outside."),
-    wide("OS-Image", "string", "The operating system, as its os-release names it."),
-    wide("Kernel-Version", "string", "The version of the kernel, and the architecture."),
-    wide("Container-Runtime", "string", "The container runtime and its version."),
+    column(
+        "Version",
+        "string",
+        "The version that the node's agent reports.",
+    ),
+    wide(
+        "Internal-IP",
+        "string",
+        "The address of the node inside the cluster.",
+    ),
+    wide(
+        "External-IP",
+        "string",
+        "The address of the node from outside.",
+    ),
+    wide(
+        "OS-Image",
+        "string",
+        "The operating system, as its os-release names it.",
+    ),
+    wide(
+        "Kernel-Version",
+        "string",
+        "The version of the kernel, and the architecture.",
+    ),
+    wide(
+        "Container-Runtime",
+        "string",
+        "The container runtime and its version.",
+    ),
 ];
 
 pub fn cells(node: &Object, now: i64) -> Vec<Value> {
     let info = |name: &str| node.str(&["status", "nodeInfo", name]);
-    let known = |text: &str| if text.is_empty() { UNKNOWN.to_owned() } else { text.to_owned() };
+    let known = |text: &str| {
+        if text.is_empty() {
+            UNKNOWN.to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
     let mut kernel = known(info("kernelVersion"));
     if !info("architecture").is_empty() {
         kernel = format!("{kernel} ({})", info("architecture"));

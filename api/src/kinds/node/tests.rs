@@ -43,7 +43,11 @@ fn allocatable_is_capacity_and_ranges_have_two_names() {
 
 #[test]
 fn printed() {
-    check_row("nodes", node(), 100, expect![[r#"
+    check_row(
+        "nodes",
+        node(),
+        100,
+        expect![[r#"
         Name: edge-1
         Status: Ready
         Roles: control-plane,edge
@@ -53,7 +57,8 @@ fn printed() {
         External-IP: <none>
         OS-Image: Debian
         Kernel-Version: 6.12 (amd64)
-        Container-Runtime: coracle://0.1.0"#]]);
+        Container-Runtime: coracle://0.1.0"#]],
+    );
 }
 
 #[test]
@@ -65,19 +70,31 @@ fn taints_are_unique_and_well_formed() {
         { "key": "-", "effect": "Never" },
     ]);
     bad["status"]["capacity"]["cpu"] = "-1".into();
-    check_errors("nodes", bad, expect![[r#"
+    check_errors(
+        "nodes",
+        bad,
+        expect![[r#"
         metadata.taints[1]: Duplicate value: {"effect":"NoSchedule","key":"a","value":"x"}: taints must be unique by key and effect pair
         metadata.taints[2].key: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
         metadata.taints[2].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"
         status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0
-        status.allocatable.cpu: Invalid value: "-1": must be greater than or equal to 0"#]]);
+        status.allocatable.cpu: Invalid value: "-1": must be greater than or equal to 0"#]],
+    );
 }
 
 #[test]
 fn ranges_do_not_change_once_set() {
     let mut new = node();
     new["spec"] = json!({ "podCIDRs": ["10.42.1.0/24"], "podCIDR": "10.42.1.0/24" });
-    update_errors("nodes", new, node(), Part::Main, expect![[r#"spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid"#]]);
+    update_errors(
+        "nodes",
+        new,
+        node(),
+        Part::Main,
+        expect![[
+            r#"spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid"#
+        ]],
+    );
 }
 
 #[test]

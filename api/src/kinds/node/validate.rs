@@ -10,7 +10,10 @@ use serde_json::Value;
 
 pub fn node(node: &Object) -> ErrorList {
     // Upstream names the taints under `metadata`; clients see that path.
-    let mut errors = taints(node.list(&["spec", "taints"]), &Path::root("metadata").child("taints"));
+    let mut errors = taints(
+        node.list(&["spec", "taints"]),
+        &Path::root("metadata").child("taints"),
+    );
     errors.extend(resources(node));
     errors.extend(pod_cidrs(node));
     errors
@@ -26,16 +29,25 @@ pub fn update(new: &Object, old: &Object, part: Part<'_>) -> ErrorList {
         errors.extend(resources(new));
     }
     errors.extend(addresses(new));
-    let (cidrs, before) = (new.list(&["spec", "podCIDRs"]), old.list(&["spec", "podCIDRs"]));
+    let (cidrs, before) = (
+        new.list(&["spec", "podCIDRs"]),
+        old.list(&["spec", "podCIDRs"]),
+    );
     if !before.is_empty() && cidrs != before {
         errors.push(FieldError::forbidden(&spec.child("podCIDRs"), CIDR_DETAIL));
     }
     let provider = old.str(&["spec", "providerID"]);
     if !provider.is_empty() && provider != new.str(&["spec", "providerID"]) {
-        errors.push(FieldError::forbidden(&spec.child("providerID"), PROVIDER_DETAIL));
+        errors.push(FieldError::forbidden(
+            &spec.child("providerID"),
+            PROVIDER_DETAIL,
+        ));
     }
     if new.str(&["spec", "externalID"]) != old.str(&["spec", "externalID"]) {
-        errors.push(FieldError::forbidden(&spec.child("externalID"), "may not be updated"));
+        errors.push(FieldError::forbidden(
+            &spec.child("externalID"),
+            "may not be updated",
+        ));
     }
     errors
 }
@@ -79,7 +91,10 @@ fn pod_cidrs(node: &Object) -> ErrorList {
 fn taints(taints: &[Value], path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     let identity = |taint: &Value| {
-        (json::text(taint, "key").to_owned(), json::text(taint, "effect").to_owned())
+        (
+            json::text(taint, "key").to_owned(),
+            json::text(taint, "effect").to_owned(),
+        )
     };
     for (index, taint) in taints.iter().enumerate() {
         let path = path.index(index);
@@ -87,10 +102,21 @@ fn taints(taints: &[Value], path: &Path) -> ErrorList {
         let value = json::text(taint, "value");
         let details = names::label_value(value);
         if !details.is_empty() {
-            errors.push(FieldError::invalid(&path.child("value"), value, details.join(";")));
+            errors.push(FieldError::invalid(
+                &path.child("value"),
+                value,
+                details.join(";"),
+            ));
         }
-        errors.extend(effect(json::text(taint, "effect"), false, &path.child("effect")));
-        if taints[..index].iter().any(|other| identity(other) == identity(taint)) {
+        errors.extend(effect(
+            json::text(taint, "effect"),
+            false,
+            &path.child("effect"),
+        ));
+        if taints[..index]
+            .iter()
+            .any(|other| identity(other) == identity(taint))
+        {
             let mut error = FieldError::duplicate(&path, taint.clone());
             error.detail = "taints must be unique by key and effect pair".to_owned();
             errors.push(error);

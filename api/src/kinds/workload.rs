@@ -1,0 +1,152 @@
+//! What the kinds that own pods by a template share: columns of the template, and the checks of
+//! selector, template and replica counts.
+
+use crate::field::{ErrorList, FieldError, Path};
+use crate::kinds::checks;
+use crate::kinds::row::wide;
+use crate::object::Object;
+use crate::pod_spec;
+use crate::resource::Column;
+use crate::{json, label_selector};
+use serde_json::Value;
+
+pub const CONTAINERS: Column = wide(
+    "Containers",
+    "string",
+    "Names of each container in the template.",
+);
+pub const IMAGES: Column = wide(
+    "Images",
+    "string",
+    "Images referenced by each container in the template.",
+);
+pub const SELECTOR: Column = wide("Selector", "string", "Which pods it counts as its own.");
+
+/// The cells of `CONTAINERS` and `IMAGES`.
+pub fn container_cells(object: &Object) -> [Value; 2] {
+    let containers = object.list(&["spec", "template", "spec", "containers"]);
+    ["name", "image"].map(|field| {
+        let texts: Vec<&str> = containers.iter().map(|c| json::text(c, field)).collect();
+        texts.join(",").into()
+    })
+}
+
+/// Names of a workload go into the names of its pods.
+pub fn warnings(object: &Object) -> Vec<String> {
+    let mut warnings = name_warnings(object, "Pod names and hostnames");
+    warnings.extend(template_warnings(object));
+    warnings
+}
+
+pub fn name_warnings(object: &Object, used_in: &str) -> Vec<String> {
+    let details = crate::names::dns_label(object.name());
+    if object.name().is_empty() || details.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "metadata.name: this is used in {used_in}, which can result in surprising behavior; a DNS \
+         label is recommended: [{}]",
+        details.join(" ")
+    )]
+}
+
+fn template_warnings(object: &Object) -> Vec<String> {
+    let path = Path::root("spec").child("template").child("spec");
+    let spec = object
+        .get(&["spec", "template", "spec"])
+        .unwrap_or(&Value::Null);
+    pod_spec::warnings::of(spec, &path)
+}
+
+/// `spec.selector`, and the template that it must match. `spec` is the object's.
+pub fn selector_and_template(spec: &Value, old_spec: Option<&Value>, path: &Path) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let selector_path = path.child("selector");
+    let template = json::get(spec, "template");
+    let template_path = path.child("template");
+    match json::some(spec, "selector") {
+        None => {
+            errors.push(FieldError::required(&selector_path, ""));
+            errors.extend(replica_template(template, old_spec, &template_path));
+        }
+        Some(selector) => {
+            let of_selector = label_selector::validate(selector, &selector_path);
+            let valid = of_selector.is_empty();
+            errors.extend(of_selector);
+            if label_selector::is_empty(selector) {
+                let detail = "empty selector is invalid for deployment";
+                errors.push(FieldError::invalid(
+                    &selector_path,
+                    selector.clone(),
+                    detail,
+                ));
+            }
+            if !valid {
+                let detail = "invalid label selector";
+                errors.push(FieldError::invalid(
+                    &selector_path,
+                    selector.clone(),
+                    detail,
+                ));
+                return errors;
+            }
+            let labels = json::at(template, &["metadata", "labels"]);
+            if !label_selector::matches(selector, labels) {
+                errors.push(FieldError::invalid(
+                    &template_path.child("metadata").child("labels"),
+                    labels.clone(),
+                    "`selector` does not match template `labels`",
+                ));
+            }
+            errors.extend(replica_template(template, old_spec, &template_path));
+        }
+    }
+    errors
+}
+
+/// A template whose pods are replaced when they end.
+pub fn replica_template(template: &Value, old_spec: Option<&Value>, path: &Path) -> ErrorList {
+    let old_template = old_spec.map(|spec| json::get(spec, "template"));
+    let mut errors = pod_spec::validate::template(template, old_template, path);
+    let spec = json::get(template, "spec");
+    let policy = json::text(spec, "restartPolicy");
+    let spec_path = path.child("spec");
+    if policy != "Always" {
+        let path = spec_path.child("restartPolicy");
+        errors.push(FieldError::not_supported(&path, policy, &["Always"]));
+    }
+    if json::has(spec, "activeDeadlineSeconds") {
+        let detail = "activeDeadlineSeconds in ReplicaSet is not Supported";
+        errors.push(FieldError::forbidden(
+            &spec_path.child("activeDeadlineSeconds"),
+            detail,
+        ));
+    }
+    errors
+}
+
+/// Counts of a status: none negative, none of `parts` above `status.replicas`.
+pub fn counts(status: &Value, all: &[&str], parts: &[&str]) -> ErrorList {
+    let path = Path::root("status");
+    let mut errors = ErrorList::new();
+    for name in all {
+        checks::nonnegative(&mut errors, status, name, &path);
+    }
+    let count = |name: &str| json::int(status, name).unwrap_or(0);
+    for name in parts {
+        if count(name) > count("replicas") {
+            let detail = "cannot be greater than status.replicas";
+            errors.push(FieldError::invalid(&path.child(name), count(name), detail));
+        }
+    }
+    if count("availableReplicas") > count("readyReplicas") {
+        let path = path.child("availableReplicas");
+        let detail = "cannot be greater than readyReplicas";
+        errors.push(FieldError::invalid(
+            &path,
+            count("availableReplicas"),
+            detail,
+        ));
+    }
+    errors
+}
