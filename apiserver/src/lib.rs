@@ -2,8 +2,9 @@
 //!
 //! The only user of the store. Knows no kind by name: the catalogue does.
 
-pub mod admission;
+pub mod admission; // What may still change or stop a write.
 pub mod authenticate; // Who is asking.
 pub mod authorize; // What a user may do.
+pub mod pki; // The cluster's CA and what it signs for this server.
 pub mod request_info; // What a request asks for.
-pub mod view; // Read-only access to stored objects. // What may still change or stop a write.
+pub mod view; // Read-only access to stored objects.

@@ -1,0 +1,253 @@
+//! The CA pair: made once at first start, read ever after, and the signing of leaves.
+//!
+//! Keys are ECDSA P-256, files of keys have mode 0600 from their first byte. A pair that is half
+//! there or does not fit together is refused by name: it is never replaced behind the user's back.
+
+use super::PkiError;
+use jiff::{SignedDuration, Timestamp};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType,
+};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const CA_LIFE: Duration = Duration::from_secs(10 * 365 * DAY.as_secs());
+/// As kubeadm's certificates.
+pub const LEAF_LIFE: Duration = Duration::from_secs(365 * DAY.as_secs());
+/// 2026-01-01T00:00:00Z: no certificate is made to end sooner than its life after this, for the
+/// machine whose clock has not been set yet.
+const CLOCK_FLOOR: i64 = 1_767_225_600;
+
+const CERTIFICATE_FILE: &str = "ca.crt";
+const KEY_FILE: &str = "ca.key";
+
+/// A CA certificate with its key.
+pub struct Authority {
+    certificate: CertificateDer<'static>,
+    certificate_pem: String,
+    key_pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Usage {
+    Server,
+    Client,
+}
+
+/// What a leaf certificate says.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaf<'a> {
+    pub common_name: &'a str,
+    pub organizations: &'a [&'a str],
+    pub names: &'a [SanType],
+    pub usage: Usage,
+}
+
+/// A leaf with the key made for it.
+#[derive(Debug)]
+pub struct Issued {
+    pub certificate: CertificateDer<'static>,
+    pub certificate_pem: String,
+    pub key_pem: String,
+    pub key_der: Vec<u8>,
+    pub not_after: Timestamp,
+}
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Authority").finish_non_exhaustive()
+    }
+}
+
+impl Authority {
+    pub fn open(directory: &Path, now: Timestamp) -> Result<Self, PkiError> {
+        let (certificate, key) = (directory.join(CERTIFICATE_FILE), directory.join(KEY_FILE));
+        match (read(&certificate)?, read(&key)?) {
+            (Some(certificate_pem), Some(key_pem)) => {
+                Self::from_pem(certificate_pem, key_pem, &certificate, &key)
+            }
+            (None, None) => Self::make(directory, now),
+            (Some(_), None) => Err(half(&certificate, &key)),
+            (None, Some(_)) => Err(half(&key, &certificate)),
+        }
+    }
+
+    fn from_pem(
+        certificate_pem: String,
+        key_pem: String,
+        certificate_path: &Path,
+        key_path: &Path,
+    ) -> Result<Self, PkiError> {
+        let unusable = |path: &Path, what: &'static str, why: String| PkiError::Unusable {
+            path: path.display().to_string(),
+            what,
+            why,
+        };
+        let key = KeyPair::from_pem(&key_pem)
+            .map_err(|error| unusable(key_path, "private key", error.to_string()))?;
+        let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes())
+            .map_err(|error| unusable(certificate_path, "certificate", error.to_string()))?;
+        let own_key = x509_parser::parse_x509_certificate(&certificate)
+            .map(|(_, parsed)| parsed.public_key().subject_public_key.data.to_vec())
+            .map_err(|error| unusable(certificate_path, "certificate", error.to_string()))?;
+        if own_key != key.public_key_raw() {
+            let why = format!("it belongs to another key than {}", key_path.display());
+            return Err(unusable(certificate_path, "certificate", why));
+        }
+        let issuer = Issuer::from_ca_cert_der(&certificate, key)?;
+        Ok(Self {
+            certificate,
+            certificate_pem,
+            key_pem,
+            issuer,
+        })
+    }
+
+    fn make(directory: &Path, now: Timestamp) -> Result<Self, PkiError> {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::default();
+        params.not_before = rcgen::date_time_ymd(1970, 1, 1);
+        params.not_after = params.not_before + after_epoch(ends(now, CA_LIFE));
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        // Unlike in each cluster, so that no client takes one cluster's CA for another's.
+        let name = format!("coracle-ca@{}", now.as_second());
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![
+            KeyUsagePurpose::DigitalSignature,
+            KeyUsagePurpose::KeyCertSign,
+            KeyUsagePurpose::CrlSign,
+        ];
+        let certificate = params.self_signed(&key)?;
+        let (certificate_pem, key_pem) = (certificate.pem(), key.serialize_pem());
+        make_directory(directory)?;
+        // The key first: a crash in between leaves half a pair, which the next start names.
+        write_private(&directory.join(KEY_FILE), &key_pem)?;
+        write_private(&directory.join(CERTIFICATE_FILE), &certificate_pem)?;
+        Ok(Self {
+            certificate: certificate.der().clone(),
+            certificate_pem,
+            key_pem,
+            issuer: Issuer::new(params, key),
+        })
+    }
+
+    pub fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    pub fn certificate_pem(&self) -> &str {
+        &self.certificate_pem
+    }
+
+    pub fn key_pem(&self) -> &str {
+        &self.key_pem
+    }
+
+    /// Makes a key and signs a certificate for it.
+    pub fn issue(&self, leaf: &Leaf<'_>, now: Timestamp) -> Result<Issued, PkiError> {
+        let key = KeyPair::generate()?;
+        let not_after = ends(now, LEAF_LIFE);
+        let mut params = CertificateParams::default();
+        params.not_before = rcgen::date_time_ymd(1970, 1, 1);
+        params.not_after = params.not_before + after_epoch(not_after);
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        for organization in leaf.organizations {
+            params
+                .distinguished_name
+                .push(DnType::OrganizationName, *organization);
+        }
+        params
+            .distinguished_name
+            .push(DnType::CommonName, leaf.common_name);
+        params.subject_alt_names = leaf.names.to_vec();
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![match leaf.usage {
+            Usage::Server => ExtendedKeyUsagePurpose::ServerAuth,
+            Usage::Client => ExtendedKeyUsagePurpose::ClientAuth,
+        }];
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        Ok(Issued {
+            certificate_pem: certificate.pem(),
+            certificate: certificate.der().clone(),
+            key_pem: key.serialize_pem(),
+            key_der: key.serialize_der(),
+            not_after,
+        })
+    }
+}
+
+/// When something made now with this life ends.
+fn ends(now: Timestamp, life: Duration) -> Timestamp {
+    let floor = Timestamp::from_second(CLOCK_FLOOR).expect("a date in range");
+    let life = SignedDuration::try_from(life).expect("some years");
+    now.max(floor)
+        .saturating_add(life)
+        .unwrap_or(Timestamp::MAX)
+}
+
+fn after_epoch(at: Timestamp) -> Duration {
+    Duration::from_secs(u64::try_from(at.as_second()).unwrap_or(0))
+}
+
+fn half(present: &Path, missing: &Path) -> PkiError {
+    PkiError::HalfAPair {
+        present: present.display().to_string(),
+        missing: missing.display().to_string(),
+    }
+}
+
+fn failed(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> PkiError {
+    move |source| PkiError::File {
+        doing,
+        path: path.display().to_string(),
+        source,
+    }
+}
+
+fn read(path: &Path) -> Result<Option<String>, PkiError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed("read", path)(error)),
+    }
+}
+
+fn make_directory(path: &Path) -> Result<(), PkiError> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(failed("make the directory", path))
+}
+
+/// Whole or not at all, and on disk when it returns.
+fn write_private(path: &Path, text: &str) -> Result<(), PkiError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let beside = path.with_extension("new");
+    let write = || -> std::io::Result<()> {
+        // An old leftover could have another mode.
+        let _ = std::fs::remove_file(&beside);
+        let mut file = std::fs::OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .mode(0o600)
+            .open(&beside)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)?;
+        match path.parent() {
+            Some(parent) => std::fs::File::open(parent)?.sync_all(),
+            None => Ok(()),
+        }
+    };
+    write().map_err(failed("write", path))
+}

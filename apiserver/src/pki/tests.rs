@@ -1,0 +1,167 @@
+use super::*;
+use std::os::unix::fs::PermissionsExt;
+
+fn now() -> Timestamp {
+    "2026-06-01T00:00:00Z".parse().unwrap()
+}
+
+fn names() -> ServerNames {
+    ServerNames {
+        addresses: vec!["192.0.2.7".parse().unwrap(), "0.0.0.0".parse().unwrap()],
+        extra: vec!["gateway.example".into(), "198.51.100.1".into()],
+        service_cidr: "10.43.0.0/16".into(),
+    }
+}
+
+fn client(authority: &Authority, usage: Usage, at: Timestamp) -> CertificateDer<'static> {
+    let leaf = Leaf {
+        common_name: "somebody",
+        organizations: &[],
+        names: &[],
+        usage,
+    };
+    authority.issue(&leaf, at).unwrap().certificate
+}
+
+#[test]
+fn the_ca_is_made_once_and_read_ever_after() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("pki");
+    let first = Pki::open(&path, names(), now()).unwrap();
+    let second = Pki::open(&path, names(), now()).unwrap();
+    assert_eq!(first.ca_pem(), second.ca_pem());
+    assert_eq!(first.ca_key_pem(), second.ca_key_pem());
+    for file in ["ca.crt", "ca.key"] {
+        let mode = std::fs::metadata(path.join(file))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+    let made_before = client(&first.authority, Usage::Client, now());
+    assert!(second.clients().vouches(&[made_before], now()));
+}
+
+#[test]
+fn half_a_pair_and_a_foreign_pair_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (ours, theirs) = (directory.path().join("a"), directory.path().join("b"));
+    Pki::open(&ours, names(), now()).unwrap();
+    Pki::open(&theirs, names(), now()).unwrap();
+    std::fs::copy(theirs.join("ca.key"), ours.join("ca.key")).unwrap();
+    let error = Pki::open(&ours, names(), now()).unwrap_err().to_string();
+    assert!(error.contains("belongs to another key"), "{error}");
+    std::fs::remove_file(ours.join("ca.key")).unwrap();
+    let error = Pki::open(&ours, names(), now()).unwrap_err().to_string();
+    assert!(error.contains("ca.key is not"), "{error}");
+    std::fs::write(theirs.join("ca.key"), "nonsense").unwrap();
+    let error = Pki::open(&theirs, names(), now()).unwrap_err().to_string();
+    assert!(error.contains("usable private key"), "{error}");
+}
+
+#[test]
+fn the_ca_vouches_for_its_own_client_certificates_in_force() {
+    let directory = tempfile::tempdir().unwrap();
+    let ours = Pki::open(&directory.path().join("a"), names(), now()).unwrap();
+    let theirs = Pki::open(&directory.path().join("b"), names(), now()).unwrap();
+    let good = client(&ours.authority, Usage::Client, now());
+    assert!(ours.clients().vouches(std::slice::from_ref(&good), now()));
+    assert!(!theirs.clients().vouches(std::slice::from_ref(&good), now()));
+    let later = "2027-06-02T00:00:00Z".parse().unwrap();
+    assert!(!ours.clients().vouches(&[good], later));
+    let server = client(&ours.authority, Usage::Server, now());
+    assert!(!ours.clients().vouches(&[server], now()));
+    assert!(!ours.clients().vouches(&[], now()));
+}
+
+#[test]
+fn a_clock_that_was_never_set_makes_certificates_that_last() {
+    let directory = tempfile::tempdir().unwrap();
+    let pki = Pki::open(directory.path(), names(), Timestamp::UNIX_EPOCH).unwrap();
+    let made = client(&pki.authority, Usage::Client, Timestamp::UNIX_EPOCH);
+    assert!(pki.clients().vouches(&[made], now()));
+}
+
+#[test]
+fn the_server_certificate_is_renewed_before_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let pki = Pki::open(directory.path(), names(), now()).unwrap();
+    assert!(!pki.renew_if_due(now()).unwrap());
+    let due = now() + jiff::SignedDuration::from_hours(24 * 250);
+    assert!(pki.renew_if_due(due).unwrap());
+    assert!(!pki.renew_if_due(due).unwrap());
+}
+
+#[test]
+fn the_server_certificate_answers_to_its_names() {
+    let listed: Vec<String> = names()
+        .alternative_names()
+        .iter()
+        .map(|name| match name {
+            rcgen::SanType::DnsName(dns) => dns.as_str().to_owned(),
+            rcgen::SanType::IpAddress(address) => address.to_string(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    expect_test::expect![[r#"
+        [
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+            "kubernetes.default.svc.cluster.local",
+            "localhost",
+            "gateway.example",
+            "198.51.100.1",
+            "127.0.0.1",
+            "::1",
+            "10.43.0.1",
+            "192.0.2.7",
+        ]
+    "#]]
+    .assert_debug_eq(&listed);
+}
+
+#[test]
+fn a_client_trusts_the_server_and_shows_its_certificate() {
+    let directory = tempfile::tempdir().unwrap();
+    let pki = Pki::open(directory.path(), names(), now()).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(pki.ca_der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = "kubernetes.default.svc".try_into().unwrap();
+    let mut client = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+    let server_config = Arc::new(pki.server_config().unwrap());
+    let mut server = rustls::ServerConnection::new(server_config).unwrap();
+    let mut wire = Vec::new();
+    while client.is_handshaking() || server.is_handshaking() {
+        wire.clear();
+        client.write_tls(&mut wire).unwrap();
+        server.read_tls(&mut wire.as_slice()).unwrap();
+        server.process_new_packets().unwrap();
+        wire.clear();
+        server.write_tls(&mut wire).unwrap();
+        client.read_tls(&mut wire.as_slice()).unwrap();
+        client.process_new_packets().unwrap();
+    }
+}
+
+#[test]
+fn the_kubeconfig_holds_what_a_client_needs() {
+    let directory = tempfile::tempdir().unwrap();
+    let pki = Pki::open(directory.path(), names(), now()).unwrap();
+    let text = pki
+        .admin_kubeconfig("https://127.0.0.1:6443", now())
+        .unwrap();
+    let parsed: serde_json::Value = serde_yaml_ng::from_str(&text).unwrap();
+    assert_eq!(
+        parsed["clusters"][0]["cluster"]["server"],
+        "https://127.0.0.1:6443"
+    );
+    assert_eq!(parsed["current-context"], parsed["contexts"][0]["name"]);
+    assert!(parsed["users"][0]["user"]["client-key-data"].is_string());
+}
