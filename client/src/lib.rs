@@ -35,3 +35,6 @@ pub fn key_of<K: kube::Resource>(object: &K) -> ObjectKey {
         meta.name.as_deref().unwrap_or_default(),
     )
 }
+
+#[cfg(test)]
+mod fake_api;
