@@ -1,3 +1,21 @@
 //! The node: runs the pods bound to it and tells the API server how they are.
-pub mod images;
-pub mod runtime;
+//!
+//! `run` enrols the node, registers it and keeps its pods until it is stopped; containers outlive
+//! it and are adopted by the next run. Meets the control plane in API objects alone.
+
+mod config; // What the binary tells the agent.
+pub use config::Config;
+
+mod error;
+pub use error::{AgentError, WipeError};
+
+mod run; // The order of start and stop.
+pub use run::run;
+
+mod wipe; // Takes away what a node made on its machine.
+pub use wipe::wipe;
+
+pub mod enrol; // Token, certificates and their renewal.
+
+pub mod images; // Content store, import and pull.
+pub mod runtime; // The container runtime.

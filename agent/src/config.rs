@@ -1,0 +1,20 @@
+//! What the binary tells the agent. Checked by the binary; nothing here is read from elsewhere.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `https://HOST[:PORT]`.
+    pub server_url: String,
+    /// Needed only until the node has its certificate.
+    pub token: Option<String>,
+    pub node_name: String,
+    /// None: the address from which this machine reaches the server.
+    pub node_ip: Option<IpAddr>,
+    pub labels: Vec<(String, String)>,
+    /// Key, value, effect.
+    pub taints: Vec<(String, String, String)>,
+    /// The agent's own directory, `<data-dir>/agent`.
+    pub data_dir: PathBuf,
+}
