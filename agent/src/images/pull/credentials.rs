@@ -1,0 +1,122 @@
+//! Which entries of the pull secrets are for an image. Pure.
+//!
+//! As the kubelet's keyring does it: the entry's host must match, label by label with `*`, its
+//! port and path must be a prefix, and the longest match is tried first.
+
+use super::super::RegistryCredentials;
+use super::super::reference::Reference;
+use oci_client::secrets::RegistryAuth;
+
+/// Never empty: without an entry the pull is anonymous.
+pub fn fitting(credentials: &[RegistryCredentials], image: &Reference) -> Vec<RegistryAuth> {
+    let mut found: Vec<(usize, RegistryAuth)> = Vec::new();
+    for entry in credentials {
+        let registry = bare(&entry.registry);
+        let (host, path) = registry.split_once('/').unwrap_or((registry, ""));
+        let is_api_path = matches!(path.trim_end_matches('/'), "v1" | "v2");
+        let path = if is_api_path {
+            ""
+        } else {
+            path.trim_end_matches('/')
+        };
+        if host_matches(host, &image.domain) && path_matches(path, &image.path) {
+            let auth = RegistryAuth::Basic(entry.username.clone(), entry.password.clone());
+            found.push((host.len() + path.len(), auth));
+        }
+    }
+    found.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
+    match found.is_empty() {
+        true => vec![RegistryAuth::Anonymous],
+        false => found.into_iter().map(|(_, auth)| auth).collect(),
+    }
+}
+
+fn bare(registry: &str) -> &str {
+    let registry = registry.strip_prefix("https://").unwrap_or(registry);
+    registry.strip_prefix("http://").unwrap_or(registry)
+}
+
+fn host_matches(pattern: &str, domain: &str) -> bool {
+    const HUB: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
+    if domain == "docker.io" && HUB.contains(&pattern) {
+        return true;
+    }
+    let port = |host: &str| host.rsplit_once(':').map(|(_, port)| port.to_owned());
+    if port(pattern) != port(domain) {
+        return false;
+    }
+    let labels = |host: &str| host.split('.').map(str::to_owned).collect::<Vec<_>>();
+    let (pattern, domain) = (labels(pattern), labels(domain));
+    pattern.len() == domain.len() && pattern.iter().zip(&domain).all(|(p, d)| glob(p, d))
+}
+
+/// `*` stands for any part of one label.
+fn glob(pattern: &str, label: &str) -> bool {
+    let Some((head, tail)) = pattern.split_once('*') else {
+        return pattern == label;
+    };
+    let Some(rest) = label.strip_prefix(head) else {
+        return false;
+    };
+    (0..=rest.len())
+        .filter(|at| rest.is_char_boundary(*at))
+        .any(|at| glob(tail, &rest[at..]))
+}
+
+fn path_matches(prefix: &str, path: &str) -> bool {
+    prefix.is_empty()
+        || path
+            .strip_prefix(prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(registry: &str) -> RegistryCredentials {
+        let text = registry.to_owned();
+        RegistryCredentials {
+            registry: text.clone(),
+            username: text,
+            password: "p".into(),
+        }
+    }
+
+    fn check(registries: &[&str], image: &str, expected: &[&str]) {
+        let entries: Vec<_> = registries.iter().map(|registry| entry(registry)).collect();
+        let image = Reference::parse(image).unwrap();
+        let names: Vec<String> = fitting(&entries, &image)
+            .into_iter()
+            .map(|auth| match auth {
+                RegistryAuth::Basic(name, _) => name,
+                _ => "anonymous".into(),
+            })
+            .collect();
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn entries_match_by_host_port_and_path() {
+        check(
+            &["https://index.docker.io/v1/"],
+            "busybox",
+            &["https://index.docker.io/v1/"],
+        );
+        check(&["ghcr.io"], "busybox", &["anonymous"]);
+        check(
+            &["ghcr.io", "ghcr.io/a"],
+            "ghcr.io/a/b",
+            &["ghcr.io/a", "ghcr.io"],
+        );
+        check(&["ghcr.io/ab"], "ghcr.io/a/b", &["anonymous"]);
+        check(&["*.example.com"], "r.example.com/x", &["*.example.com"]);
+        check(&["*.example.com"], "a.r.example.com/x", &["anonymous"]);
+        check(&["localhost:5000"], "localhost:5001/x", &["anonymous"]);
+        check(
+            &["http://localhost:5000/v2/"],
+            "localhost:5000/x",
+            &["http://localhost:5000/v2/"],
+        );
+    }
+}
