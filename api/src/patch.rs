@@ -1,6 +1,20 @@
-//! The three client-side patches: JSON patch, JSON merge patch, strategic merge patch. Pure.
+//! The three client-side patches: JSON patch, JSON merge patch, strategic merge patch.
+//!
+//! Pure: a document and a patch in, a new document out. Neither validates the result:
+//! [`crate::decode::conform`] does that. Bounded: the number of operations, and what copies add.
 
+mod strategic;
+
+use crate::schema::schema;
+use json_patch::{Patch, PatchOperation};
 use serde_json::Value;
+
+/// As upstream: bounds the work of one request.
+pub const JSON_PATCH_OPERATIONS_MAX: usize = 10_000;
+
+/// As upstream: what all `copy` operations of one patch may add, in bytes. Without it a small
+/// patch could double a document at each of its operations.
+const JSON_PATCH_COPY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
@@ -10,20 +24,172 @@ pub enum PatchError {
     /// The patch does not apply to this object: 422.
     #[error("{0}")]
     NotApplicable(String),
+    /// 413.
+    #[error(
+        "The allowed maximum operations in a JSON patch is {JSON_PATCH_OPERATIONS_MAX}, got {0}"
+    )]
+    TooManyOperations(usize),
 }
 
-pub fn json_patch(_current: &Value, _patch: &[u8]) -> Result<Value, PatchError> {
-    Err(PatchError::Malformed("not yet".into()))
+/// Bounds the work that `move` operations make us do to measure what they move.
+const JSON_PATCH_MOVE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The nesting that [`crate::decode`] takes: deeper documents could exhaust the stack later.
+const DEPTH_MAX: usize = 128;
+
+/// RFC 6902.
+pub fn json_patch(current: &Value, patch: &[u8]) -> Result<Value, PatchError> {
+    let patch: Patch = serde_json::from_slice(patch)
+        .map_err(|error| PatchError::Malformed(format!("error decoding patch: {error}")))?;
+    if patch.0.len() > JSON_PATCH_OPERATIONS_MAX {
+        return Err(PatchError::TooManyOperations(patch.0.len()));
+    }
+    let mut document = current.clone();
+    let mut growth = Growth::default();
+    for operation in &patch.0 {
+        growth.admit(&document, operation)?;
+        // The document is ours alone: what a failed operation leaves behind is never seen.
+        json_patch::patch_unsafe(&mut document, std::slice::from_ref(operation))
+            .map_err(|error| not_applicable(operation, &error))?;
+    }
+    Ok(document)
 }
 
-pub fn merge_patch(_current: &Value, _patch: &Value) -> Result<Value, PatchError> {
-    Err(PatchError::Malformed("not yet".into()))
+fn not_applicable(operation: &PatchOperation, error: &json_patch::PatchError) -> PatchError {
+    let path = operation.path();
+    PatchError::NotApplicable(match operation {
+        PatchOperation::Test(_) => format!("testing value {path} failed: test failed"),
+        other => format!(
+            "{} operation does not apply: doc is missing path: {path}: {}",
+            verb(other),
+            error.kind
+        ),
+    })
 }
 
+/// What the operations of one patch have added so far.
+#[derive(Default)]
+struct Growth {
+    copied_bytes: usize,
+    moved_bytes: usize,
+}
+
+impl Growth {
+    /// Refuses an operation that would make the document too large or too deep.
+    fn admit(&mut self, document: &Value, operation: &PatchOperation) -> Result<(), PatchError> {
+        let added = match operation {
+            PatchOperation::Add(add) => measure(&add.value),
+            PatchOperation::Replace(replace) => measure(&replace.value),
+            PatchOperation::Copy(copy) => {
+                let source = document.pointer(copy.from.as_str()).map(measure);
+                self.copied_bytes += source.unwrap_or_default().bytes;
+                source.unwrap_or_default()
+            }
+            PatchOperation::Move(moving) => {
+                let source = document.pointer(moving.from.as_str()).map(measure);
+                self.moved_bytes += source.unwrap_or_default().bytes;
+                source.unwrap_or_default()
+            }
+            PatchOperation::Remove(_) | PatchOperation::Test(_) => return Ok(()),
+        };
+        if self.copied_bytes > JSON_PATCH_COPY_BYTES_MAX {
+            return Err(PatchError::NotApplicable(format!(
+                "Unable to complete the copy, the accumulated size increase of copy is {}, \
+                 exceeding the limit {JSON_PATCH_COPY_BYTES_MAX}",
+                self.copied_bytes
+            )));
+        }
+        let steps = operation.path().as_str().matches('/').count();
+        if self.moved_bytes > JSON_PATCH_MOVE_BYTES_MAX || steps + added.depth > DEPTH_MAX {
+            return Err(PatchError::NotApplicable(
+                "exceeded max depth or size".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// About how long a value is as JSON, and how deep it nests.
+#[derive(Clone, Copy, Default)]
+struct Measure {
+    bytes: usize,
+    depth: usize,
+}
+
+fn measure(value: &Value) -> Measure {
+    let mut all = Measure { bytes: 2, depth: 0 };
+    let mut add = |key_bytes: usize, value: &Value| {
+        let one = measure(value);
+        all.bytes += key_bytes + one.bytes + 1;
+        all.depth = all.depth.max(one.depth);
+    };
+    match value {
+        Value::Null | Value::Bool(_) => return Measure { bytes: 5, depth: 0 },
+        Value::Number(_) => return Measure { bytes: 8, depth: 0 },
+        Value::String(text) => {
+            return Measure {
+                bytes: text.len() + 2,
+                depth: 0,
+            };
+        }
+        Value::Array(items) => items.iter().for_each(|item| add(0, item)),
+        Value::Object(map) => map
+            .iter()
+            .for_each(|(key, value)| add(key.len() + 3, value)),
+    }
+    Measure {
+        depth: all.depth + 1,
+        ..all
+    }
+}
+
+fn verb(operation: &PatchOperation) -> &'static str {
+    match operation {
+        PatchOperation::Add(_) => "add",
+        PatchOperation::Remove(_) => "remove",
+        PatchOperation::Replace(_) => "replace",
+        PatchOperation::Move(_) => "move",
+        PatchOperation::Copy(_) => "copy",
+        PatchOperation::Test(_) => "test",
+    }
+}
+
+/// RFC 7386.
+pub fn merge_patch(current: &Value, patch: &Value) -> Result<Value, PatchError> {
+    object_patch(patch)?;
+    let mut document = current.clone();
+    json_patch::merge(&mut document, patch);
+    Ok(document)
+}
+
+/// Kubernetes' own: lists with a merge key merge item by item, and the directives `$patch`,
+/// `$retainKeys`, `$setElementOrder/LIST`, `$deleteFromPrimitiveList/LIST` are followed.
 pub fn strategic_merge_patch(
-    _current: &Value,
-    _patch: &Value,
-    _type_name: &str,
+    current: &Value,
+    patch: &Value,
+    type_name: &str,
 ) -> Result<Value, PatchError> {
-    Err(PatchError::Malformed("not yet".into()))
+    let patch = object_patch(patch)?;
+    let mut document = current.as_object().cloned().unwrap_or_default();
+    strategic::Merge::new(schema(), type_name).apply(&mut document, patch)?;
+    Ok(Value::Object(document))
 }
+
+fn object_patch(patch: &Value) -> Result<&serde_json::Map<String, Value>, PatchError> {
+    patch.as_object().ok_or_else(|| {
+        let found = match patch {
+            Value::Array(_) => "array",
+            Value::String(_) => "string",
+            Value::Bool(_) => "bool",
+            Value::Null => "null",
+            _ => "number",
+        };
+        PatchError::Malformed(format!(
+            "error decoding patch: json: cannot unmarshal {found} into Go value of type \
+             map[string]interface {{}}"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+use super::*;
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use serde_json::json;
+
+const POD: &str = "io.k8s.api.core.v1.Pod";
+const DEPLOYMENT: &str = "io.k8s.api.apps.v1.Deployment";
+const SERVICE: &str = "io.k8s.api.core.v1.Service";
+
+fn strategic(type_name: &str, current: Value, patch: Value, expect: Expect) {
+    expect.assert_eq(&match strategic_merge_patch(&current, &patch, type_name) {
+        Ok(value) => value.to_string(),
+        Err(error) => error.to_string(),
+    });
+}
+
+fn containers(items: Value) -> Value {
+    json!({ "spec": { "containers": items } })
+}
+
+#[test]
+fn containers_merge_by_name() {
+    strategic(
+        POD,
+        containers(json!([
+            { "name": "a", "image": "a:1", "env": [{ "name": "X", "value": "1" }],
+              "ports": [{ "containerPort": 80, "name": "http" }] },
+            { "name": "b", "image": "b:1" },
+        ])),
+        containers(json!([
+            { "name": "a", "image": "a:2", "env": [{ "name": "Y", "value": "2" },
+              { "name": "X", "value": "3" }],
+              "ports": [{ "containerPort": 80, "name": "web" }, { "containerPort": 81 }] },
+        ])),
+        expect![[
+            r#"{"spec":{"containers":[{"env":[{"name":"Y","value":"2"},{"name":"X","value":"3"}],"image":"a:2","name":"a","ports":[{"containerPort":80,"name":"web"},{"containerPort":81}]},{"image":"b:1","name":"b"}]}}"#
+        ]],
+    );
+}
+
+#[test]
+fn a_new_item_comes_first() {
+    strategic(
+        POD,
+        containers(json!([{ "name": "app", "image": "nginx" }])),
+        containers(json!([{ "name": "side", "image": "redis", "tty": null }])),
+        expect![[
+            r#"{"spec":{"containers":[{"image":"redis","name":"side"},{"image":"nginx","name":"app"}]}}"#
+        ]],
+    );
+}
+
+#[test]
+fn an_item_is_deleted() {
+    strategic(
+        POD,
+        containers(json!([{ "name": "a" }, { "name": "b" }, { "name": "c" }])),
+        containers(json!([{ "$patch": "delete", "name": "b" }])),
+        expect![[r#"{"spec":{"containers":[{"name":"a"},{"name":"c"}]}}"#]],
+    );
+}
+
+#[test]
+fn a_list_is_replaced() {
+    strategic(
+        POD,
+        containers(json!([{ "name": "a" }, { "name": "b" }])),
+        containers(json!([{ "$patch": "replace" }, { "name": "c" }])),
+        expect![[r#"{"spec":{"containers":[{"name":"c"}]}}"#]],
+    );
+}
+
+#[test]
+fn an_object_is_replaced_or_emptied() {
+    let current = json!({ "spec": { "securityContext": { "runAsUser": 1, "fsGroup": 2 } } });
+    strategic(
+        POD,
+        current.clone(),
+        json!({ "spec": { "securityContext": { "$patch": "replace", "runAsUser": 5 } } }),
+        expect![[r#"{"spec":{"securityContext":{"runAsUser":5}}}"#]],
+    );
+    strategic(
+        POD,
+        current.clone(),
+        json!({ "spec": { "securityContext": { "$patch": "delete" } } }),
+        expect![[r#"{"spec":{"securityContext":{}}}"#]],
+    );
+    strategic(
+        POD,
+        current,
+        json!({ "spec": { "securityContext": { "$patch": "explode" } } }),
+        expect!["unknown patch type: explode"],
+    );
+}
+
+#[test]
+fn tolerations_are_atomic() {
+    let tolerations = |key: &str| json!({ "spec": { "tolerations": [{ "key": key }] } });
+    strategic(
+        POD,
+        tolerations("a"),
+        tolerations("b"),
+        expect![[r#"{"spec":{"tolerations":[{"key":"b"}]}}"#]],
+    );
+}
+
+#[test]
+fn finalizers_are_a_set() {
+    let current = json!({ "metadata": { "finalizers": ["a", "b"] } });
+    strategic(
+        POD,
+        current.clone(),
+        json!({ "metadata": { "finalizers": ["c", "b"] } }),
+        expect![[r#"{"metadata":{"finalizers":["c","a","b"]}}"#]],
+    );
+    strategic(
+        POD,
+        current,
+        json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": ["a"],
+                "$setElementOrder/finalizers": ["b", "d"], "finalizers": ["d"] } }),
+        expect![[r#"{"metadata":{"finalizers":["b","d"]}}"#]],
+    );
+}
+
+#[test]
+fn retain_keys_of_a_strategy() {
+    strategic(
+        DEPLOYMENT,
+        json!({ "spec": { "strategy": { "type": "RollingUpdate",
+                "rollingUpdate": { "maxSurge": 1 } } } }),
+        json!({ "spec": { "strategy": { "$retainKeys": ["type"], "type": "Recreate" } } }),
+        expect![[r#"{"spec":{"strategy":{"type":"Recreate"}}}"#]],
+    );
+    strategic(
+        DEPLOYMENT,
+        json!({ "spec": { "strategy": {} } }),
+        json!({ "spec": { "strategy": { "$retainKeys": ["rollingUpdate"], "type": "x" } } }),
+        expect!["invalid patch format of retainKeys"],
+    );
+}
+
+/// What `kubectl apply` sends when one container is changed, one added and one taken away.
+#[test]
+fn element_order_of_apply() {
+    strategic(
+        DEPLOYMENT,
+        json!({ "spec": { "template": { "spec": { "containers": [
+            { "name": "injected" }, { "name": "a", "image": "a:1" }, { "name": "gone" },
+            { "name": "b", "image": "b:1" }] } } } }),
+        json!({ "spec": { "template": { "spec": {
+            "$setElementOrder/containers": [{ "name": "b" }, { "name": "new" }, { "name": "a" }],
+            "containers": [{ "name": "a", "image": "a:2" }, { "name": "new", "image": "n:1" },
+                { "$patch": "delete", "name": "gone" }] } } } }),
+        expect![[
+            r#"{"spec":{"template":{"spec":{"containers":[{"name":"injected"},{"image":"b:1","name":"b"},{"image":"n:1","name":"new"},{"image":"a:2","name":"a"}]}}}}"#
+        ]],
+    );
+}
+
+#[test]
+fn order_alone() {
+    strategic(
+        POD,
+        containers(json!([{ "name": "a" }, { "name": "b" }])),
+        json!({ "spec": { "$setElementOrder/containers": [{ "name": "b" }, { "name": "a" }] } }),
+        expect![[r#"{"spec":{"containers":[{"name":"b"},{"name":"a"}]}}"#]],
+    );
+}
+
+#[test]
+fn service_ports_and_labels() {
+    strategic(
+        SERVICE,
+        json!({ "metadata": { "labels": { "a": "1", "b": "2" } },
+                "spec": { "ports": [{ "port": 80, "nodePort": 30000 }], "selector": { "x": "y" } } }),
+        json!({ "metadata": { "labels": { "a": null, "c": "3" } },
+                "spec": { "ports": [{ "port": 80, "name": "http" }], "selector": null } }),
+        expect![[
+            r#"{"metadata":{"labels":{"b":"2","c":"3"}},"spec":{"ports":[{"name":"http","nodePort":30000,"port":80}]}}"#
+        ]],
+    );
+}
+
+#[test]
+fn volumes_retain_keys() {
+    strategic(
+        POD,
+        json!({ "spec": { "volumes": [{ "name": "v", "emptyDir": {} }] } }),
+        json!({ "spec": { "volumes": [{ "$retainKeys": ["name", "configMap"], "name": "v",
+                "configMap": { "name": "c" } }] } }),
+        expect![[r#"{"spec":{"volumes":[{"configMap":{"name":"c"},"name":"v"}]}}"#]],
+    );
+}
+
+#[test]
+fn items_without_the_key() {
+    strategic(
+        POD,
+        containers(json!([{ "name": "a" }])),
+        containers(json!([{ "image": "x" }])),
+        expect!["map: map[image:x] does not contain declared merge key: name"],
+    );
+}
+
+#[test]
+fn json_patches() {
+    let current = json!({ "a": { "b": [1, 2] }, "labels": { "x/y": "z" } });
+    let apply = |patch: Value| match json_patch(&current, patch.to_string().as_bytes()) {
+        Ok(value) => value.to_string(),
+        Err(error) => error.to_string(),
+    };
+    expect![[r#"{"a":{"b":[2,3]},"c":[1,2,3],"d":1}"#]].assert_eq(&apply(json!([
+        { "op": "test", "path": "/a/b/0", "value": 1 },
+        { "op": "add", "path": "/a/b/-", "value": 3 },
+        { "op": "replace", "path": "/labels/x~1y", "value": "w" },
+        { "op": "copy", "from": "/a/b", "path": "/c" },
+        { "op": "move", "from": "/a/b/0", "path": "/d" },
+        { "op": "remove", "path": "/labels" },
+    ])));
+    expect!["testing value /a/b/0 failed: test failed"].assert_eq(&apply(
+        json!([{ "op": "test", "path": "/a/b/0", "value": 7 }]),
+    ));
+    expect!["remove operation does not apply: doc is missing path: /nothing: path is invalid"]
+        .assert_eq(&apply(json!([{ "op": "remove", "path": "/nothing" }])));
+    expect!["replace operation does not apply: doc is missing path: /x/y: path is invalid"]
+        .assert_eq(&apply(
+            json!([{ "op": "replace", "path": "/x/y", "value": 1 }]),
+        ));
+    expect!["error decoding patch: invalid type: map, expected a sequence at line 1 column 0"]
+        .assert_eq(&apply(json!({ "op": "remove" })));
+    expect!["error decoding patch: unknown variant `explode`, expected one of `add`, `remove`, `replace`, `move`, `copy`, `test` at line 1 column 16"].assert_eq(&apply(json!([{ "op": "explode", "path": "/a" }])));
+}
+
+#[test]
+fn growth_is_bounded() {
+    let apply = |current: Value, operations: Vec<Value>| {
+        let patch = Value::Array(operations).to_string();
+        json_patch(&current, patch.as_bytes())
+            .unwrap_err()
+            .to_string()
+    };
+    let copies = (0..4).map(|n| json!({ "op": "copy", "from": "/x", "path": format!("/y{n}") }));
+    let error = apply(json!({ "x": "z".repeat(1 << 20) }), copies.collect());
+    assert!(error.starts_with("Unable to complete the copy"), "{error}");
+    let copy = json!({ "op": "copy", "from": "", "path": "/a" });
+    let error = apply(json!({ "x": "y" }), vec![copy; 200]);
+    assert_eq!(error, "exceeded max depth or size");
+}
+
+#[test]
+fn merge_patches() {
+    let current = json!({ "a": { "b": 1, "c": 2 }, "l": [1, 2] });
+    let patch = json!({ "a": { "b": null, "d": { "e": null } }, "l": [3] });
+    let merged = merge_patch(&current, &patch).unwrap();
+    assert_eq!(merged, json!({ "a": { "c": 2, "d": {} }, "l": [3] }));
+    expect!["error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"].assert_eq(&merge_patch(&current, &json!([])).unwrap_err().to_string());
+}
+
+fn named() -> impl Strategy<Value = Vec<(String, u8)>> {
+    proptest::collection::vec(("[a-e]", any::<u8>()), 0..6).prop_map(|mut items| {
+        let mut seen = std::collections::HashSet::new();
+        items.retain(|item| seen.insert(item.0.clone()));
+        items
+    })
+}
+
+proptest! {
+    /// A patch that holds all of the wanted list, orders it and deletes the rest makes that list.
+    #[test]
+    fn a_full_patch_makes_the_list(from in named(), to in named()) {
+        let item = |(name, image): &(String, u8)| json!({ "name": name, "image": image.to_string() });
+        let current = containers(from.iter().map(item).collect());
+        let wanted: Vec<Value> = to.iter().map(item).collect();
+        let mut items = wanted.clone();
+        for (name, _) in from.iter().filter(|one| !to.iter().any(|other| other.0 == one.0)) {
+            items.push(json!({ "$patch": "delete", "name": name }));
+        }
+        let order: Vec<Value> = to.iter().map(|one| json!({ "name": one.0 })).collect();
+        let patch = json!({ "spec": { "containers": items, "$setElementOrder/containers": order } });
+        let merged = strategic_merge_patch(&current, &patch, POD).unwrap();
+        prop_assert_eq!(&merged["spec"]["containers"], &Value::Array(wanted));
+        // Twice is once.
+        prop_assert_eq!(&strategic_merge_patch(&merged, &patch, POD).unwrap(), &merged);
+    }
+
+    /// Any document as a patch of itself changes nothing.
+    #[test]
+    fn a_document_patches_itself(from in named()) {
+        let items = from.iter().map(|(name, image)| json!({ "name": name, "image": image.to_string() }));
+        let current = containers(items.collect());
+        prop_assert_eq!(&strategic_merge_patch(&current, &current, POD).unwrap(), &current);
+    }
+}
