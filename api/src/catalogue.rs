@@ -8,7 +8,9 @@ use crate::kinds;
 use crate::resource::Resource;
 
 static ALL: &[Resource] = &[
+    kinds::review::BINDINGS,
     kinds::config_map::ROW,
+    kinds::endpoints::ROW,
     kinds::event::ROW,
     kinds::namespace::ROW,
     kinds::node::ROW,
@@ -16,10 +18,25 @@ static ALL: &[Resource] = &[
     kinds::replication_controller::ROW,
     kinds::secret::ROW,
     kinds::service_account::ROW,
+    kinds::service::ROW,
+    kinds::controller_revision::ROW,
     kinds::deployment::ROW,
     kinds::replica_set::ROW,
     kinds::event::NEW_ROW,
+    kinds::review::SELF_SUBJECT_REVIEWS,
+    kinds::review::TOKEN_REVIEWS,
+    kinds::review::LOCAL_SUBJECT_ACCESS_REVIEWS,
+    kinds::review::SELF_SUBJECT_ACCESS_REVIEWS,
+    kinds::review::SELF_SUBJECT_RULES_REVIEWS,
+    kinds::review::SUBJECT_ACCESS_REVIEWS,
+    kinds::certificate_signing_request::ROW,
+    kinds::rbac::CLUSTER_ROLE_BINDINGS,
+    kinds::rbac::CLUSTER_ROLES,
+    kinds::rbac::ROLE_BINDINGS,
+    kinds::rbac::ROLES,
+    kinds::priority_class::ROW,
     kinds::lease::ROW,
+    kinds::endpoint_slice::ROW,
 ];
 
 /// An API group with its served versions, the preferred one first.

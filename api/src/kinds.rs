@@ -9,16 +9,24 @@ pub mod prepare;
 pub mod row;
 pub mod workload;
 
+pub mod certificate_signing_request;
 pub mod config_map;
+pub mod controller_revision;
 pub mod deployment;
+pub mod endpoint_slice;
+pub mod endpoints;
 pub mod event;
 pub mod lease;
 pub mod namespace;
 pub mod node;
 pub mod pod;
+pub mod priority_class;
+pub mod rbac;
 pub mod replica_set;
 pub mod replication_controller;
+pub mod review;
 pub mod secret;
+pub mod service;
 pub mod service_account;
 
 #[cfg(test)]

@@ -21,7 +21,10 @@ fn web() -> Value {
 
 #[test]
 fn defaults_of_a_minimal_deployment() {
-    check_defaults("deployments", web(), expect![[r#"
+    check_defaults(
+        "deployments",
+        web(),
+        expect![[r#"
         {
           "apiVersion": "apps/v1",
           "kind": "Deployment",
@@ -71,14 +74,19 @@ fn defaults_of_a_minimal_deployment() {
               }
             }
           }
-        }"#]]);
+        }"#]],
+    );
 }
 
 #[test]
 fn printed() {
     let mut deployment = web();
     deployment["status"] = json!({ "readyReplicas": 1, "updatedReplicas": 1 });
-    check_row("deployments", deployment, 200, expect![[r#"
+    check_row(
+        "deployments",
+        deployment,
+        200,
+        expect![[r#"
         Name: web
         Ready: 1/1
         Up-to-date: 1 (number)
@@ -86,7 +94,8 @@ fn printed() {
         Age: 3m20s
         Containers: web
         Images: web:1
-        Selector: app=web"#]]);
+        Selector: app=web"#]],
+    );
 }
 
 #[test]
@@ -97,28 +106,40 @@ fn selector_strategy_and_deadlines() {
     bad["spec"]["strategy"] = json!({ "rollingUpdate": { "maxSurge": 0, "maxUnavailable": "0%" } });
     bad["spec"]["minReadySeconds"] = 600.into();
     bad["spec"]["template"]["spec"]["restartPolicy"] = "Never".into();
-    check_errors("deployments", bad, expect![[r#"
+    check_errors(
+        "deployments",
+        bad,
+        expect![[r#"
         spec.replicas: Invalid value: -1: must be greater than or equal to 0
         spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`
         spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"
         spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "0%": may not be 0 when `maxSurge` is 0
-        spec.progressDeadlineSeconds: Invalid value: 600: must be greater than minReadySeconds"#]]);
+        spec.progressDeadlineSeconds: Invalid value: 600: must be greater than minReadySeconds"#]],
+    );
 
     let mut bad = web();
     bad["spec"]["selector"] = json!({});
     bad["spec"]["strategy"] = json!({ "type": "Recreate", "rollingUpdate": {} });
-    check_errors("deployments", bad, expect![[r#"
+    check_errors(
+        "deployments",
+        bad,
+        expect![[r#"
         spec.selector: Invalid value: {}: empty selector is invalid for deployment
-        spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"#]]);
+        spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"#]],
+    );
 
     let mut bad = web();
     bad["spec"]["selector"] = Value::Null;
     bad["spec"]["strategy"] =
         json!({ "rollingUpdate": { "maxUnavailable": "120%", "maxSurge": "x" } });
-    check_errors("deployments", bad, expect![[r#"
+    check_errors(
+        "deployments",
+        bad,
+        expect![[r#"
         spec.selector: Required value
         spec.strategy.rollingUpdate.maxSurge: Invalid value: "x": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')
-        spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "120%": must not be greater than 100%"#]]);
+        spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "120%": must not be greater than 100%"#]],
+    );
 }
 
 #[test]
@@ -126,17 +147,31 @@ fn the_selector_stays() {
     let mut new = web();
     new["spec"]["selector"]["matchLabels"] = json!({ "app": "web", "tier": "front" });
     new["spec"]["template"]["metadata"]["labels"]["tier"] = "front".into();
-    update_errors("deployments", new, web(), Part::Main, expect![[r#"spec.selector: Invalid value: {"matchLabels":{"app":"web","tier":"front"}}: field is immutable"#]]);
+    update_errors(
+        "deployments",
+        new,
+        web(),
+        Part::Main,
+        expect![[
+            r#"spec.selector: Invalid value: {"matchLabels":{"app":"web","tier":"front"}}: field is immutable"#
+        ]],
+    );
 }
 
 #[test]
 fn a_status_counts_pods() {
     let mut new = web();
     new["status"] = json!({ "replicas": 1, "readyReplicas": 2, "availableReplicas": 3 });
-    update_errors("deployments", new, web(), Part::Status, expect![[r#"
+    update_errors(
+        "deployments",
+        new,
+        web(),
+        Part::Status,
+        expect![[r#"
         status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas
         status.availableReplicas: Invalid value: 3: cannot be greater than status.replicas
-        status.availableReplicas: Invalid value: 3: cannot be greater than readyReplicas"#]]);
+        status.availableReplicas: Invalid value: 3: cannot be greater than readyReplicas"#]],
+    );
 }
 
 #[test]

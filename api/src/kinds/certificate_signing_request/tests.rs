@@ -1,0 +1,110 @@
+use super::*;
+use crate::kinds::testing::{check_errors, check_row, defaulted, object, update_errors};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use expect_test::expect;
+
+fn request() -> Value {
+    let pem = "-----BEGIN CERTIFICATE REQUEST-----\nMA==\n-----END CERTIFICATE REQUEST-----\n";
+    json!({
+        "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest",
+        "metadata": { "name": "node-1" },
+        "spec": {
+            "request": STANDARD.encode(pem), "usages": ["client auth"],
+            "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+            "expirationSeconds": 86400, "username": "me",
+        },
+    })
+}
+
+#[test]
+fn printed() {
+    let mut csr = request();
+    csr["status"] = json!({ "conditions": [{ "type": "Approved" }], "certificate": "Zm9v" });
+    check_row("certificatesigningrequests", csr, 0, expect![[r#"
+        Name: node-1
+        Age: <unknown>
+        SignerName: kubernetes.io/kube-apiserver-client-kubelet
+        Requestor: me
+        RequestedDuration: 24h
+        Condition: Approved,Issued"#]]);
+}
+
+#[test]
+fn the_server_says_who_asks() {
+    let mut csr = object(request());
+    SigningRequest.prepare_create(&mut csr);
+    let groups = ["system:bootstrappers".to_owned()];
+    let by = Requester {
+        name: "system:bootstrap:abcdef",
+        groups: &groups,
+        ..Default::default()
+    };
+    SigningRequest.stamp(&mut csr, None, Part::Main, &by, "1970-01-01T00:00:00Z");
+    assert_eq!(csr.str(&["spec", "username"]), "system:bootstrap:abcdef");
+    assert_eq!(csr.list(&["spec", "groups"]), ["system:bootstrappers"]);
+}
+
+#[test]
+fn well_formed() {
+    let mut bad = request();
+    bad["spec"] = json!({
+        "request": "Zm9v", "usages": ["client auth", "flying", "flying"],
+        "signerName": "a/b/c", "expirationSeconds": 60,
+    });
+    check_errors("certificatesigningrequests", bad, expect![[r#"
+        spec.request: Invalid value: "Zm9v": PEM block type must be CERTIFICATE REQUEST
+        spec.usages[1]: Unsupported value: "flying": supported values: "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment", "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel", "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime", "server auth", "signing", "timestamping"
+        spec.usages[2]: Unsupported value: "flying": supported values: "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment", "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel", "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime", "server auth", "signing", "timestamping"
+        spec.usages[2]: Duplicate value: "flying"
+        spec.signerName: Invalid value: "a/b/c": must be a fully qualified domain and path of the form 'example.com/signer-name'
+        spec.expirationSeconds: Invalid value: 60: may not specify a duration less than 600 seconds (10 minutes)"#]]);
+    let mut bad = request();
+    bad["spec"]["signerName"] = "local/Signer".into();
+    bad["spec"]["usages"] = json!([]);
+    check_errors("certificatesigningrequests", bad, expect![[r#"
+        spec.usages: Required value
+        spec.signerName: Invalid value: "local/Signer": should be a domain with at least two segments separated by dots
+        spec.signerName: Invalid value: "Signer": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"#]]);
+}
+
+#[test]
+fn approval_decides_and_status_signs() {
+    let mut decided = request();
+    decided["status"] = json!({ "conditions": [
+        { "type": "Approved", "status": "True" }, { "type": "Denied", "status": "False" },
+    ] });
+    update_errors(
+        "certificatesigningrequests",
+        decided.clone(),
+        request(),
+        Part::Other("approval"),
+        expect![[r#"
+            status.conditions[1].status: Unsupported value: "False": supported values: "True"
+            status.conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive"#]],
+    );
+    update_errors(
+        "certificatesigningrequests",
+        decided,
+        request(),
+        Part::Status,
+        expect![[r#"
+            status.conditions[1].status: Unsupported value: "False": supported values: "True"
+            status.conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive
+            status.conditions: Forbidden: updates may not add a condition of type "Approved"
+            status.conditions: Forbidden: updates may not add a condition of type "Denied""#]],
+    );
+}
+
+#[test]
+fn conditions_get_their_times() {
+    let old = defaulted("certificatesigningrequests", request());
+    let mut new = old.clone();
+    let conditions = json!([{ "type": "Approved", "status": "True" }]);
+    new.set(&["status", "conditions"], conditions);
+    let now = "2026-01-02T03:04:05Z";
+    let part = Part::Other("approval");
+    SigningRequest.prepare_update(&mut new, &old, part);
+    SigningRequest.stamp(&mut new, Some(&old), part, &Requester::default(), now);
+    expect![[r#"{"conditions":[{"lastTransitionTime":"2026-01-02T03:04:05Z","lastUpdateTime":"2026-01-02T03:04:05Z","status":"True","type":"Approved"}]}"#]].assert_eq(&new.get(&["status"]).unwrap().to_string());
+}
