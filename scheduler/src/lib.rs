@@ -1,1 +1,25 @@
-//! To be.
+//! The scheduler: picks a node for each pod that names it, and binds the pod there.
+//!
+//! An ordinary Kubernetes client: it reads Pods and Nodes, writes Bindings, pod conditions and
+//! events, and knows no other part of Coracle. See docs/scheduler.md.
+
+pub mod pod_info; // What the scheduler needs of a pod, computed once.
+pub mod resources; // Amounts of cpu, memory and the rest.
+
+pub mod node_info; // A node with the pods that are, or are assumed to be, on it.
+
+pub mod cache; // The world: nodes, pods, assumed pods; and its snapshots.
+
+pub mod framework; // Extension points, verdicts, profiles.
+pub mod plugins; // One file each; one list.
+
+pub mod queue; // Which pod is next, and which wait for what.
+
+pub mod cycle; // One pod: filter, score, choose. Pure over a snapshot.
+
+mod binding; // Off the cycle: reserve, permit, bind, or undo.
+mod events; // From informers to cache and queue.
+mod report; // What a user sees: events and conditions.
+mod scheduler; // The loop.
+
+pub use scheduler::{Config, run};

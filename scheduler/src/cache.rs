@@ -1,0 +1,185 @@
+//! The world as the scheduler sees it: nodes, the pods on them, and pods assumed on a node before
+//! their binding is confirmed.
+//!
+//! Invariants: a pod is on one node at most; an assumed pod stays until the API confirms it, it is
+//! forgotten, or it expires after its binding was finished; what a snapshot shows does not change
+//! while it is read. Holds no lock across an await.
+
+use crate::node_info::NodeInfo;
+use crate::pod_info::PodInfo;
+use coracle_client::clock::Instant;
+use k8s_openapi::api::core::v1::Node;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+mod snapshot;
+
+pub use snapshot::{ImageSummary, Snapshot};
+
+/// A binding that was answered is seen by the watch within this, or the pod is taken off again.
+const ASSUMED_MAX: Duration = Duration::from_secs(15 * 60);
+
+#[derive(Debug)]
+struct Placed {
+    pod: Arc<PodInfo>,
+    node: Arc<str>,
+    /// Set while the pod is assumed: `None` until its binding is finished, then when it expires.
+    assumed: Option<Option<Instant>>,
+}
+
+#[derive(Debug, Default)]
+pub struct Cache {
+    nodes: BTreeMap<Arc<str>, NodeInfo>,
+    pods: HashMap<String, Placed>,
+    /// Which nodes have an image, with its size: for image locality.
+    images: HashMap<Arc<str>, ImageSummary>,
+    generation: u64,
+    /// Rises when a node comes or goes, so that a snapshot knows when to look at all of them.
+    shape: u64,
+}
+
+impl Cache {
+    pub fn set_node(&mut self, node: &Arc<Node>) {
+        let Some(name) = node.metadata.name.as_deref() else {
+            return;
+        };
+        let was_there = self.nodes.get(name).is_some_and(|info| info.node.is_some());
+        let old = self.nodes.get(name).and_then(|info| info.node.clone());
+        self.count_images(old.as_deref(), Some(node));
+        self.touch(name).set_node(Arc::clone(node));
+        if !was_there {
+            self.shape += 1;
+        }
+    }
+
+    /// Pods of a removed node are still known until they are deleted.
+    pub fn remove_node(&mut self, name: &str) {
+        let Some(info) = self.nodes.get(name) else {
+            return;
+        };
+        let old = info.node.clone();
+        self.count_images(old.as_deref(), None);
+        let info = self.touch(name);
+        info.node = None;
+        if info.pods.is_empty() {
+            self.nodes.remove(name);
+        }
+        self.shape += 1;
+    }
+
+    /// A pod that the API shows on a node. Confirms an assumed pod, or moves it where it really is.
+    pub fn set_pod(&mut self, pod: Arc<PodInfo>) {
+        self.take_off(&pod.uid);
+        let node = pod.node_name().to_owned();
+        self.place(pod, &node, None);
+    }
+
+    pub fn remove_pod(&mut self, uid: &str) {
+        self.take_off(uid);
+    }
+
+    /// Counts the pod on the node from now on, ahead of the API.
+    pub fn assume(&mut self, pod: Arc<PodInfo>, node: &str) {
+        self.take_off(&pod.uid);
+        self.place(pod, node, Some(None));
+    }
+
+    /// The binding of an assumed pod was answered: from now on the watch must confirm it in time.
+    pub fn finish_binding(&mut self, uid: &str, now: Instant) {
+        if let Some(placed) = self.pods.get_mut(uid)
+            && placed.assumed.is_some()
+        {
+            placed.assumed = Some(Some(now + ASSUMED_MAX));
+        }
+    }
+
+    /// Takes an assumed pod off its node. A pod that the API confirmed meanwhile stays.
+    pub fn forget(&mut self, uid: &str) {
+        if self.is_assumed(uid) {
+            self.take_off(uid);
+        }
+    }
+
+    pub fn is_assumed(&self, uid: &str) -> bool {
+        self.pods
+            .get(uid)
+            .is_some_and(|placed| placed.assumed.is_some())
+    }
+
+    pub fn contains(&self, uid: &str) -> bool {
+        self.pods.contains_key(uid)
+    }
+
+    /// Takes off the assumed pods whose confirmation never came; gives back which.
+    pub fn expire(&mut self, now: Instant) -> Vec<Arc<PodInfo>> {
+        let is_over = |placed: &Placed| matches!(placed.assumed, Some(Some(end)) if end <= now);
+        let over: Vec<Arc<PodInfo>> = self
+            .pods
+            .values()
+            .filter(|placed| is_over(placed))
+            .map(|placed| Arc::clone(&placed.pod))
+            .collect();
+        for pod in &over {
+            self.take_off(&pod.uid);
+        }
+        over
+    }
+
+    /// Brings a snapshot up to date: copies only what changed since it was last brought.
+    pub fn update(&self, snapshot: &mut Snapshot) {
+        snapshot.update(&self.nodes, &self.images, self.generation, self.shape);
+    }
+
+    fn touch(&mut self, name: &str) -> &mut NodeInfo {
+        self.generation += 1;
+        let generation = self.generation;
+        if !self.nodes.contains_key(name) {
+            self.nodes.insert(name.into(), NodeInfo::new(name));
+        }
+        let info = self
+            .nodes
+            .get_mut(name)
+            .expect("inserted just above when it was missing");
+        info.generation = generation;
+        info
+    }
+
+    fn place(&mut self, pod: Arc<PodInfo>, node: &str, assumed: Option<Option<Instant>>) {
+        let info = self.touch(node);
+        info.add_pod(Arc::clone(&pod));
+        let node = Arc::clone(&info.name);
+        self.pods
+            .insert(pod.uid.clone(), Placed { pod, node, assumed });
+    }
+
+    fn take_off(&mut self, uid: &str) {
+        let Some(placed) = self.pods.remove(uid) else {
+            return;
+        };
+        let info = self.touch(&placed.node);
+        info.remove_pod(uid);
+        if info.node.is_none() && info.pods.is_empty() {
+            self.nodes.remove(&placed.node);
+        }
+    }
+
+    fn count_images(&mut self, old: Option<&Node>, new: Option<&Node>) {
+        for (name, _) in snapshot::images(old) {
+            if let Some(summary) = self.images.get_mut(name) {
+                summary.nodes -= 1;
+                if summary.nodes == 0 {
+                    self.images.remove(name);
+                }
+            }
+        }
+        for (name, size) in snapshot::images(new) {
+            let summary = self.images.entry(name.into()).or_default();
+            summary.nodes += 1;
+            summary.size = size;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+use super::*;
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::json;
+
+fn node(name: &str) -> Arc<Node> {
+    Arc::new(
+        serde_json::from_value(json!({
+            "metadata": { "name": name },
+            "status": {
+                "allocatable": { "cpu": "4" },
+                "images": [{ "names": ["a:1"], "sizeBytes": 7 }],
+            },
+        }))
+        .unwrap(),
+    )
+}
+
+fn pod(uid: &str, node: &str) -> Arc<PodInfo> {
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": { "name": uid, "uid": uid },
+        "spec": {
+            "nodeName": node,
+            "containers": [{ "name": "c", "resources": { "requests": { "cpu": "1" } },
+                "ports": [{ "containerPort": 80, "hostPort": 80 }] }],
+        },
+    }))
+    .unwrap();
+    Arc::new(PodInfo::new(Arc::new(pod)))
+}
+
+/// `name used/pods/ports` a node.
+fn shown(cache: &Cache, snapshot: &mut Snapshot) -> Vec<String> {
+    cache.update(snapshot);
+    let line = |info: &NodeInfo| {
+        let used = info.requested.milli_cpu;
+        format!(
+            "{} {used}/{}/{}",
+            info.name,
+            info.pods.len(),
+            info.host_ports.len()
+        )
+    };
+    snapshot.nodes.iter().map(line).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_assumed_pod_counts_until_confirmed_forgotten_or_expired() {
+    let (mut cache, mut snapshot) = (Cache::default(), Snapshot::default());
+    cache.set_node(&node("a"));
+    cache.set_node(&node("b"));
+    cache.assume(pod("p", ""), "a");
+    assert_eq!(shown(&cache, &mut snapshot), ["a 1000/1/1", "b 0/0/0"]);
+    cache.forget("p");
+    assert_eq!(shown(&cache, &mut snapshot), ["a 0/0/0", "b 0/0/0"]);
+
+    cache.assume(pod("p", ""), "a");
+    cache.set_pod(pod("p", "b"));
+    cache.forget("p");
+    assert_eq!(
+        shown(&cache, &mut snapshot),
+        ["a 0/0/0", "b 1000/1/1"],
+        "confirmed elsewhere"
+    );
+
+    cache.assume(pod("q", ""), "a");
+    assert!(
+        cache.expire(Instant::now() + ASSUMED_MAX * 2).is_empty(),
+        "still binding"
+    );
+    cache.finish_binding("q", Instant::now());
+    assert_eq!(cache.expire(Instant::now() + ASSUMED_MAX).len(), 1);
+    assert_eq!(shown(&cache, &mut snapshot), ["a 0/0/0", "b 1000/1/1"]);
+}
+
+#[test]
+fn a_node_that_goes_and_comes_back_keeps_its_pods() {
+    let (mut cache, mut snapshot) = (Cache::default(), Snapshot::default());
+    cache.set_pod(pod("p", "a"));
+    assert!(
+        shown(&cache, &mut snapshot).is_empty(),
+        "a node is offered once it is known"
+    );
+    cache.set_node(&node("a"));
+    assert_eq!(shown(&cache, &mut snapshot), ["a 1000/1/1"]);
+    cache.remove_node("a");
+    assert!(shown(&cache, &mut snapshot).is_empty());
+    cache.set_node(&node("a"));
+    assert_eq!(shown(&cache, &mut snapshot), ["a 1000/1/1"]);
+    cache.remove_node("a");
+    cache.remove_pod("p");
+    assert!(cache.nodes.is_empty() && cache.pods.is_empty() && cache.images.is_empty());
+}
+
+#[test]
+fn images_are_counted_over_nodes() {
+    let (mut cache, mut snapshot) = (Cache::default(), Snapshot::default());
+    cache.set_node(&node("a"));
+    cache.set_node(&node("b"));
+    cache.set_node(&node("b"));
+    cache.update(&mut snapshot);
+    assert_eq!(
+        snapshot.image("a:1"),
+        Some(ImageSummary { nodes: 2, size: 7 })
+    );
+    cache.remove_node("a");
+    cache.update(&mut snapshot);
+    assert_eq!(
+        snapshot.image("a:1"),
+        Some(ImageSummary { nodes: 1, size: 7 })
+    );
+}

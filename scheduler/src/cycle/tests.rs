@@ -1,0 +1,212 @@
+use super::*;
+use crate::cache::Cache;
+use crate::plugins;
+use coracle_client::Client;
+use expect_test::{Expect, expect};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use serde_json::{Value, json};
+
+/// A client that nobody answers: cycles do not use it.
+fn client() -> Client {
+    let service = tower_service();
+    Client::new(service, "default")
+}
+
+fn tower_service() -> impl tower::Service<
+    http::Request<kube::client::Body>,
+    Response = http::Response<kube::client::Body>,
+    Error = std::io::Error,
+    Future = std::future::Ready<Result<http::Response<kube::client::Body>, std::io::Error>>,
+> + Send
++ 'static {
+    tower::service_fn(|_| std::future::ready(Err(std::io::Error::other("nobody answers"))))
+}
+
+/// World in, decision out. A line is a node or a pod:
+/// `node NAME [cpu=N] [label=K:V] [taint=K:EFFECT] [cordoned]`, `pod NODE [cpu=N] [port=N]`.
+fn world(text: &str) -> Snapshot {
+    let (mut cache, mut snapshot) = (Cache::default(), Snapshot::default());
+    for (number, line) in text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .enumerate()
+    {
+        let mut words = line.split_whitespace();
+        let (what, name) = (words.next().unwrap(), words.next().unwrap());
+        let words: Vec<&str> = words.collect();
+        if what == "node" {
+            cache.set_node(&Arc::new(node(name, &words)));
+        } else {
+            let mut pod = pod_of(&words);
+            pod["metadata"] = json!({ "name": format!("p{number}"), "uid": format!("p{number}") });
+            pod["spec"]["nodeName"] = name.into();
+            cache.set_pod(info(pod));
+        }
+    }
+    cache.update(&mut snapshot);
+    snapshot
+}
+
+fn node(name: &str, words: &[&str]) -> Node {
+    let mut node = json!({
+        "metadata": { "name": name, "labels": {} },
+        "spec": { "taints": [] },
+        "status": { "allocatable": { "cpu": "2", "memory": "4Gi", "pods": "10" } },
+    });
+    for word in words {
+        match word.split_once('=') {
+            Some(("cpu", cpu)) => node["status"]["allocatable"]["cpu"] = cpu.into(),
+            Some(("pods", pods)) => node["status"]["allocatable"]["pods"] = pods.into(),
+            Some(("label", label)) => {
+                let (key, value) = label.split_once(':').unwrap();
+                node["metadata"]["labels"][key] = value.into();
+            }
+            Some(("taint", taint)) => {
+                let (key, effect) = taint.split_once(':').unwrap();
+                node["spec"]["taints"] = json!([{ "key": key, "effect": effect }]);
+            }
+            Some(("image", image)) => {
+                node["status"]["images"] = json!([{ "names": [image], "sizeBytes": 900_000_000 }]);
+            }
+            _ => node["spec"]["unschedulable"] = true.into(),
+        }
+    }
+    serde_json::from_value(node).unwrap()
+}
+
+fn pod_of(words: &[&str]) -> Value {
+    let mut container = json!({ "name": "c", "image": "app:1", "resources": { "requests": {} } });
+    for word in words {
+        match word.split_once('=').unwrap() {
+            ("cpu", cpu) => container["resources"]["requests"]["cpu"] = cpu.into(),
+            (_, port) => {
+                let port: i32 = port.parse().unwrap();
+                container["ports"] = json!([{ "containerPort": port, "hostPort": port }]);
+            }
+        }
+    }
+    json!({ "metadata": { "name": "p", "uid": "p" }, "spec": { "containers": [container] } })
+}
+
+fn info(pod: Value) -> Arc<PodInfo> {
+    let pod: Pod = serde_json::from_value(pod).unwrap();
+    Arc::new(PodInfo::new(Arc::new(pod)))
+}
+
+fn decide(snapshot: &Snapshot, pod: Value) -> String {
+    let profile = plugins::default_profile("default-scheduler", client());
+    let pod = info(pod);
+    match run(&profile, snapshot, &pod, &mut Rotation::default(), |_| 0) {
+        Outcome::Node(name) => name.to_string(),
+        Outcome::NoFit(diagnosis) => {
+            format!(
+                "{} [{}]",
+                diagnosis.message(&pod),
+                diagnosis.plugins().join(" ")
+            )
+        }
+    }
+}
+
+fn check(text: &str, pod: Value, expected: Expect) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let _guard = runtime.enter();
+    expected.assert_eq(&decide(&world(text), pod));
+}
+
+fn with(mut pod: Value, spec: Value) -> Value {
+    for (key, value) in spec.as_object().unwrap() {
+        pod["spec"][key] = value.clone();
+    }
+    pod
+}
+
+#[test]
+fn no_nodes_at_all() {
+    check(
+        "",
+        pod_of(&[]),
+        expect!["no nodes available to schedule pods []"],
+    );
+}
+
+#[test]
+fn reasons_are_counted_over_nodes_and_sorted() {
+    check(
+        "node a cpu=1
+         node b cpu=1
+         node c cordoned
+         node d taint=k:NoSchedule
+         node e pods=0",
+        pod_of(&["cpu=2"]),
+        expect![
+            "0/5 nodes are available: 1 Too many pods, 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, 2 Insufficient cpu. [NodeResourcesFit NodeUnschedulable TaintToleration]"
+        ],
+    );
+}
+
+#[test]
+fn the_emptier_node_is_chosen() {
+    check(
+        "node a cpu=4
+         pod a cpu=3
+         node b cpu=4
+         pod b cpu=1",
+        pod_of(&["cpu=1"]),
+        expect!["b"],
+    );
+}
+
+#[test]
+fn a_host_port_is_taken_once() {
+    check(
+        "node a
+         pod a port=80",
+        pod_of(&["port=80"]),
+        expect![
+            "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports. [NodePorts]"
+        ],
+    );
+}
+
+#[test]
+fn selector_and_affinity_choose() {
+    let nodes = "node a label=zone:north
+                 node b label=zone:south";
+    let selected = with(pod_of(&[]), json!({ "nodeSelector": { "zone": "south" } }));
+    check(nodes, selected, expect!["b"]);
+    let preferred = json!({ "affinity": { "nodeAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [{ "weight": 5, "preference": {
+            "matchExpressions": [{ "key": "zone", "operator": "In", "values": ["south"] }] } }],
+    } } });
+    check(nodes, with(pod_of(&[]), preferred), expect!["b"]);
+    let nowhere = with(pod_of(&[]), json!({ "nodeSelector": { "zone": "west" } }));
+    check(
+        nodes,
+        nowhere,
+        expect![
+            "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector. [NodeAffinity]"
+        ],
+    );
+}
+
+#[test]
+fn a_node_with_the_image_and_without_avoided_taints_is_preferred() {
+    check("node a\nnode b image=app:1", pod_of(&[]), expect!["b"]);
+    check(
+        "node a taint=k:PreferNoSchedule\nnode b",
+        pod_of(&[]),
+        expect!["b"],
+    );
+}
+
+#[test]
+fn large_clusters_are_sampled() {
+    assert_eq!(
+        [1, 100, 101, 1000, 5000, 6000].map(enough),
+        [1, 100, 100, 420, 500, 300]
+    );
+}

@@ -1,0 +1,114 @@
+//! From informers to cache and queue: what each change of a pod or a node means here.
+
+use crate::cache::Cache;
+use crate::framework::WorldChange;
+use crate::pod_info::PodInfo;
+use crate::queue::Queue;
+use coracle_client::clock::Instant;
+use coracle_client::informer::{Change, Informer};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// What changes are applied to.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub cache: Arc<Mutex<Cache>>,
+    pub queue: Arc<Queue>,
+    pub scheduler_name: Arc<str>,
+}
+
+pub fn follow(world: &World, pods: &Informer<Pod>, nodes: &Informer<Node>) {
+    let mine = world.clone();
+    nodes.on_change(move |change| mine.node(change, Instant::now()));
+    let mine = world.clone();
+    pods.on_change(move |change| mine.pod(change, Instant::now()));
+}
+
+impl World {
+    fn node(&self, change: &Change<Node>, now: Instant) {
+        let told = match change {
+            Change::Added(node) => {
+                self.cache.lock().set_node(node);
+                WorldChange::NodeAdded(Arc::clone(node))
+            }
+            Change::Updated { old, new } => {
+                self.cache.lock().set_node(new);
+                if is_heartbeat(old, new) {
+                    return;
+                }
+                WorldChange::NodeUpdated {
+                    old: Arc::clone(old),
+                    new: Arc::clone(new),
+                }
+            }
+            Change::Deleted(node) => {
+                let name = node.metadata.name.as_deref().unwrap_or("");
+                return self.cache.lock().remove_node(name);
+            }
+            Change::Resync(_) => return,
+        };
+        self.queue.world_changed(told, now);
+    }
+
+    fn pod(&self, change: &Change<Pod>, now: Instant) {
+        match change {
+            Change::Added(pod) | Change::Updated { new: pod, .. } | Change::Resync(pod) => {
+                self.set_pod(&Arc::new(PodInfo::new(Arc::clone(pod))), now);
+            }
+            Change::Deleted(pod) => {
+                let pod = Arc::new(PodInfo::new(Arc::clone(pod)));
+                self.queue.remove(&pod.uid);
+                self.gone(pod, now);
+            }
+        }
+    }
+
+    fn set_pod(&self, pod: &Arc<PodInfo>, now: Instant) {
+        if pod.is_terminal() {
+            self.queue.remove(&pod.uid);
+            return self.gone(Arc::clone(pod), now);
+        }
+        if !pod.node_name().is_empty() {
+            let is_news = {
+                let mut cache = self.cache.lock();
+                let is_news = !cache.contains(&pod.uid);
+                cache.set_pod(Arc::clone(pod));
+                is_news
+            };
+            self.queue.remove(&pod.uid);
+            if is_news {
+                self.queue
+                    .world_changed(WorldChange::PodPlaced(Arc::clone(pod)), now);
+            }
+        } else if pod.scheduler_name() == &*self.scheduler_name && !pod.is_deleting() {
+            // A pod assumed on a node waits for its binding, not for a cycle.
+            if !self.cache.lock().is_assumed(&pod.uid) {
+                self.queue.set(Arc::clone(pod), now);
+            }
+        } else {
+            self.queue.remove(&pod.uid);
+        }
+    }
+
+    fn gone(&self, pod: Arc<PodInfo>, now: Instant) {
+        let was_placed = {
+            let mut cache = self.cache.lock();
+            let was_placed = cache.contains(&pod.uid);
+            cache.remove_pod(&pod.uid);
+            was_placed
+        };
+        if was_placed {
+            self.queue.world_changed(WorldChange::PodGone(pod), now);
+        }
+    }
+}
+
+/// True when nothing that a plugin looks at is different: most updates of nodes are heartbeats.
+fn is_heartbeat(old: &Node, new: &Node) -> bool {
+    let status = |node: &Node| {
+        let status = node.status.clone().unwrap_or_default();
+        (status.allocatable, status.images)
+    };
+    old.spec == new.spec && old.metadata.labels == new.metadata.labels && status(old) == status(new)
+}

@@ -1,0 +1,254 @@
+//! The scheduling framework: the points at which a plugin takes part, and what it can say there.
+//!
+//! A pod goes through PreEnqueue before it may queue, and QueueSort orders the queue. A cycle runs
+//! PreFilter, Filter for each node, PostFilter when no node fits, PreScore, Score with
+//! normalization. Then Reserve, Permit, PreBind, Bind and PostBind follow off the cycle.
+//! Filters and scores are pure: no allocation, no await, no clock.
+
+use crate::cache::Snapshot;
+use crate::node_info::NodeInfo;
+use crate::pod_info::PodInfo;
+use futures::future::BoxFuture;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub mod hints; // Which changes of the world can help a pod that a plugin refused.
+mod profile; // Which plugins, in which order, with which weights.
+
+pub use hints::WorldChange;
+pub use profile::Profile;
+
+/// Scores are between 0 and this after normalization.
+pub const SCORE_MAX: i64 = 100;
+
+/// Why a node does not do. Users see the text, counted over nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    Text(&'static str),
+    /// What there is too little of.
+    Lacking(Lacking),
+}
+
+/// A set of resources: pods, cpu, memory, ephemeral storage, then the pod's scalars in order.
+/// More scalars than fit are told as the last of them; a pod has a handful.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Lacking(u32);
+
+impl Lacking {
+    pub const PODS: u32 = 0;
+    pub const CPU: u32 = 1;
+    pub const MEMORY: u32 = 2;
+    pub const EPHEMERAL_STORAGE: u32 = 3;
+    pub const SCALARS: u32 = 4;
+    const LAST: u32 = 31;
+
+    pub fn add(&mut self, which: u32) {
+        self.0 |= 1 << which.min(Self::LAST);
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    fn has(self, which: u32) -> bool {
+        self.0 & (1 << which) != 0
+    }
+}
+
+impl Reason {
+    /// Adds each text of this reason; `pod` names the scalars.
+    pub fn each(self, pod: &PodInfo, mut add: impl FnMut(String)) {
+        let lacking = match self {
+            Self::Text(text) => return add(text.to_owned()),
+            Self::Lacking(lacking) => lacking,
+        };
+        if lacking.has(Lacking::PODS) {
+            add("Too many pods".to_owned());
+        }
+        let named = [
+            (Lacking::CPU, "cpu"),
+            (Lacking::MEMORY, "memory"),
+            (Lacking::EPHEMERAL_STORAGE, "ephemeral-storage"),
+        ];
+        for (which, name) in named {
+            if lacking.has(which) {
+                add(format!("Insufficient {name}"));
+            }
+        }
+        for (which, (name, _)) in (Lacking::SCALARS..=Lacking::LAST).zip(&pod.requests.scalars) {
+            if lacking.has(which) {
+                add(format!("Insufficient {name}"));
+            }
+        }
+    }
+}
+
+/// What a plugin says of a pod, or of a pod on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Fit,
+    /// Not now; evicting pods might help.
+    Unschedulable(Reason),
+    /// Not now, and evicting pods would not help.
+    Unresolvable(Reason),
+}
+
+/// What Permit says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Permission {
+    Allow,
+    Deny(String),
+    /// Ask again when this has passed, or give up after the framework's bound.
+    Wait(Duration),
+}
+
+/// A failure off the cycle: reserving, permitting, binding.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    #[error("{plugin} refused the pod: {why}")]
+    Refused { plugin: &'static str, why: String },
+    #[error("{plugin} failed")]
+    Failed {
+        plugin: &'static str,
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// Place of a pod in the active queue: smaller goes first.
+pub type SortKey = (i64, u64);
+
+/// A plugin: it takes part where it says something else than the default.
+pub trait Plugin: Debug + Send + Sync {
+    fn name(&self) -> &'static str;
+
+    /// The points beside PreEnqueue, Permit and the binding steps at which it takes part; the
+    /// framework skips it at others.
+    fn points(&self) -> Points;
+
+    /// False keeps the pod out of the queue until it changes.
+    fn pre_enqueue(&self, _pod: &PodInfo) -> bool {
+        true
+    }
+
+    /// Orders the queue; `entered` rises with the time at which pods came.
+    fn sort_key(&self, _pod: &PodInfo, _entered: u64) -> SortKey {
+        (0, 0)
+    }
+
+    /// Once a cycle, before any node: may end it for all nodes.
+    fn pre_filter(&self, _pod: &PodInfo, _world: &Snapshot) -> Verdict {
+        Verdict::Fit
+    }
+
+    fn filter(&self, _pod: &PodInfo, _node: &NodeInfo) -> Verdict {
+        Verdict::Fit
+    }
+
+    /// When no node fits: what it did about it, for the message to the user.
+    fn post_filter(&self, _pod: &PodInfo, _world: &Snapshot) -> Option<String> {
+        None
+    }
+
+    /// Once a cycle, before nodes are scored: false when it has nothing to say for this pod.
+    fn pre_score(&self, _pod: &PodInfo, _world: &Snapshot) -> bool {
+        true
+    }
+
+    fn score(&self, _pod: &PodInfo, _node: &NodeInfo, _world: &Snapshot) -> i64 {
+        0
+    }
+
+    /// Brings the scores of all nodes between 0 and `SCORE_MAX`.
+    fn normalize(&self, _scores: &mut [i64]) {}
+
+    /// Whether a change of the world can help a pod that this plugin refused.
+    fn can_help(&self, _change: &WorldChange, _pod: &PodInfo) -> bool {
+        true
+    }
+
+    fn reserve(&self, _pod: &PodInfo, _node: &str) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    /// Undoes `reserve`; called in reverse order, also where `reserve` was not.
+    fn unreserve(&self, _pod: &PodInfo, _node: &str) {}
+
+    fn permit(&self, _pod: &PodInfo, _node: &str) -> Permission {
+        Permission::Allow
+    }
+
+    fn pre_bind<'a>(
+        &'a self,
+        _pod: &'a PodInfo,
+        _node: &'a str,
+    ) -> BoxFuture<'a, Result<(), StepError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// `None` leaves the binding to the next plugin.
+    fn bind<'a>(
+        &'a self,
+        _pod: &'a PodInfo,
+        _node: &'a str,
+    ) -> BoxFuture<'a, Option<Result<(), StepError>>> {
+        Box::pin(async { None })
+    }
+
+    fn post_bind(&self, _pod: &PodInfo, _node: &str) {}
+}
+
+/// At which points of the cycle a plugin takes part.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Points {
+    pub pre_filter: bool,
+    pub filter: bool,
+    pub post_filter: bool,
+    pub score: bool,
+}
+
+impl Points {
+    pub const FILTER: Self = Self {
+        pre_filter: false,
+        filter: true,
+        post_filter: false,
+        score: false,
+    };
+    pub const SCORE: Self = Self {
+        pre_filter: false,
+        filter: false,
+        post_filter: false,
+        score: true,
+    };
+    pub const FILTER_AND_SCORE: Self = Self {
+        pre_filter: false,
+        filter: true,
+        post_filter: false,
+        score: true,
+    };
+    pub const NONE: Self = Self {
+        pre_filter: false,
+        filter: false,
+        post_filter: false,
+        score: false,
+    };
+}
+
+/// Stretches scores so that the highest is `SCORE_MAX`; `reverse` makes the lowest the best.
+pub fn normalize_to_max(scores: &mut [i64], reverse: bool) {
+    let highest = scores.iter().copied().max().unwrap_or(0);
+    for score in scores {
+        if highest == 0 {
+            *score = if reverse { SCORE_MAX } else { 0 };
+            continue;
+        }
+        *score = *score * SCORE_MAX / highest;
+        if reverse {
+            *score = SCORE_MAX - *score;
+        }
+    }
+}
+
+/// Plugins are shared by the cycle and by bindings under way.
+pub type SharedPlugin = Arc<dyn Plugin>;

@@ -1,0 +1,39 @@
+//! Changes of the world that may help pods which found no node.
+
+use crate::pod_info::PodInfo;
+use k8s_openapi::api::core::v1::Node;
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub enum WorldChange {
+    NodeAdded(Arc<Node>),
+    NodeUpdated {
+        old: Arc<Node>,
+        new: Arc<Node>,
+    },
+    /// A pod left its node, or ended there.
+    PodGone(Arc<PodInfo>),
+    /// A pod came to a node.
+    PodPlaced(Arc<PodInfo>),
+    /// The waiting pod itself was changed.
+    Itself,
+}
+
+impl WorldChange {
+    /// The node that came or changed.
+    pub fn node(&self) -> Option<&Arc<Node>> {
+        match self {
+            Self::NodeAdded(node) | Self::NodeUpdated { new: node, .. } => Some(node),
+            _ => None,
+        }
+    }
+
+    /// True for a new node, or where `part` of a node is not what it was.
+    pub fn changes<T: PartialEq>(&self, part: impl Fn(&Node) -> T) -> bool {
+        match self {
+            Self::NodeAdded(_) => true,
+            Self::NodeUpdated { old, new } => part(old) != part(new),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! A node with the pods that are, or are assumed to be, on it.
+//!
+//! Invariant: `requested`, `scored` and `host_ports` are the sums over `pods`.
+
+use crate::pod_info::{HostPort, PodInfo};
+use crate::resources::Resources;
+use k8s_openapi::api::core::v1::{Node, Taint};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[derive(Clone, Debug, Default)]
+pub struct NodeInfo {
+    /// Absent while only pods of the node are known: such a node is never offered.
+    pub node: Option<Arc<Node>>,
+    pub name: Arc<str>,
+    pub allocatable: Resources,
+    pub requested: Resources,
+    pub scored: Resources,
+    pub pods: Vec<Arc<PodInfo>>,
+    pub host_ports: Vec<HostPort>,
+    /// Rises with every change in the cache; snapshots copy what is newer than they are.
+    pub generation: u64,
+}
+
+impl NodeInfo {
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+
+    pub fn set_node(&mut self, node: Arc<Node>) {
+        let allocatable = node
+            .status
+            .as_ref()
+            .and_then(|status| status.allocatable.as_ref());
+        self.allocatable = allocatable
+            .map(Resources::from_quantities)
+            .unwrap_or_default();
+        self.node = Some(node);
+    }
+
+    pub fn add_pod(&mut self, pod: Arc<PodInfo>) {
+        self.requested.add(&pod.requests);
+        self.scored.add(&pod.scored);
+        self.host_ports.extend(pod.host_ports.iter().cloned());
+        self.pods.push(pod);
+    }
+
+    pub fn remove_pod(&mut self, uid: &str) {
+        let Some(index) = self.pods.iter().position(|pod| pod.uid == uid) else {
+            return;
+        };
+        let pod = self.pods.swap_remove(index);
+        self.requested.subtract(&pod.requests);
+        self.scored.subtract(&pod.scored);
+        for port in &pod.host_ports {
+            if let Some(index) = self.host_ports.iter().position(|known| known == port) {
+                self.host_ports.swap_remove(index);
+            }
+        }
+    }
+
+    pub fn taints(&self) -> &[Taint] {
+        let spec = self.node.as_ref().and_then(|node| node.spec.as_ref());
+        spec.and_then(|spec| spec.taints.as_deref()).unwrap_or(&[])
+    }
+
+    pub fn is_unschedulable(&self) -> bool {
+        let spec = self.node.as_ref().and_then(|node| node.spec.as_ref());
+        spec.and_then(|spec| spec.unschedulable).unwrap_or(false)
+    }
+
+    pub fn labels(&self) -> Option<&BTreeMap<String, String>> {
+        self.node.as_ref()?.metadata.labels.as_ref()
+    }
+
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.labels()?.get(key).map(String::as_str)
+    }
+}

@@ -1,0 +1,48 @@
+//! The plugins: one file each, and the one list that names them all.
+//!
+//! To add one: a file here with a type that implements `Plugin`, and a row in `default_profile`.
+
+pub mod priority_sort;
+
+pub mod node_name;
+pub mod node_unschedulable;
+
+pub mod taint_toleration;
+
+pub mod node_affinity;
+pub mod node_selector; // How node selector terms match; no plugin.
+
+pub mod node_ports;
+
+pub mod node_resources_balanced_allocation;
+pub mod node_resources_fit;
+
+pub mod image_locality;
+
+pub mod default_binder;
+
+use crate::framework::Profile;
+use coracle_client::Client;
+use std::sync::Arc;
+
+/// Upstream's plugins with upstream's weights, in upstream's order of filters.
+pub fn default_profile(scheduler_name: &str, client: Client) -> Profile {
+    Profile::new(
+        scheduler_name,
+        vec![
+            (Arc::new(priority_sort::PrioritySort), 0),
+            (Arc::new(node_unschedulable::NodeUnschedulable), 0),
+            (Arc::new(node_name::NodeName), 0),
+            (Arc::new(taint_toleration::TaintToleration), 3),
+            (Arc::new(node_affinity::NodeAffinity), 2),
+            (Arc::new(node_ports::NodePorts), 0),
+            (Arc::new(node_resources_fit::NodeResourcesFit), 1),
+            (
+                Arc::new(node_resources_balanced_allocation::BalancedAllocation),
+                1,
+            ),
+            (Arc::new(image_locality::ImageLocality), 1),
+            (Arc::new(default_binder::DefaultBinder::new(client)), 0),
+        ],
+    )
+}

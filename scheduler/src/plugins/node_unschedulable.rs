@@ -1,0 +1,57 @@
+//! Filter: rejects a cordoned node, unless the pod tolerates the taint that stands for it.
+
+use super::taint_toleration::tolerates;
+use crate::framework::{Plugin, Points, Reason, Verdict, WorldChange};
+use crate::node_info::NodeInfo;
+use crate::pod_info::PodInfo;
+use k8s_openapi::api::core::v1::{Node, Taint};
+
+const REASON: &str = "node(s) were unschedulable";
+
+#[derive(Debug)]
+pub struct NodeUnschedulable;
+
+fn tolerates_cordon(pod: &PodInfo) -> bool {
+    let taint = Taint {
+        key: "node.kubernetes.io/unschedulable".to_owned(),
+        effect: "NoSchedule".to_owned(),
+        ..Taint::default()
+    };
+    pod.tolerations()
+        .iter()
+        .any(|toleration| tolerates(toleration, &taint))
+}
+
+fn is_cordoned(node: &Node) -> bool {
+    node.spec
+        .as_ref()
+        .and_then(|spec| spec.unschedulable)
+        .unwrap_or(false)
+}
+
+impl Plugin for NodeUnschedulable {
+    fn name(&self) -> &'static str {
+        "NodeUnschedulable"
+    }
+
+    fn points(&self) -> Points {
+        Points::FILTER
+    }
+
+    fn filter(&self, pod: &PodInfo, node: &NodeInfo) -> Verdict {
+        if node.is_unschedulable() && !tolerates_cordon(pod) {
+            Verdict::Unresolvable(Reason::Text(REASON))
+        } else {
+            Verdict::Fit
+        }
+    }
+
+    fn can_help(&self, change: &WorldChange, _pod: &PodInfo) -> bool {
+        match change {
+            WorldChange::Itself => true,
+            WorldChange::NodeAdded(node) => !is_cordoned(node),
+            WorldChange::NodeUpdated { old, new } => is_cordoned(old) && !is_cordoned(new),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Filter: rejects a node with a taint of effect NoSchedule or NoExecute that the pod does not
+//! tolerate. Score: prefers nodes with fewer untolerated PreferNoSchedule taints.
+
+use crate::cache::Snapshot;
+use crate::framework::{Plugin, Points, Reason, Verdict, WorldChange, normalize_to_max};
+use crate::node_info::NodeInfo;
+use crate::pod_info::PodInfo;
+use k8s_openapi::api::core::v1::{Taint, Toleration};
+
+const REASON: &str = "node(s) had untolerated taint(s)";
+
+#[derive(Debug)]
+pub struct TaintToleration;
+
+/// The rule of the taints page of the Kubernetes docs; an empty key with `Exists` is for all.
+pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    let effect = toleration.effect.as_deref().unwrap_or("");
+    if !effect.is_empty() && effect != taint.effect {
+        return false;
+    }
+    let key = toleration.key.as_deref().unwrap_or("");
+    if !key.is_empty() && key != taint.key {
+        return false;
+    }
+    match toleration.operator.as_deref().unwrap_or("") {
+        "" | "Equal" => {
+            toleration.value.as_deref().unwrap_or("") == taint.value.as_deref().unwrap_or("")
+        }
+        "Exists" => true,
+        "Lt" | "Gt" => compare(toleration, &text(&taint.value)),
+        _ => false,
+    }
+}
+
+/// Numeric tolerations (KEP-5471): the taint's value is below or above the toleration's.
+fn compare(toleration: &Toleration, taint_value: &str) -> bool {
+    let bound = toleration.value.as_deref().unwrap_or("").parse::<i64>();
+    let (Ok(bound), Ok(value)) = (bound, taint_value.parse::<i64>()) else {
+        return false;
+    };
+    match toleration.operator.as_deref() {
+        Some("Lt") => value < bound,
+        _ => value > bound,
+    }
+}
+
+fn is_tolerated(pod: &PodInfo, taint: &Taint) -> bool {
+    pod.tolerations()
+        .iter()
+        .any(|toleration| tolerates(toleration, taint))
+}
+
+fn first_untolerated<'a>(pod: &PodInfo, taints: &'a [Taint]) -> Option<&'a Taint> {
+    taints
+        .iter()
+        .filter(|taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute"))
+        .find(|taint| !is_tolerated(pod, taint))
+}
+
+impl Plugin for TaintToleration {
+    fn name(&self) -> &'static str {
+        "TaintToleration"
+    }
+
+    fn points(&self) -> Points {
+        Points::FILTER_AND_SCORE
+    }
+
+    fn filter(&self, pod: &PodInfo, node: &NodeInfo) -> Verdict {
+        match first_untolerated(pod, node.taints()) {
+            Some(_) => Verdict::Unresolvable(Reason::Text(REASON)),
+            None => Verdict::Fit,
+        }
+    }
+
+    fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot) -> i64 {
+        let avoided = |taint: &&Taint| taint.effect == "PreferNoSchedule";
+        let untolerated = node
+            .taints()
+            .iter()
+            .filter(avoided)
+            .filter(|taint| {
+                !pod.tolerations().iter().any(|toleration| {
+                    let effect = toleration.effect.as_deref().unwrap_or("");
+                    matches!(effect, "" | "PreferNoSchedule") && tolerates(toleration, taint)
+                })
+            })
+            .count();
+        i64::try_from(untolerated).unwrap_or(i64::MAX)
+    }
+
+    fn normalize(&self, scores: &mut [i64]) {
+        normalize_to_max(scores, true);
+    }
+
+    fn can_help(&self, change: &WorldChange, pod: &PodInfo) -> bool {
+        match change {
+            WorldChange::Itself => true,
+            _ => {
+                let taints = |node: &k8s_openapi::api::core::v1::Node| {
+                    node.spec
+                        .as_ref()
+                        .and_then(|spec| spec.taints.clone())
+                        .unwrap_or_default()
+                };
+                change.changes(taints)
+                    && change
+                        .node()
+                        .is_some_and(|node| first_untolerated(pod, &taints(node)).is_none())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Which pod is next, and which wait for what.
+//!
+//! A pod waits in one of three places: active (ready, in the order of QueueSort), backoff (ready
+//! again when its delay has passed), or unschedulable (until a change of the world can help it, or
+//! it has waited long enough to be tried anyway). While a pod is in flight, changes of the world
+//! are kept, so that one that came during its cycle is not lost.
+//!
+//! Invariants: a known pod is in exactly one place or in flight; a pod is never handed out twice
+//! at a time; the queue holds at most the pods that the API shows.
+
+use crate::framework::{Profile, SortKey, WorldChange};
+use crate::pod_info::PodInfo;
+use coracle_client::clock::Instant;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+mod state;
+
+use state::State;
+
+/// Upstream's bounds of the delay after a failed attempt; it doubles with each.
+const BACKOFF_MIN: Duration = Duration::from_secs(1);
+const BACKOFF_MAX: Duration = Duration::from_secs(10);
+/// Nobody waits longer than this without another look, as upstream flushes.
+const UNSCHEDULABLE_MAX: Duration = Duration::from_secs(5 * 60);
+/// Changes kept for pods in flight; past this they count as a change that may help anyone.
+const CHANGES_MAX: usize = 4096;
+
+/// A pod handed out for a cycle.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    pub pod: Arc<PodInfo>,
+    /// How many cycles it has had, this one included.
+    pub number: u32,
+}
+
+/// How many pods wait where, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Depth {
+    pub active: usize,
+    pub backoff: usize,
+    pub unschedulable: usize,
+    pub in_flight: usize,
+}
+
+#[derive(Debug)]
+pub struct Queue {
+    profile: Profile,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+impl Queue {
+    pub fn new(profile: Profile) -> Self {
+        Self {
+            profile,
+            state: Mutex::default(),
+            changed: Notify::new(),
+        }
+    }
+
+    /// A pod that waits for a node, new or changed.
+    pub fn set(&self, pod: Arc<PodInfo>, now: Instant) {
+        let may_enter = self
+            .profile
+            .plugins()
+            .all(|plugin| plugin.pre_enqueue(&pod));
+        let key = self.sort_key(&pod);
+        self.state.lock().set(pod, may_enter, key, now);
+        self.changed.notify_one();
+    }
+
+    pub fn remove(&self, uid: &str) {
+        self.state.lock().remove(uid);
+    }
+
+    /// Waits for the next pod. Dropping the future loses nothing.
+    pub async fn next(&self) -> Attempt {
+        loop {
+            let wake = {
+                let mut state = self.state.lock();
+                let now = Instant::now();
+                state.flush(now);
+                if let Some(attempt) = state.take() {
+                    return attempt;
+                }
+                state.next_flush()
+            };
+            match wake {
+                Some(at) => drop(tokio::time::timeout_at(at, self.changed.notified()).await),
+                None => self.changed.notified().await,
+            }
+        }
+    }
+
+    /// The attempt found a node and bound the pod, or the pod is no longer ours.
+    pub fn done(&self, uid: &str) {
+        self.state.lock().done(uid);
+    }
+
+    /// No node fits. `plugins` names who refused; a change that can help one of them, also one
+    /// that came during the attempt, brings the pod back.
+    pub fn unschedulable(&self, attempt: &Attempt, plugins: Vec<&'static str>, now: Instant) {
+        let mut state = self.state.lock();
+        let helped = state
+            .changes_during(&attempt.pod.uid)
+            .is_none_or(|mut changes| {
+                changes.any(|change| self.helps(change, &plugins, &attempt.pod))
+            });
+        state.put_back(attempt, plugins, helped, now);
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// The attempt failed for another reason than the pod: it is tried again after its delay.
+    pub fn retry(&self, attempt: &Attempt, now: Instant) {
+        self.state.lock().put_back(attempt, Vec::new(), true, now);
+        self.changed.notify_one();
+    }
+
+    /// The world changed: pods it can help leave the unschedulable ones.
+    pub fn world_changed(&self, change: WorldChange, now: Instant) {
+        let mut state = self.state.lock();
+        let woken = state.waiting_that(|pod, plugins| self.helps(&change, plugins, pod));
+        for uid in woken {
+            state.wake(&uid, now);
+        }
+        state.keep_change(change);
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    pub fn depth(&self) -> Depth {
+        self.state.lock().depth()
+    }
+
+    fn helps(&self, change: &WorldChange, plugins: &[&'static str], pod: &PodInfo) -> bool {
+        plugins
+            .iter()
+            .filter_map(|name| self.profile.by_name(name))
+            .any(|plugin| plugin.can_help(change, pod))
+    }
+
+    /// The queue is ordered by the one plugin that sorts; the others leave the key at zero.
+    fn sort_key(&self, pod: &PodInfo) -> impl Fn(u64) -> SortKey + use<> {
+        let keys = self
+            .profile
+            .plugins()
+            .map(|plugin| plugin.sort_key(pod, 0).0);
+        let first: i64 = keys.sum();
+        move |entered| (first, entered)
+    }
+}
+
+#[cfg(test)]
+mod tests;

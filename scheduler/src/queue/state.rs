@@ -1,0 +1,288 @@
+//! The places of the queue and the moves between them. Pure: time is an argument.
+
+use super::{Attempt, BACKOFF_MAX, BACKOFF_MIN, CHANGES_MAX, Depth, UNSCHEDULABLE_MAX};
+use crate::framework::{SortKey, WorldChange};
+use crate::pod_info::PodInfo;
+use coracle_client::clock::Instant;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug)]
+enum Place {
+    /// PreEnqueue keeps it out.
+    Gated,
+    Active(SortKey),
+    Backoff((Instant, u64)),
+    Unschedulable((Instant, u64)),
+    /// Since the change with this number.
+    InFlight(u64),
+}
+
+#[derive(Debug)]
+struct Known {
+    pod: Arc<PodInfo>,
+    place: Place,
+    attempts: u32,
+    /// When it first came: keeps its turn over attempts.
+    entered: u64,
+    priority_key: i64,
+    refused_by: Vec<&'static str>,
+    /// Changed while in flight: what the attempt finds is out of date.
+    is_stale: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct State {
+    known: HashMap<String, Known>,
+    active: BTreeMap<SortKey, String>,
+    backoff: BTreeMap<(Instant, u64), String>,
+    unschedulable: BTreeMap<(Instant, u64), String>,
+    sequence: u64,
+    /// Changes of the world, oldest first; the first has the number `changes_from`.
+    changes: VecDeque<WorldChange>,
+    changes_from: u64,
+    in_flight: usize,
+}
+
+impl State {
+    pub fn set(
+        &mut self,
+        pod: Arc<PodInfo>,
+        may_enter: bool,
+        key: impl Fn(u64) -> SortKey,
+        now: Instant,
+    ) {
+        let uid = pod.uid.clone();
+        let Some(known) = self.known.get_mut(&uid) else {
+            self.sequence += 1;
+            let entered = self.sequence;
+            let priority_key = key(entered).0;
+            let place = if may_enter {
+                self.active.insert((priority_key, entered), uid.clone());
+                Place::Active((priority_key, entered))
+            } else {
+                Place::Gated
+            };
+            let known = Known {
+                pod,
+                place,
+                attempts: 0,
+                entered,
+                priority_key,
+                refused_by: Vec::new(),
+                is_stale: false,
+            };
+            self.known.insert(uid, known);
+            return;
+        };
+        let changed = known.pod.pod.spec != pod.pod.spec
+            || known.pod.pod.metadata.labels != pod.pod.metadata.labels;
+        known.pod = pod;
+        known.priority_key = key(known.entered).0;
+        match known.place {
+            Place::InFlight(_) => known.is_stale |= changed,
+            Place::Gated if may_enter => self.activate(&uid),
+            Place::Unschedulable(_) if changed => self.wake(&uid, now),
+            _ => {}
+        }
+    }
+
+    pub fn remove(&mut self, uid: &str) {
+        self.leave(uid);
+        self.known.remove(uid);
+        self.trim_changes();
+    }
+
+    /// Takes a pod out of its place, whichever it is; it is in none until the caller puts it.
+    fn leave(&mut self, uid: &str) {
+        let Some(known) = self.known.get(uid) else {
+            return;
+        };
+        match known.place {
+            Place::Gated => {}
+            Place::Active(key) => drop(self.active.remove(&key)),
+            Place::Backoff(key) => drop(self.backoff.remove(&key)),
+            Place::Unschedulable(key) => drop(self.unschedulable.remove(&key)),
+            Place::InFlight(_) => self.in_flight -= 1,
+        }
+    }
+
+    fn activate(&mut self, uid: &str) {
+        self.leave(uid);
+        let Some(known) = self.known.get_mut(uid) else {
+            return;
+        };
+        let key = (known.priority_key, known.entered);
+        known.place = Place::Active(key);
+        self.active.insert(key, uid.to_owned());
+    }
+
+    pub fn take(&mut self) -> Option<Attempt> {
+        let (_, uid) = self.active.pop_first()?;
+        let since = self.changes_from + self.changes.len() as u64;
+        let known = self.known.get_mut(&uid)?;
+        known.place = Place::InFlight(since);
+        known.attempts += 1;
+        known.is_stale = false;
+        self.in_flight += 1;
+        Some(Attempt {
+            pod: Arc::clone(&known.pod),
+            number: known.attempts,
+        })
+    }
+
+    pub fn done(&mut self, uid: &str) {
+        if matches!(
+            self.known.get(uid),
+            Some(Known {
+                place: Place::InFlight(_),
+                ..
+            })
+        ) {
+            self.remove(uid);
+        }
+    }
+
+    /// The changes since the pod was handed out; `None` when some are no longer kept.
+    pub fn changes_during(&self, uid: &str) -> Option<impl Iterator<Item = &WorldChange>> {
+        let known = self.known.get(uid)?;
+        let Place::InFlight(since) = known.place else {
+            return None;
+        };
+        if known.is_stale || since < self.changes_from {
+            return None;
+        }
+        let skip = usize::try_from(since - self.changes_from).ok()?;
+        Some(self.changes.iter().skip(skip))
+    }
+
+    /// Ends an attempt; `again` sends the pod to backoff, else it waits for help.
+    pub fn put_back(
+        &mut self,
+        attempt: &Attempt,
+        plugins: Vec<&'static str>,
+        again: bool,
+        now: Instant,
+    ) {
+        let uid = &attempt.pod.uid;
+        if !matches!(
+            self.known.get(uid),
+            Some(Known {
+                place: Place::InFlight(_),
+                ..
+            })
+        ) {
+            return; // Deleted meanwhile.
+        }
+        self.leave(uid);
+        self.sequence += 1;
+        let Some(known) = self.known.get_mut(uid) else {
+            return;
+        };
+        known.refused_by = plugins;
+        if again {
+            let key = (now + delay(known.attempts), self.sequence);
+            known.place = Place::Backoff(key);
+            self.backoff.insert(key, uid.clone());
+        } else {
+            let key = (now, self.sequence);
+            known.place = Place::Unschedulable(key);
+            self.unschedulable.insert(key, uid.clone());
+        }
+        self.trim_changes();
+    }
+
+    pub fn waiting_that(&self, helps: impl Fn(&PodInfo, &[&'static str]) -> bool) -> Vec<String> {
+        let waiting = self.unschedulable.values();
+        waiting
+            .filter(|uid| {
+                let known = self.known.get(uid.as_str());
+                known.is_some_and(|known| helps(&known.pod, &known.refused_by))
+            })
+            .cloned()
+            .collect()
+    }
+
+    /// From unschedulable to active, or to backoff for what is left of its delay.
+    pub fn wake(&mut self, uid: &str, now: Instant) {
+        let Some(known) = self.known.get(uid) else {
+            return;
+        };
+        let Place::Unschedulable((since, _)) = known.place else {
+            return;
+        };
+        let ready = since + delay(known.attempts);
+        if ready <= now {
+            return self.activate(uid);
+        }
+        self.leave(uid);
+        self.sequence += 1;
+        let key = (ready, self.sequence);
+        if let Some(known) = self.known.get_mut(uid) {
+            known.place = Place::Backoff(key);
+            self.backoff.insert(key, uid.to_owned());
+        }
+    }
+
+    /// Only pods in flight need the changes.
+    pub fn keep_change(&mut self, change: WorldChange) {
+        if self.in_flight == 0 {
+            return;
+        }
+        if self.changes.len() == CHANGES_MAX {
+            self.changes.pop_front();
+            self.changes_from += 1;
+        }
+        self.changes.push_back(change);
+    }
+
+    fn trim_changes(&mut self) {
+        if self.in_flight == 0 {
+            self.changes_from += self.changes.len() as u64;
+            self.changes.clear();
+        }
+    }
+
+    /// Makes active whose delay has passed, and who has waited long enough without help.
+    pub fn flush(&mut self, now: Instant) {
+        while let Some((key, uid)) = self.backoff.first_key_value() {
+            if key.0 > now {
+                break;
+            }
+            let uid = uid.clone();
+            self.activate(&uid);
+        }
+        while let Some((key, uid)) = self.unschedulable.first_key_value() {
+            if key.0 + UNSCHEDULABLE_MAX > now {
+                break;
+            }
+            let uid = uid.clone();
+            self.activate(&uid);
+        }
+    }
+
+    pub fn next_flush(&self) -> Option<Instant> {
+        let backoff = self.backoff.keys().next().map(|key| key.0);
+        let waiting = self
+            .unschedulable
+            .keys()
+            .next()
+            .map(|key| key.0 + UNSCHEDULABLE_MAX);
+        backoff.into_iter().chain(waiting).min()
+    }
+
+    pub fn depth(&self) -> Depth {
+        Depth {
+            active: self.active.len(),
+            backoff: self.backoff.len(),
+            unschedulable: self.unschedulable.len(),
+            in_flight: self.in_flight,
+        }
+    }
+}
+
+fn delay(attempts: u32) -> Duration {
+    let doublings = attempts.saturating_sub(1).min(16);
+    BACKOFF_MIN.saturating_mul(1 << doublings).min(BACKOFF_MAX)
+}

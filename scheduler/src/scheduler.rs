@@ -1,0 +1,184 @@
+//! The loop: next pod, newest snapshot, one cycle, then binding on its own.
+
+use crate::cache::{Cache, Snapshot};
+use crate::cycle::{self, Outcome, Rotation};
+use crate::events::{self, World};
+use crate::framework::Profile;
+use crate::pod_info::{DEFAULT_SCHEDULER, PodInfo};
+use crate::queue::{Attempt, Queue};
+use crate::report::Reporter;
+use crate::{binding, plugins};
+use coracle_client::Client;
+use coracle_client::clock::{Clock, Instant};
+use coracle_client::events::Recorder;
+use coracle_client::informer::{Filter, Informers};
+use futures::FutureExt;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use parking_lot::Mutex;
+use rand::RngExt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Bindings under way at a time: enough to hide the API's latency, few enough to bound memory.
+const BINDINGS_MAX: usize = 256;
+/// How often assumed pods are checked for confirmations that never came.
+const EXPIRE_EVERY: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Only pods of this `spec.schedulerName` are taken.
+    pub scheduler_name: String,
+    pub clock: Clock,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            scheduler_name: DEFAULT_SCHEDULER.to_owned(),
+            clock: Clock::system(),
+        }
+    }
+}
+
+/// Runs until `stop`; bindings under way are finished first.
+pub async fn run(config: Config, client: Client, stop: CancellationToken) {
+    let profile = plugins::default_profile(&config.scheduler_name, client.clone());
+    let world = World {
+        cache: Arc::default(),
+        queue: Arc::new(Queue::new(profile.clone())),
+        scheduler_name: config.scheduler_name.as_str().into(),
+    };
+    let informers = Informers::new(client.clone(), stop.clone());
+    let nodes = informers.get::<Node>();
+    let living = Filter::fields("status.phase!=Succeeded,status.phase!=Failed");
+    let pods = informers.get_filtered::<Pod>(living);
+    if !nodes.synced().await || !pods.synced().await {
+        return;
+    }
+    events::follow(&world, &pods, &nodes);
+    let recorder = Recorder::with_clock(
+        client.clone(),
+        &config.scheduler_name,
+        "",
+        config.clock.clone(),
+    );
+    let scheduler = Scheduler {
+        profile,
+        cache: Arc::clone(&world.cache),
+        queue: Arc::clone(&world.queue),
+        reporter: Reporter::new(client, recorder, config.clock),
+        places: Arc::new(Semaphore::new(BINDINGS_MAX)),
+        tasks: TaskTracker::new(),
+    };
+    scheduler.run(&stop).await;
+    scheduler.tasks.close();
+    scheduler.tasks.wait().await;
+}
+
+#[derive(Clone, Debug)]
+struct Scheduler {
+    profile: Profile,
+    cache: Arc<Mutex<Cache>>,
+    queue: Arc<Queue>,
+    reporter: Reporter,
+    places: Arc<Semaphore>,
+    tasks: TaskTracker,
+}
+
+impl Scheduler {
+    async fn run(&self, stop: &CancellationToken) {
+        let mut snapshot = Snapshot::default();
+        let mut rotation = Rotation::default();
+        let mut expire = tokio::time::interval(EXPIRE_EVERY);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                _ = expire.tick() => self.expire(),
+                attempt = self.queue.next() => {
+                    self.attempt(attempt, &mut snapshot, &mut rotation).await;
+                }
+            }
+        }
+    }
+
+    /// A pod whose binding was answered but never shown is looked at afresh.
+    fn expire(&self) {
+        let now = Instant::now();
+        for pod in self.cache.lock().expire(now) {
+            tracing::warn!(pod = %pod.key, "the binding was never confirmed: trying again");
+            self.queue.set(pod, now);
+        }
+    }
+
+    async fn attempt(&self, attempt: Attempt, snapshot: &mut Snapshot, rotation: &mut Rotation) {
+        self.cache.lock().update(snapshot);
+        let decide = AssertUnwindSafe(|| {
+            let pick = |count: usize| rand::rng().random_range(0..count);
+            cycle::run(&self.profile, snapshot, &attempt.pod, rotation, pick)
+        });
+        let Ok(outcome) = std::panic::catch_unwind(decide) else {
+            tracing::error!(pod = %attempt.pod.key, "a plugin panicked: trying again later");
+            return self.queue.retry(&attempt, Instant::now());
+        };
+        // Never closed, so a place always comes.
+        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
+            return;
+        };
+        let this = self.clone();
+        match outcome {
+            Outcome::Node(node) => {
+                self.cache.lock().assume(Arc::clone(&attempt.pod), &node);
+                self.tasks.spawn(async move {
+                    this.bind(attempt, &node).await;
+                    drop(place);
+                });
+            }
+            Outcome::NoFit(diagnosis) => {
+                let message = diagnosis.message(&attempt.pod);
+                tracing::debug!(pod = %attempt.pod.key, message, "no node fits");
+                self.queue
+                    .unschedulable(&attempt, diagnosis.plugins(), Instant::now());
+                self.tasks.spawn(async move {
+                    this.reporter
+                        .failed(&attempt.pod, "Unschedulable", message)
+                        .await;
+                    drop(place);
+                });
+            }
+        }
+    }
+
+    async fn bind(&self, attempt: Attempt, node: &str) {
+        let pod: &PodInfo = &attempt.pod;
+        let steps = AssertUnwindSafe(binding::bind(&self.profile, pod, node)).catch_unwind();
+        let failure = match steps.await {
+            Ok(Ok(())) => {
+                self.cache.lock().finish_binding(&pod.uid, Instant::now());
+                self.queue.done(&pod.uid);
+                self.reporter.scheduled(pod, node);
+                return;
+            }
+            Ok(Err(error)) => chain(&error),
+            Err(_) => "a plugin panicked".to_owned(),
+        };
+        self.cache.lock().forget(&pod.uid);
+        self.queue.retry(&attempt, Instant::now());
+        tracing::warn!(pod = %pod.key, node, failure, "not bound");
+        self.reporter.failed(pod, "SchedulerError", failure).await;
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        text.push_str(&format!(": {source}"));
+        next = source.source();
+    }
+    text
+}
