@@ -100,7 +100,7 @@ pub fn decode_in(
     let warnings = walk.finish()?;
     let object = value
         .and_then(Object::from_value)
-        .ok_or_else(|| DecodeError::Syntax(go::NO_OBJECT.to_owned()))?;
+        .ok_or_else(|| no_object())?;
     Ok(Decoded { object, warnings })
 }
 
@@ -120,9 +120,23 @@ pub fn conform(
     let warnings = walk.finish()?;
     match conformed {
         Some(Value::Object(map)) => *value = Value::Object(map),
-        _ => return Err(DecodeError::Syntax(go::NO_OBJECT.to_owned())),
+        _ => return Err(no_object()),
     }
     Ok(warnings)
+}
+
+/// A parse error in Go's words, for documents that are not decoded here.
+pub fn syntax_text(error: &serde_json::Error, bytes: &[u8]) -> String {
+    go::syntax(error, bytes)
+}
+
+/// What is left of a null.
+fn no_object() -> DecodeError {
+    let text = format!(
+        "json: cannot unmarshal null into Go value of type {}",
+        go::TYPE_META
+    );
+    DecodeError::Syntax(text)
 }
 
 /// `apiVersion` and `kind` of a body, without keeping the rest of it.

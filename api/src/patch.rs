@@ -16,12 +16,16 @@ pub const JSON_PATCH_OPERATIONS_MAX: usize = 10_000;
 /// patch could double a document at each of its operations.
 const JSON_PATCH_COPY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
+/// The message of the 422 for a patch that does not apply.
+pub const REJECTED: &str = "the server rejected our request due to an error in our request";
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
     /// The patch itself is not well formed: 400.
     #[error("{0}")]
     Malformed(String),
-    /// The patch does not apply to this object: 422.
+    /// The patch does not apply to this object: 422. The text is for the log; upstream answers with
+    /// [`REJECTED`].
     #[error("{0}")]
     NotApplicable(String),
     /// 413.
@@ -39,8 +43,7 @@ const DEPTH_MAX: usize = 128;
 
 /// RFC 6902.
 pub fn json_patch(current: &Value, patch: &[u8]) -> Result<Value, PatchError> {
-    let patch: Patch = serde_json::from_slice(patch)
-        .map_err(|error| PatchError::Malformed(format!("error decoding patch: {error}")))?;
+    let patch = parse_json_patch(patch)?;
     if patch.0.len() > JSON_PATCH_OPERATIONS_MAX {
         return Err(PatchError::TooManyOperations(patch.0.len()));
     }
@@ -55,16 +58,23 @@ pub fn json_patch(current: &Value, patch: &[u8]) -> Result<Value, PatchError> {
     Ok(document)
 }
 
+fn parse_json_patch(patch: &[u8]) -> Result<Patch, PatchError> {
+    let malformed = |why: &str| PatchError::Malformed(format!("error decoding patch: {why}"));
+    let document: Value = serde_json::from_slice(patch)
+        .map_err(|error| malformed(&crate::decode::syntax_text(&error, patch)))?;
+    if !document.is_array() {
+        let text = format!(
+            "json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
+            go_kind(&document)
+        );
+        return Err(malformed(&text));
+    }
+    serde_json::from_value(document).map_err(|error| PatchError::NotApplicable(error.to_string()))
+}
+
 fn not_applicable(operation: &PatchOperation, error: &json_patch::PatchError) -> PatchError {
-    let path = operation.path();
-    PatchError::NotApplicable(match operation {
-        PatchOperation::Test(_) => format!("testing value {path} failed: test failed"),
-        other => format!(
-            "{} operation does not apply: doc is missing path: {path}: {}",
-            verb(other),
-            error.kind
-        ),
-    })
+    let (verb, path) = (verb(operation), operation.path());
+    PatchError::NotApplicable(format!("{verb} {path}: {}", error.kind))
 }
 
 /// What the operations of one patch have added so far.
@@ -177,18 +187,23 @@ pub fn strategic_merge_patch(
 
 fn object_patch(patch: &Value) -> Result<&serde_json::Map<String, Value>, PatchError> {
     patch.as_object().ok_or_else(|| {
-        let found = match patch {
-            Value::Array(_) => "array",
-            Value::String(_) => "string",
-            Value::Bool(_) => "bool",
-            Value::Null => "null",
-            _ => "number",
-        };
         PatchError::Malformed(format!(
-            "error decoding patch: json: cannot unmarshal {found} into Go value of type \
-             map[string]interface {{}}"
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            go_kind(patch)
         ))
     })
+}
+
+/// What Go calls a JSON value.
+fn go_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::Null => "null",
+    }
 }
 
 #[cfg(test)]

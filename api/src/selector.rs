@@ -288,8 +288,15 @@ impl FieldSelector {
         match self.requirements.iter().find(|one| !known(&one.field)) {
             None => Ok(()),
             Some(one) => {
-                let text = format!("field label not supported: {}", one.field);
-                Err(SelectorError(text))
+                let field = &one.field;
+                Err(SelectorError(if selectable.is_empty() {
+                    format!(
+                        "\"{field}\" is not a known field selector: only \"metadata.name\", \
+                         \"metadata.namespace\""
+                    )
+                } else {
+                    format!("field label not supported: {field}")
+                }))
             }
         }
     }

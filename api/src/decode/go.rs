@@ -5,10 +5,10 @@ use crate::timestamp;
 use serde_json::error::Category;
 use std::fmt::Write;
 
-/// A body that is JSON but no object.
-pub(super) const NO_OBJECT: &str = "json: cannot unmarshal the document into Go value of type \
-     struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
-     \"json:\\\"kind,omitempty\\\"\" }";
+/// What upstream looks for `apiVersion` and `kind` with; the texts for a body that is no object
+/// name it.
+pub(super) const TYPE_META: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
+     Kind string \"json:\\\"kind,omitempty\\\"\" }";
 
 /// How many bytes of a bad body the answer shows.
 const SUMMARY_BYTES_MAX: usize = 30;
@@ -48,11 +48,18 @@ pub(super) fn type_name(schema: &Schema, shape: Shape) -> String {
     }
 }
 
-/// The first bytes of a body in hexadecimal, as upstream appends them.
+/// The first bytes of a body as upstream appends them: in hexadecimal unless it looks like JSON.
 pub(super) fn summary(body: &[u8]) -> String {
+    let shown = &body[..body.len().min(SUMMARY_BYTES_MAX)];
     let mut text = String::new();
-    for byte in body.iter().take(SUMMARY_BYTES_MAX) {
-        write!(text, "{byte:02x}").expect("a String takes all");
+    match body.first() {
+        None => text.push_str("<empty>"),
+        Some(b'{') => text.push_str(&String::from_utf8_lossy(shown)),
+        Some(_) => {
+            for byte in shown {
+                write!(text, "{byte:02x}").expect("a String takes all");
+            }
+        }
     }
     if body.len() > SUMMARY_BYTES_MAX {
         text.push_str(" ...");

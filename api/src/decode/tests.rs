@@ -39,26 +39,57 @@ fn check(type_name: &str, mode: FieldValidation, body: &str, expect: Expect) {
 fn unknown_fields_are_pruned_and_told() {
     let body = r#"{"kind":"Deployment","spec":{"foo":1,"replicas":3,"Replicas":4,
         "template":{"spec":{"containers":[{"name":"a"},{"name":"b","imag":"x"}]}}},"bar":{}}"#;
-    check(DEPLOYMENT, FieldValidation::Ignore, body, expect![[r#"{"kind":"Deployment","spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"a"},{"name":"b"}]}}}}"#]]);
-    check(DEPLOYMENT, FieldValidation::Warn, body, expect![[r#"
+    check(
+        DEPLOYMENT,
+        FieldValidation::Ignore,
+        body,
+        expect![[
+            r#"{"kind":"Deployment","spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"a"},{"name":"b"}]}}}}"#
+        ]],
+    );
+    check(
+        DEPLOYMENT,
+        FieldValidation::Warn,
+        body,
+        expect![[r#"
         {"kind":"Deployment","spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"a"},{"name":"b"}]}}}}
         warning: unknown field "spec.foo"
         warning: unknown field "spec.Replicas"
         warning: unknown field "spec.template.spec.containers[1].imag"
-        warning: unknown field "bar""#]]);
-    check(DEPLOYMENT, FieldValidation::Strict, body, expect![[r#"Kind in version "v1" cannot be handled as a Kind: strict decoding error: unknown field "spec.foo", unknown field "spec.Replicas", unknown field "spec.template.spec.containers[1].imag", unknown field "bar""#]]);
+        warning: unknown field "bar""#]],
+    );
+    check(
+        DEPLOYMENT,
+        FieldValidation::Strict,
+        body,
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: strict decoding error: unknown field "spec.foo", unknown field "spec.Replicas", unknown field "spec.template.spec.containers[1].imag", unknown field "bar""#
+        ]],
+    );
 }
 
 #[test]
 fn duplicates() {
     let body = r#"{"kind":"Pod","kind":"Pod","metadata":{"labels":{"a":"1","a":"2"}},
         "spec":{"nodeName":null,"nodeName":"n"}}"#;
-    check(POD, FieldValidation::Warn, body, expect![[r#"
+    check(
+        POD,
+        FieldValidation::Warn,
+        body,
+        expect![[r#"
         {"kind":"Pod","metadata":{"labels":{"a":"2"}},"spec":{"nodeName":"n"}}
         warning: duplicate field "kind"
         warning: duplicate field "metadata.labels.a"
-        warning: duplicate field "spec.nodeName""#]]);
-    check(POD, FieldValidation::Strict, body, expect![[r#"Kind in version "v1" cannot be handled as a Kind: strict decoding error: duplicate field "kind", duplicate field "metadata.labels.a", duplicate field "spec.nodeName""#]]);
+        warning: duplicate field "spec.nodeName""#]],
+    );
+    check(
+        POD,
+        FieldValidation::Strict,
+        body,
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: strict decoding error: duplicate field "kind", duplicate field "metadata.labels.a", duplicate field "spec.nodeName""#
+        ]],
+    );
 }
 
 #[test]
@@ -68,79 +99,139 @@ fn type_errors() {
         DEPLOYMENT,
         strict,
         r#"{"spec":{"replicas":"three"}}"#,
-        expect![[r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"#]],
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"#
+        ]],
     );
     check(
         DEPLOYMENT,
         strict,
         r#"{"spec":{"replicas":3000000000}}"#,
-        expect![[r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal number 3000000000 into Go struct field DeploymentSpec.spec.replicas of type int32"#]],
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal number 3000000000 into Go struct field DeploymentSpec.spec.replicas of type int32"#
+        ]],
     );
     check(
         DEPLOYMENT,
         strict,
         r#"{"spec":{"replicas":1.5}}"#,
-        expect![[r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32"#]],
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32"#
+        ]],
     );
-    check(DEPLOYMENT, strict, r#"{"spec":[]}"#, expect![[r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal array into Go struct field Deployment.spec of type v1.DeploymentSpec"#]]);
+    check(
+        DEPLOYMENT,
+        strict,
+        r#"{"spec":[]}"#,
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal array into Go struct field Deployment.spec of type v1.DeploymentSpec"#
+        ]],
+    );
     check(
         POD,
         strict,
         r#"{"spec":{"containers":{"name":"x"}}}"#,
-        expect![[r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container"#]],
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container"#
+        ]],
     );
     check(
         POD,
         strict,
         r#"{"spec":{"containers":[{"image":5}]}}"#,
-        expect![[r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal number into Go struct field Container.spec.containers.image of type string"#]],
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal number into Go struct field Container.spec.containers.image of type string"#
+        ]],
     );
     check(
         POD,
         strict,
         r#"{"metadata":{"labels":{"a":true}}}"#,
-        expect![[r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string"#]],
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string"#
+        ]],
     );
-    check(SECRET, strict, r#"{"data":{"a":"!!"}}"#, expect![[r#"Kind in version "v1" cannot be handled as a Kind: illegal base64 data at input byte 0"#]]);
+    check(
+        SECRET,
+        strict,
+        r#"{"data":{"a":"!!"}}"#,
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: illegal base64 data at input byte 0"#
+        ]],
+    );
     check(
         POD,
         strict,
         r#"{"metadata":{"creationTimestamp":"yesterday"}}"#,
-        expect![[r#"Kind in version "v1" cannot be handled as a Kind: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006""#]],
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006""#
+        ]],
     );
     check(
         POD,
         strict,
         r#"{"metadata":{"creationTimestamp":"2026-13-01T00:00:00Z"}}"#,
-        expect![[r#"Kind in version "v1" cannot be handled as a Kind: parsing time "2026-13-01T00:00:00Z": month out of range"#]],
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: parsing time "2026-13-01T00:00:00Z": month out of range"#
+        ]],
     );
     check(
         POD,
         strict,
         r#"{"spec":{"containers":[{"resources":{"limits":{"cpu":"x1"}}}]}}"#,
-        expect![[r#"Kind in version "v1" cannot be handled as a Kind: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"#]],
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"#
+        ]],
     );
     check(
         "io.k8s.api.core.v1.Service",
         strict,
         r#"{"spec":{"ports":[{"targetPort":true}]}}"#,
-        expect![[r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal bool into Go struct field ServicePort.spec.ports.targetPort of type int32"#]],
+        expect![[
+            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal bool into Go struct field ServicePort.spec.ports.targetPort of type int32"#
+        ]],
     );
 }
 
 #[test]
 fn syntax_errors() {
-    let warn = FieldValidation::Warn;
-    check(POD, warn, "", expect!["the object provided is unrecognized (must be of type Kind): couldn't get version/kind; json parse error: unexpected end of JSON input ()"]);
-    check(POD, warn, "{", expect!["the object provided is unrecognized (must be of type Kind): couldn't get version/kind; json parse error: unexpected end of JSON input (7b)"]);
-    check(POD, warn, "hello", expect!["the object provided is unrecognized (must be of type Kind): couldn't get version/kind; json parse error: invalid character 'h' looking for beginning of value (68656c6c6f)"]);
-    check(POD, warn, r#"{"kind" "Pod"}"#, expect![[r#"the object provided is unrecognized (must be of type Kind): couldn't get version/kind; json parse error: invalid character '"' after object key (7b226b696e64222022506f64227d)"#]]);
-    check(POD, warn, r#"{"kind":"Pod",}"#, expect!["the object provided is unrecognized (must be of type Kind): couldn't get version/kind; json parse error: invalid character '}' looking for beginning of object key string (7b226b696e64223a22506f64222c7d)"]);
-    check(POD, warn, r#"{"kind":"Pod"} x"#, expect!["the object provided is unrecognized (must be of type Kind): couldn't get version/kind; json parse error: invalid character 'x' after top-level value (7b226b696e64223a22506f64227d2078)"]);
-    check(POD, warn, r#"{"spec":{"containers":[1 2]}}"#, expect!["the object provided is unrecognized (must be of type Kind): couldn't get version/kind; json parse error: invalid character '2' after array element (7b2273706563223a7b22636f6e7461696e657273223a5b3120325d7d7d)"]);
-    check(POD, warn, "[]", expect![[r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal array into Go value of type v1.Pod"#]]);
-    let deep = "[".repeat(5000);
-    check(POD, warn, &format!(r#"{{"spec":{deep}"#), expect!["the object provided is unrecognized (must be of type Kind): couldn't get version/kind; json parse error: unexpected end of JSON input (7b2273706563223a5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b ...)"]);
+    let bodies = [
+        "",
+        "{",
+        "hello",
+        r#"{"kind" "Pod"}"#,
+        r#"{"kind":"Pod",}"#,
+        r#"{"kind":"Pod"} x"#,
+        r#"{"spec":{"containers":[1 2]}}"#,
+        "[]",
+        "5",
+        "null",
+    ];
+    let texts = bodies.map(|body| {
+        let error = decode(body.as_bytes(), POD, FieldValidation::Warn).unwrap_err();
+        error.message("Pod", "v1", body.as_bytes()) + "\n"
+    });
+    expect![[r#"
+        the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)
+        the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: unexpected end of JSON input ({)
+        the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: invalid character 'h' looking for beginning of value (68656c6c6f)
+        the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: invalid character '"' after object key ({"kind" "Pod"})
+        the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: invalid character '}' looking for beginning of object key string ({"kind":"Pod",})
+        the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: invalid character 'x' after top-level value ({"kind":"Pod"} x)
+        the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: invalid character '2' after array element ({"spec":{"containers":[1 2]}})
+        the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" } (5b5d)
+        the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: json: cannot unmarshal number into Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" } (35)
+        the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: json: cannot unmarshal null into Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" } (6e756c6c)
+    "#]].assert_eq(&texts.concat());
+}
+
+#[test]
+fn nesting_is_bounded() {
+    let deep = format!(r#"{{"data":{}"#, "[".repeat(5000));
+    for type_name in [POD, "io.k8s.api.apps.v1.ControllerRevision"] {
+        let error = decode(deep.as_bytes(), type_name, FieldValidation::Warn).unwrap_err();
+        assert!(matches!(error, DecodeError::Syntax(_)), "{error}");
+    }
 }
 
 #[test]
@@ -153,13 +244,17 @@ fn canonical_forms() {
             "spec":{"containers":[{"resources":{"limits":{"cpu":1,"memory":"1024Mi"},
             "requests":{"cpu":"0.5","memory":0.5}},"command":["a",null]}],"volumes":[],
             "securityContext":{}},"status":null}"#,
-        expect![[r#"{"metadata":{"deletionTimestamp":"2026-01-02T01:04:05Z","labels":{"a":""}},"spec":{"containers":[{"command":["a",""],"resources":{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"500m","memory":"500m"}}}],"securityContext":{}}}"#]],
+        expect![[
+            r#"{"metadata":{"deletionTimestamp":"2026-01-02T01:04:05Z","labels":{"a":""}},"spec":{"containers":[{"command":["a",""],"resources":{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"500m","memory":"500m"}}}],"securityContext":{}}}"#
+        ]],
     );
     check(
         "io.k8s.api.core.v1.Service",
         FieldValidation::Strict,
         r#"{"spec":{"ports":[{"port":80,"targetPort":"http"},{"port":81,"targetPort":8081},null]}}"#,
-        expect![[r#"{"spec":{"ports":[{"port":80,"targetPort":"http"},{"port":81,"targetPort":8081},{}]}}"#]],
+        expect![[
+            r#"{"spec":{"ports":[{"port":80,"targetPort":"http"},{"port":81,"targetPort":8081},{}]}}"#
+        ]],
     );
     check(
         SECRET,

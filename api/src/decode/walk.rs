@@ -17,7 +17,11 @@ pub(super) struct Walk<'s> {
     schema: &'s Schema,
     mode: FieldValidation,
     strict: Vec<String>,
+    /// The first value that its field cannot take.
     type_error: Option<String>,
+    /// The first text that a type's own decoder refuses. Go stops there, so it comes first.
+    fatal: Option<String>,
+    no_object: Option<String>,
 }
 
 impl<'s> Walk<'s> {
@@ -27,12 +31,17 @@ impl<'s> Walk<'s> {
             mode,
             strict: Vec::new(),
             type_error: None,
+            fatal: None,
+            no_object: None,
         }
     }
 
     /// The warnings, or what makes the document unacceptable.
     pub fn finish(self) -> Result<Vec<String>, DecodeError> {
-        match (self.type_error, self.mode) {
+        if let Some(error) = self.no_object {
+            return Err(DecodeError::Syntax(error));
+        }
+        match (self.fatal.or(self.type_error), self.mode) {
             (Some(error), _) => Err(DecodeError::Type(error)),
             (None, FieldValidation::Strict) if !self.strict.is_empty() => {
                 Err(DecodeError::Strict(self.strict))
@@ -54,13 +63,6 @@ impl<'s> Walk<'s> {
         let error = format!("{what} field {}", go::quoted(&path));
         if !self.strict.contains(&error) {
             self.strict.push(error);
-        }
-    }
-
-    /// Keeps the first error.
-    fn fail(&mut self, error: impl FnOnce(&Schema) -> String) {
-        if self.type_error.is_none() {
-            self.type_error = Some(error(self.schema));
         }
     }
 }
@@ -178,24 +180,39 @@ impl Seed<'_, '_, '_> {
 
     /// `json: cannot unmarshal {found} into Go struct field PodSpec.spec.x of type string`.
     fn mismatch(self, found: &str) -> Option<Value> {
-        let (here, shape) = (self.here, self.shape);
-        self.walk.fail(|schema| {
-            let wanted = go::type_name(schema, shape);
-            match here.type_id {
-                None => format!("json: cannot unmarshal {found} into Go value of type {wanted}"),
-                Some(id) => {
-                    let name = schema.type_name(id);
-                    let name = name.rsplit('.').next().unwrap_or(name);
-                    let mut path = String::new();
-                    here.write_fields(&mut path);
-                    format!(
-                        "json: cannot unmarshal {found} into Go struct field {name}.{path} of \
-                         type {wanted}"
-                    )
-                }
-            }
-        });
+        let own_decoder = matches!(
+            self.kind(),
+            Some(TypeKind::IntOrString | TypeKind::Time | TypeKind::MicroTime)
+        );
+        let walk = self.walk;
+        let wanted = go::type_name(walk.schema, self.shape);
+        let Some(id) = self.here.type_id else {
+            let wanted = go::TYPE_META;
+            walk.no_object = Some(format!(
+                "json: cannot unmarshal {found} into Go value of type {wanted}"
+            ));
+            return None;
+        };
+        let slot = if own_decoder {
+            &mut walk.fatal
+        } else {
+            &mut walk.type_error
+        };
+        if slot.is_none() {
+            let name = walk.schema.type_name(id);
+            let name = name.rsplit('.').next().unwrap_or(name);
+            let mut path = String::new();
+            self.here.write_fields(&mut path);
+            *slot = Some(format!(
+                "json: cannot unmarshal {found} into Go struct field {name}.{path} of type {wanted}"
+            ));
+        }
         None
+    }
+
+    /// A text that its type's own decoder refuses.
+    fn refuse(self, error: String) {
+        self.walk.fatal.get_or_insert(error);
     }
 
     fn number(self, number: Number) -> Option<Value> {
@@ -219,7 +236,7 @@ impl Seed<'_, '_, '_> {
         match crate::quantity::Quantity::parse(text.trim()) {
             Ok(quantity) => Some(Value::String(quantity.to_string())),
             Err(error) => {
-                self.walk.fail(|_| error.to_string());
+                self.refuse(error.to_string());
                 None
             }
         }
@@ -245,8 +262,12 @@ impl Seed<'_, '_, '_> {
         };
         match checked {
             Ok(canonical) => Some(canonical),
+            Err(error) if self.shape == Shape::Bytes => {
+                self.walk.type_error.get_or_insert(error);
+                None
+            }
             Err(error) => {
-                self.walk.fail(|_| error);
+                self.refuse(error);
                 None
             }
         }

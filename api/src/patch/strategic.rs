@@ -95,7 +95,7 @@ impl<'s> Merge<'s> {
                 document.clear();
                 return Ok(());
             }
-            Some(other) => return Err(unknown_directive(other)),
+            Some(other) => return Err(unknown_directive(other, patch)),
         }
         retain_keys(document, patch)?;
         for (key, value) in patch {
@@ -219,8 +219,12 @@ fn delete_scalars(
     Ok(())
 }
 
-fn unknown_directive(directive: &Value) -> PatchError {
-    PatchError::Malformed(format!("unknown patch type: {}", go_text(directive)))
+fn unknown_directive(directive: &Value, patch: &Map<String, Value>) -> PatchError {
+    let patch = go_text(&Value::Object(patch.clone()));
+    PatchError::Malformed(format!(
+        "unknown patch type: {} in map: {patch}",
+        go_text(directive)
+    ))
 }
 
 /// What a patch value adds where the document has nothing: no directives, no nulls. `None` when

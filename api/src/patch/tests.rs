@@ -89,7 +89,7 @@ fn an_object_is_replaced_or_emptied() {
         POD,
         current,
         json!({ "spec": { "securityContext": { "$patch": "explode" } } }),
-        expect!["unknown patch type: explode"],
+        expect!["unknown patch type: explode in map: map[$patch:explode]"],
     );
 }
 
@@ -217,18 +217,18 @@ fn json_patches() {
         { "op": "move", "from": "/a/b/0", "path": "/d" },
         { "op": "remove", "path": "/labels" },
     ])));
-    expect!["testing value /a/b/0 failed: test failed"].assert_eq(&apply(
+    expect!["test /a/b/0: value did not match"].assert_eq(&apply(
         json!([{ "op": "test", "path": "/a/b/0", "value": 7 }]),
     ));
-    expect!["remove operation does not apply: doc is missing path: /nothing: path is invalid"]
+    expect!["remove /nothing: path is invalid"]
         .assert_eq(&apply(json!([{ "op": "remove", "path": "/nothing" }])));
-    expect!["replace operation does not apply: doc is missing path: /x/y: path is invalid"]
+    expect!["replace /x/y: path is invalid"]
         .assert_eq(&apply(
             json!([{ "op": "replace", "path": "/x/y", "value": 1 }]),
         ));
-    expect!["error decoding patch: invalid type: map, expected a sequence at line 1 column 0"]
+    expect!["error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"]
         .assert_eq(&apply(json!({ "op": "remove" })));
-    expect!["error decoding patch: unknown variant `explode`, expected one of `add`, `remove`, `replace`, `move`, `copy`, `test` at line 1 column 16"].assert_eq(&apply(json!([{ "op": "explode", "path": "/a" }])));
+    expect!["unknown variant `explode`, expected one of `add`, `remove`, `replace`, `move`, `copy`, `test`"].assert_eq(&apply(json!([{ "op": "explode", "path": "/a" }])));
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn merge_patches() {
     let patch = json!({ "a": { "b": null, "d": { "e": null } }, "l": [3] });
     let merged = merge_patch(&current, &patch).unwrap();
     assert_eq!(merged, json!({ "a": { "c": 2, "d": {} }, "l": [3] }));
-    expect!["error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"].assert_eq(&merge_patch(&current, &json!([])).unwrap_err().to_string());
+    expect!["json: cannot unmarshal array into Go value of type map[string]interface {}"].assert_eq(&merge_patch(&current, &json!([])).unwrap_err().to_string());
 }
 
 fn named() -> impl Strategy<Value = Vec<(String, u8)>> {

@@ -112,7 +112,12 @@ impl<'s> Merge<'s> {
                     let gone = identified(item, key)?;
                     current.retain(|one| identity(one, key).as_ref() != Some(&gone));
                 }
-                Some(other) => return Err(unknown_directive(other)),
+                Some(other) => {
+                    return Err(unknown_directive(
+                        other,
+                        item.as_object().unwrap_or(&Default::default()),
+                    ));
+                }
             }
         }
         if replace {
