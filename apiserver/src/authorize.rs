@@ -2,9 +2,33 @@
 //!
 //! Reads rules through caches that follow the store; never writes. The refusal is upstream's 403.
 
+pub mod covers; // Whether some rules already grant what others would.
+pub mod escalation; // Nobody grants what they do not have.
+pub mod node; // What the agent of a node may do.
+pub mod node_pods; // Which pods run where, and what they refer to.
+pub mod rbac; // Roles and bindings.
+pub mod rule; // One policy rule.
+
 use crate::authenticate::User;
+use crate::authenticate::user::MASTERS;
+use crate::bootstrap;
 use crate::request_info::RequestInfo;
+use crate::view::View;
+use coracle_api::object::{Object, ObjectKey};
 use coracle_api::status::{Status, Subject};
+use node::NodeAuthorizer;
+use rbac::Rbac;
+use rule::Rule;
+use std::sync::Arc;
+
+/// The resources whose changes the authorizer follows.
+pub const FOLLOWED: &[(&str, &str)] = &[
+    (rbac::GROUP, "clusterroles"),
+    (rbac::GROUP, "clusterrolebindings"),
+    (rbac::GROUP, "roles"),
+    (rbac::GROUP, "rolebindings"),
+    ("", "pods"),
+];
 
 /// An authorizer's answer. `reason` is for the log and for access reviews.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +54,74 @@ impl Decision {
     }
 }
 
+/// Node and RBAC authorization over indexes that follow the store.
+#[derive(Debug)]
+pub struct Authorizer {
+    node: NodeAuthorizer,
+    rbac: Rbac,
+}
+
+impl Authorizer {
+    pub fn new(view: Arc<dyn View>) -> Self {
+        Self {
+            node: NodeAuthorizer::new(bootstrap::node_rules(), view),
+            rbac: Rbac::default(),
+        }
+    }
+
+    /// Takes over one object of a followed resource: its new state, or none when it is gone.
+    pub fn apply(&self, group: &str, plural: &str, key: &ObjectKey, object: Option<&Object>) {
+        if group == rbac::GROUP {
+            self.rbac.apply(plural, key, object);
+        } else {
+            self.node.apply(key, object);
+        }
+    }
+
+    pub fn authorize(&self, user: &User, info: &RequestInfo) -> Decision {
+        if user.in_group(MASTERS) {
+            return Decision::Allowed {
+                reason: String::new(),
+            };
+        }
+        let node = self.node.authorize(user, info);
+        if node.is_allowed() {
+            return node;
+        }
+        match self.rbac.authorize(user, info) {
+            Decision::NoOpinion { reason } => Decision::NoOpinion {
+                reason: both(node.reason(), &reason),
+            },
+            allowed => allowed,
+        }
+    }
+
+    /// Like `authorize`, with the 403 made.
+    pub fn check(&self, user: &User, info: &RequestInfo) -> Result<(), Status> {
+        let decision = self.authorize(user, info);
+        if decision.is_allowed() {
+            return Ok(());
+        }
+        Err(forbidden(user, info, decision.reason()))
+    }
+
+    /// The rules RBAC gives the user in a namespace, and what was not found on the way.
+    pub fn rules_for(&self, user: &User, namespace: &str) -> (Vec<Rule>, Vec<String>) {
+        self.rbac.rules_for(user, namespace)
+    }
+
+    pub fn rbac(&self) -> &Rbac {
+        &self.rbac
+    }
+}
+
+fn both(first: &str, second: &str) -> String {
+    match (first, second) {
+        ("", one) | (one, "") => one.to_owned(),
+        (first, second) => format!("{first}\n{second}"),
+    }
+}
+
 /// The 403 for a refused request, in upstream's words.
 pub fn forbidden(user: &User, info: &RequestInfo, reason: &str) -> Status {
     let mut why = if info.is_resource_request {
@@ -40,6 +132,7 @@ pub fn forbidden(user: &User, info: &RequestInfo, reason: &str) -> Status {
             user.name, info.verb, info.path
         )
     };
+    why = sanitized(&why);
     if !reason.is_empty() {
         why.push_str(": ");
         why.push_str(reason);
@@ -75,3 +168,13 @@ fn cannot_resource(user: &User, info: &RequestInfo) -> String {
         user.name, info.verb, info.group
     )
 }
+
+/// Nothing that a browser could take for HTML.
+fn sanitized(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests;

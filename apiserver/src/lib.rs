@@ -5,6 +5,7 @@
 pub mod admission; // What may still change or stop a write.
 pub mod authenticate; // Who is asking.
 pub mod authorize; // What a user may do.
+pub mod bootstrap; // The RBAC objects that the server brings itself.
 pub mod pki; // The cluster's CA and what it signs for this server.
 pub mod request_info; // What a request asks for.
 pub mod view; // Read-only access to stored objects.

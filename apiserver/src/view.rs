@@ -10,3 +10,6 @@ pub trait View: Send + Sync {
     /// All objects, or those of one namespace, in the order of their keys.
     fn list(&self, group: &str, plural: &str, namespace: Option<&str>) -> Vec<Object>;
 }
+
+#[cfg(test)]
+pub mod tests;

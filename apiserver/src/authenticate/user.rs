@@ -47,6 +47,13 @@ impl User {
         self.name == ANONYMOUS
     }
 
+    /// Every user that proved who it is gets `system:authenticated`, once.
+    pub fn add_authenticated(&mut self) {
+        if !self.in_group(AUTHENTICATED) && !self.in_group(UNAUTHENTICATED) {
+            self.groups.push(AUTHENTICATED.to_owned());
+        }
+    }
+
     pub fn in_group(&self, group: &str) -> bool {
         self.groups.iter().any(|own| own == group)
     }
