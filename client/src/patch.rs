@@ -1,11 +1,11 @@
-//! Writes that carry only what changed, and what they were decided on.
+//! Writes that carry what they were decided on, and if allowed only what changed.
 //!
 //! A merge patch between two states of a typed object is smaller than the object, leaves alone
 //! what other writers own, and with uid and resourceVersion in it fails as a conflict when the
 //! object is no longer the one that was looked at.
 
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -75,6 +75,26 @@ where
         .patch(name, &PatchParams::default(), &Patch::Merge(body))
         .await?;
     Ok(Some(done))
+}
+
+/// Replaces `status` by a PUT of the whole object, for identities that may update but not patch.
+/// Its uid and resourceVersion are the precondition.
+pub async fn replace_status<K>(api: &Api<K>, object: &K) -> Result<K, kube::Error>
+where
+    K: kube::Resource + Serialize + DeserializeOwned,
+{
+    let name = object.meta().name.as_deref().unwrap_or_default();
+    api.replace_status(name, &PostParams::default(), object)
+        .await
+}
+
+/// Replaces everything but `status` by a PUT, for identities that may update but not patch.
+pub async fn replace<K>(api: &Api<K>, object: &K) -> Result<K, kube::Error>
+where
+    K: kube::Resource + Serialize + DeserializeOwned + Clone + std::fmt::Debug,
+{
+    let name = object.meta().name.as_deref().unwrap_or_default();
+    api.replace(name, &PostParams::default(), object).await
 }
 
 /// Parameters that delete exactly this object and no successor of the same name.

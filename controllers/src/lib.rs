@@ -19,6 +19,13 @@ use tokio_util::sync::CancellationToken;
 
 mod supervise;
 
+mod replicaset;
+
+mod labels;
+mod ownership;
+mod pods;
+mod refusal;
+
 /// The identity under which the shared informers read.
 pub const INFORMERS_USER: &str = "system:kube-controller-manager";
 
@@ -108,7 +115,18 @@ impl Loop {
 }
 
 /// Every loop there is.
-pub static LOOPS: &[Loop] = &[];
+pub static LOOPS: &[Loop] = &[
+    Loop {
+        name: "replicaset",
+        identity: "replicaset-controller",
+        run: replicaset::run_replica_sets,
+    },
+    Loop {
+        name: "replicationcontroller",
+        identity: "replication-controller",
+        run: replicaset::run_replication_controllers,
+    },
+];
 
 /// Runs every loop that is not disabled. `client_for` gives a client that acts as a user.
 /// The handle ends when all loops have, after `shutdown`.

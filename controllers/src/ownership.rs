@@ -1,0 +1,135 @@
+//! Which objects a controller owns: it adopts matching orphans, releases what no longer matches,
+//! and never touches what another controller owns.
+//!
+//! `claim` is pure. The patches name the object's uid, so that a successor of the same name is
+//! never adopted or released by mistake.
+
+use coracle_client::informer::Kind;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
+use crate::labels::Selector;
+
+/// What an object is to a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// Owned and matching.
+    Own,
+    /// An orphan that matches.
+    Adopt,
+    /// Owned, but it does not match any more.
+    Release,
+    /// None of its business.
+    Ignore,
+}
+
+/// The reference that says who controls an object, if anybody does.
+pub(crate) fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
+    let owners = meta.owner_references.as_deref().unwrap_or_default();
+    owners.iter().find(|owner| owner.controller == Some(true))
+}
+
+pub(crate) fn is_controlled_by(meta: &ObjectMeta, uid: &str) -> bool {
+    controller_of(meta).is_some_and(|controller| controller.uid == uid)
+}
+
+/// The reference under which a controller object owns others.
+pub(crate) fn controller_reference<K: Kind>(owner: &K) -> OwnerReference {
+    let meta = owner.meta();
+    OwnerReference {
+        api_version: K::api_version(&()).into_owned(),
+        kind: K::kind(&()).into_owned(),
+        name: meta.name.clone().unwrap_or_default(),
+        uid: meta.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+/// Decides about one object of the controller's namespace.
+pub(crate) fn claim(owner: &ObjectMeta, selector: &Selector, object: &ObjectMeta) -> Claim {
+    let matches = selector.matches(object.labels.as_ref());
+    let owner_deleting = owner.deletion_timestamp.is_some();
+    match controller_of(object) {
+        Some(controller) if Some(&controller.uid) != owner.uid.as_ref() => Claim::Ignore,
+        Some(_) if matches => Claim::Own,
+        // A controller that is being deleted leaves things as they are for the garbage collector.
+        Some(_) if owner_deleting => Claim::Ignore,
+        Some(_) => Claim::Release,
+        None if matches && !owner_deleting && object.deletion_timestamp.is_none() => Claim::Adopt,
+        None => Claim::Ignore,
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClaimError {
+    #[error("cannot read {name} again before it adopts")]
+    Recheck { name: String, source: kube::Error },
+    /// The cache lags: this controller object is gone or going, and must not adopt.
+    #[error("{name} is being deleted or was replaced")]
+    OwnerGone { name: String },
+    #[error("cannot adopt {name}")]
+    Adopt { name: String, source: kube::Error },
+    #[error("cannot release {name}")]
+    Release { name: String, source: kube::Error },
+}
+
+/// Adopts and releases. Adoption first asks the server, not the cache, whether the owner lives.
+pub(crate) async fn execute<O: Kind, K: Kind>(
+    owners: &Api<O>,
+    owner: &O,
+    objects: &Api<K>,
+    adopt: &[std::sync::Arc<K>],
+    release: &[std::sync::Arc<K>],
+) -> Result<(), ClaimError> {
+    let name_of = |meta: &ObjectMeta| meta.name.clone().unwrap_or_default();
+    if !adopt.is_empty() {
+        let name = name_of(owner.meta());
+        let fresh = owners.get_opt(&name).await;
+        let fresh = fresh.map_err(|source| ClaimError::Recheck {
+            name: name.clone(),
+            source,
+        })?;
+        let alive = fresh.is_some_and(|fresh| {
+            fresh.meta().uid == owner.meta().uid && fresh.meta().deletion_timestamp.is_none()
+        });
+        if !alive {
+            return Err(ClaimError::OwnerGone { name });
+        }
+    }
+    for object in adopt {
+        let meta = object.meta();
+        let patch = json!({"metadata": {
+            "uid": meta.uid,
+            "ownerReferences": [controller_reference(owner)],
+        }});
+        let name = name_of(meta);
+        let done = objects
+            .patch(&name, &PatchParams::default(), &Patch::Strategic(patch))
+            .await;
+        done.map_err(|source| ClaimError::Adopt { name, source })?;
+    }
+    for object in release {
+        let meta = object.meta();
+        let patch = json!({"metadata": {
+            "uid": meta.uid,
+            "ownerReferences": [{"$patch": "delete", "uid": owner.meta().uid}],
+        }});
+        let name = name_of(meta);
+        match objects
+            .patch(&name, &PatchParams::default(), &Patch::Strategic(patch))
+            .await
+        {
+            Ok(_) => {}
+            // Gone, or no longer the same object: released either way.
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_invalid() => {}
+            Err(source) => return Err(ClaimError::Release { name, source }),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
