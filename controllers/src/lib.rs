@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 mod supervise;
 
+mod deployment;
 mod replicaset;
 
 mod labels;
@@ -116,6 +117,11 @@ impl Loop {
 
 /// Every loop there is.
 pub static LOOPS: &[Loop] = &[
+    Loop {
+        name: "deployment",
+        identity: "deployment-controller",
+        run: deployment::run,
+    },
     Loop {
         name: "replicaset",
         identity: "replicaset-controller",
