@@ -75,7 +75,9 @@ pub fn compile(definitions: &Map<String, Value>, facts: &Facts) -> Texts {
             .as_array()
             .map(|list| list.iter().filter_map(Value::as_str).collect())
             .unwrap_or_default();
-        for (field, schema) in schema["properties"].as_object().into_iter().flatten() {
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let properties: BTreeMap<&String, &Value> = properties.collect();
+        for (field, schema) in properties {
             let row = facts.lists.get(&(name.clone(), field.clone()));
             let row = row.map(|row| row.join("\t")).unwrap_or_default();
             let shape = shape(schema, &names);

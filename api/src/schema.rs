@@ -19,7 +19,7 @@ pub struct Name {
 }
 
 /// A type of one schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(u32);
 
 /// What a value looks like. Small and copied; nested shapes live in the schema's table.
@@ -178,21 +178,26 @@ pub struct KnownKind {
     pub kind: &'static str,
 }
 
+static STRUCTURE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/structure.deflate"));
+static DESCRIPTIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptions.deflate"));
+static KINDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kinds.deflate"));
+
 /// The schema of all built-in kinds.
 pub fn schema() -> &'static Schema {
     static SCHEMA: OnceLock<Schema> = OnceLock::new();
-    SCHEMA.get_or_init(|| {
-        let packed = include_bytes!(concat!(env!("OUT_DIR"), "/structure.deflate"));
-        parse::parse(&unpack(packed)).expect("the build wrote it")
-    })
+    SCHEMA.get_or_init(|| parse::parse(&unpack(STRUCTURE)).expect("the build wrote it"))
+}
+
+/// All that documents are made from, packed.
+pub(crate) fn blobs() -> [&'static [u8]; 3] {
+    [STRUCTURE, DESCRIPTIONS, KINDS]
 }
 
 /// The built-in kinds, lists among them.
 pub fn kinds() -> &'static [KnownKind] {
-    static KINDS: OnceLock<Vec<KnownKind>> = OnceLock::new();
-    KINDS.get_or_init(|| {
-        let packed = include_bytes!(concat!(env!("OUT_DIR"), "/kinds.deflate"));
-        let text: &'static str = Box::leak(unpack(packed).into_boxed_str());
+    static PARSED: OnceLock<Vec<KnownKind>> = OnceLock::new();
+    PARSED.get_or_init(|| {
+        let text: &'static str = Box::leak(unpack(KINDS).into_boxed_str());
         text.lines()
             .filter_map(|line| {
                 let mut columns = line.split('\t');
@@ -211,10 +216,7 @@ pub fn kinds() -> &'static [KnownKind] {
 /// The descriptions of the built-in schema: one line a type, then one a field, in their order.
 /// Unpacked anew on each call, so that a server that nobody asks for OpenAPI does not carry them.
 pub(crate) fn descriptions() -> String {
-    unpack(include_bytes!(concat!(
-        env!("OUT_DIR"),
-        "/descriptions.deflate"
-    )))
+    unpack(DESCRIPTIONS)
 }
 
 fn unpack(packed: &[u8]) -> String {

@@ -1,0 +1,163 @@
+use super::*;
+use expect_test::expect;
+use std::collections::BTreeSet;
+
+fn document(path: &str) -> Value {
+    serde_json::from_slice(&v3_group(path).unwrap()).unwrap()
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap()
+}
+
+/// Everything that a document refers to.
+fn references(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                match value.as_str() {
+                    Some(text) if key == "$ref" => drop(found.insert(text.to_owned())),
+                    _ => references(value, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_index_leads_to_documents() {
+    let index = v3_index();
+    let paths = index["paths"].as_object().unwrap();
+    assert!(paths.contains_key("api/v1"));
+    for (path, entry) in paths {
+        let hash = v3_hash(path).unwrap();
+        let address = format!("/openapi/v3/{path}?hash={hash}");
+        assert_eq!(entry["serverRelativeURL"], address.as_str());
+        let document = document(path);
+        let mut found = BTreeSet::new();
+        references(&document, &mut found);
+        assert!(!found.is_empty());
+        for reference in found {
+            let pointer = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{path}: {reference}");
+        }
+    }
+    assert_eq!(v3_group("apis/nothing/v1"), None);
+}
+
+#[test]
+fn v2_is_whole() {
+    let document: Value = serde_json::from_slice(&v2()).unwrap();
+    let mut found = BTreeSet::new();
+    references(&document, &mut found);
+    for reference in found {
+        let pointer = reference.strip_prefix('#').unwrap();
+        assert!(document.pointer(pointer).is_some(), "{reference}");
+    }
+    let definition =
+        &document["definitions"]["io.k8s.api.core.v1.PodSpec"]["properties"]["volumes"];
+    assert_eq!(
+        definition["x-kubernetes-patch-strategy"],
+        "merge,retainKeys"
+    );
+}
+
+/// Each operation has an identity of its own, as generators of clients need it.
+#[test]
+fn operation_ids_are_unique() {
+    let document: Value = serde_json::from_slice(&v2()).unwrap();
+    let mut seen = BTreeSet::new();
+    for (path, entry) in document["paths"].as_object().unwrap() {
+        for (method, operation) in entry.as_object().unwrap() {
+            if let Some(id) = operation["operationId"].as_str() {
+                assert!(seen.insert(id.to_owned()), "{method} {path}: {id}");
+            }
+        }
+    }
+}
+
+/// What kubectl asks before it applies: strategic merge and server-side validation.
+#[test]
+fn patch_operations_say_what_they_take() {
+    let document = document("api/v1");
+    let patch = &document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"];
+    let content = patch["requestBody"]["content"].as_object().unwrap();
+    assert!(content.contains_key("application/strategic-merge-patch+json"));
+    let names = patch["parameters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str());
+    let names: Vec<&str> = names.flatten().collect();
+    assert!(
+        names.contains(&"fieldValidation") && names.contains(&"dryRun"),
+        "{names:?}"
+    );
+    assert_eq!(patch["x-kubernetes-group-version-kind"]["kind"], "Pod");
+}
+
+#[test]
+fn schemas_carry_the_facts() {
+    let document = document("api/v1");
+    let schemas = &document["components"]["schemas"];
+    expect![[r#"
+        {
+          "description": "ContainerPort represents a network port in a single container.",
+          "properties": {
+            "containerPort": {
+              "description": "Number of port to expose on the pod's IP address. This must be a valid port number, 0 < x < 65536.",
+              "format": "int32",
+              "type": "integer"
+            },
+            "hostIP": {
+              "description": "What host IP to bind the external port to.",
+              "type": "string"
+            },
+            "hostPort": {
+              "description": "Number of port to expose on the host. If specified, this must be a valid port number, 0 < x < 65536. If HostNetwork is specified, this must match ContainerPort. Most containers do not need this.",
+              "format": "int32",
+              "type": "integer"
+            },
+            "name": {
+              "description": "If specified, this must be an IANA_SVC_NAME and unique within the pod. Each named port in a pod must have a unique name. Name for the port that can be referred to by services.",
+              "type": "string"
+            },
+            "protocol": {
+              "description": "Protocol for port. Must be UDP, TCP, or SCTP. Defaults to \"TCP\".",
+              "type": "string"
+            }
+          },
+          "required": [
+            "containerPort"
+          ],
+          "type": "object"
+        }"#]].assert_eq(&pretty(&schemas["io.k8s.api.core.v1.ContainerPort"]));
+    let spec = &schemas["io.k8s.api.core.v1.PodSpec"]["properties"];
+    expect![[r##"
+        {
+          "description": "ImagePullSecrets is an optional list of references to secrets in the same namespace to use for pulling any of the images used by this PodSpec. If specified, these secrets will be passed to individual puller implementations for them to use. More info: https://kubernetes.io/docs/concepts/containers/images#specifying-imagepullsecrets-on-a-pod",
+          "items": {
+            "$ref": "#/components/schemas/io.k8s.api.core.v1.LocalObjectReference"
+          },
+          "type": "array",
+          "x-kubernetes-list-map-keys": [
+            "name"
+          ],
+          "x-kubernetes-list-type": "map",
+          "x-kubernetes-patch-merge-key": "name",
+          "x-kubernetes-patch-strategy": "merge"
+        }"##]].assert_eq(&pretty(&spec["imagePullSecrets"]));
+    expect![[r##"
+        {
+          "allOf": [
+            {
+              "$ref": "#/components/schemas/io.k8s.api.core.v1.PodSecurityContext"
+            }
+          ],
+          "description": "SecurityContext holds pod-level security attributes and common container settings. Optional: Defaults to empty.  See type description for default values of each field."
+        }"##]].assert_eq(&pretty(&spec["securityContext"]));
+    let kinds = &schemas["io.k8s.api.core.v1.Pod"]["x-kubernetes-group-version-kind"];
+    expect![[r#"[{"group":"","kind":"Pod","version":"v1"}]"#]].assert_eq(&kinds.to_string());
+}
