@@ -100,7 +100,7 @@ impl Pki {
     pub fn admin_kubeconfig(&self, server_url: &str, now: Timestamp) -> Result<String, PkiError> {
         let leaf = Leaf {
             common_name: ADMIN_USER,
-            organizations: &[MASTERS],
+            organization: MASTERS,
             names: &[],
             usage: Usage::Client,
         };

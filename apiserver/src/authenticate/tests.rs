@@ -146,11 +146,11 @@ fn a_token_with_time_left_works_also_as_a_subprotocol() {
     assert_eq!(user.name, "system:bootstrap:abcdef");
 }
 
-fn peer(directory: &std::path::Path, name: &str, groups: &[&str]) -> PeerCertificate {
+fn peer(directory: &std::path::Path, name: &str, group: &str) -> PeerCertificate {
     let authority = Authority::open(directory, now()).unwrap();
     let leaf = Leaf {
         common_name: name,
-        organizations: groups,
+        organization: group,
         names: &[],
         usage: Usage::Client,
     };
@@ -161,7 +161,7 @@ fn peer(directory: &std::path::Path, name: &str, groups: &[&str]) -> PeerCertifi
 #[test]
 fn a_certificate_of_the_ca_names_user_and_groups_while_it_is_in_force() {
     let bench = bench(vec![]);
-    let peer = peer(bench.directory.path(), "jane", &["dev", "ops"]);
+    let peer = peer(bench.directory.path(), "jane", "dev");
     let ask = |at: &str| {
         let at = at.parse().unwrap();
         bench
@@ -170,7 +170,7 @@ fn a_certificate_of_the_ca_names_user_and_groups_while_it_is_in_force() {
     };
     let user = ask("2026-06-01T00:00:00Z").unwrap();
     assert_eq!(user.name, "jane");
-    assert_eq!(user.groups, ["dev", "ops", "system:authenticated"]);
+    assert_eq!(user.groups, ["dev", "system:authenticated"]);
     assert!(user.extra[certificate::CREDENTIAL_ID][0].starts_with("X509SHA256="));
     assert_eq!(ask("2028-06-01T00:00:00Z"), Err(Status::unauthorized()));
     assert!(PeerCertificate::new(&[]).is_none());
@@ -179,7 +179,7 @@ fn a_certificate_of_the_ca_names_user_and_groups_while_it_is_in_force() {
 #[test]
 fn a_foreign_certificate_is_refused_but_a_token_beside_it_counts() {
     let other = tempfile::tempdir().unwrap();
-    let foreign = peer(other.path(), "kubernetes-admin", &["system:masters"]);
+    let foreign = peer(other.path(), "kubernetes-admin", "system:masters");
     let bench = bench(vec![secret(|_| {})]);
     let refused = bench
         .authenticator

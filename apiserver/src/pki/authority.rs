@@ -44,7 +44,8 @@ pub enum Usage {
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf<'a> {
     pub common_name: &'a str,
-    pub organizations: &'a [&'a str],
+    /// Empty for none. rcgen writes one value an attribute, and one is all that is needed.
+    pub organization: &'a str,
     pub names: &'a [SanType],
     pub usage: Usage,
 }
@@ -158,10 +159,10 @@ impl Authority {
         params.not_before = rcgen::date_time_ymd(1970, 1, 1);
         params.not_after = params.not_before + after_epoch(not_after);
         params.distinguished_name = rcgen::DistinguishedName::new();
-        for organization in leaf.organizations {
+        if !leaf.organization.is_empty() {
             params
                 .distinguished_name
-                .push(DnType::OrganizationName, *organization);
+                .push(DnType::OrganizationName, leaf.organization);
         }
         params
             .distinguished_name

@@ -64,7 +64,7 @@ impl ResolvesServerCert for ServingCertificate {
 fn make(authority: &Authority, names: &ServerNames, now: Timestamp) -> Result<Current, PkiError> {
     let leaf = Leaf {
         common_name: "kube-apiserver",
-        organizations: &[],
+        organization: "",
         names: &names.alternative_names(),
         usage: Usage::Server,
     };

@@ -16,7 +16,7 @@ fn names() -> ServerNames {
 fn client(authority: &Authority, usage: Usage, at: Timestamp) -> CertificateDer<'static> {
     let leaf = Leaf {
         common_name: "somebody",
-        organizations: &[],
+        organization: "",
         names: &[],
         usage,
     };

@@ -1,0 +1,134 @@
+use super::*;
+use crate::bootstrap;
+use crate::view::tests::Objects;
+use coracle_api::catalogue;
+use serde_json::{Value, json};
+
+mod certificates; // Approving, signing and subjects.
+mod nodes; // NodeRestriction and the taint of new nodes.
+mod pods; // What happens to a pod on its way in.
+
+struct Bench {
+    chain: Chain,
+    view: Arc<Objects>,
+}
+
+fn bench(objects: Vec<(&'static str, Value)>) -> Bench {
+    let view = Objects::new(objects);
+    view.put("namespaces", json!({ "metadata": { "name": "web" } }));
+    let dying = json!({ "metadata": { "name": "dying" }, "status": { "phase": "Terminating" } });
+    view.put("namespaces", dying);
+    let account = json!({ "metadata": { "name": "default", "namespace": "web" } });
+    view.put("serviceaccounts", account);
+    let authorizer = Authorizer::new(view.clone());
+    for object in bootstrap::objects() {
+        let plural = bootstrap::plural(&object);
+        authorizer.apply(rbac::GROUP, plural, &object.key(), Some(&object));
+    }
+    let chain = Chain::new(view.clone(), Arc::new(authorizer));
+    Bench { chain, view }
+}
+
+/// What is asked: `OPERATION plural[/subresource] namespace name`, with `-` for none.
+struct Asked<'a> {
+    user: &'a User,
+    text: &'a str,
+    old: Option<&'a Object>,
+}
+
+impl Asked<'_> {
+    fn attributes<'a>(&'a self) -> Attributes<'a> {
+        let mut words = self.text.split(' ');
+        let operation = match words.next().unwrap() {
+            "CREATE" => Operation::Create,
+            "UPDATE" => Operation::Update,
+            "DELETE" => Operation::Delete,
+            _ => Operation::Connect,
+        };
+        let what = words.next().unwrap();
+        let (plural, subresource) = what.split_once('/').unwrap_or((what, ""));
+        let mut word = || words.next().filter(|word| *word != "-").unwrap_or("");
+        Attributes {
+            user: self.user,
+            operation,
+            resource: catalogue::all().iter().find(|row| row.plural == plural).unwrap(),
+            subresource,
+            namespace: word(),
+            name: word(),
+            old: self.old,
+            dry_run: false,
+        }
+    }
+}
+
+impl Bench {
+    /// The object after the whole chain, or the message of the refusal.
+    async fn admit(&self, asked: &Asked<'_>, object: Option<Value>) -> Result<Value, String> {
+        let attributes = asked.attributes();
+        let Some(object) = object else {
+            let answer = self.chain.validate(None, &attributes);
+            return answer.map(|()| Value::Null).map_err(|status| status.message);
+        };
+        let mut object = Object::from_value(object).unwrap();
+        let mutated = self.chain.mutate(&mut object, &attributes).await;
+        mutated
+            .and_then(|()| self.chain.validate(Some(&object), &attributes))
+            .map(|()| object.into_value())
+            .map_err(|status| status.message)
+    }
+}
+
+fn as_user<'a>(user: &'a User, text: &'a str) -> Asked<'a> {
+    Asked {
+        user,
+        text,
+        old: None,
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_created_in_a_namespace_that_is_not_there_or_ends() {
+    let (bench, jane) = (bench(vec![]), User::named("jane"));
+    let map = || Some(json!({ "metadata": { "name": "m" } }));
+    let missing = bench.admit(&as_user(&jane, "CREATE configmaps gone"), map()).await;
+    assert_eq!(missing.unwrap_err(), "namespaces \"gone\" not found");
+    let missing = bench.admit(&as_user(&jane, "UPDATE configmaps gone m"), map()).await;
+    assert!(missing.is_err());
+    let asked = as_user(&jane, "CREATE configmaps dying");
+    let mut object = Object::from_value(map().unwrap()).unwrap();
+    let status = bench.chain.mutate(&mut object, &asked.attributes()).await.unwrap_err();
+    expect_test::expect![[r#"configmaps "m" is forbidden: unable to create new content in namespace dying because it is being terminated"#]]
+        .assert_eq(&status.message);
+    assert_eq!(status.details["causes"][0]["reason"], "NamespaceTerminating");
+    for fine in ["UPDATE configmaps dying m", "CREATE configmaps web", "CREATE nodes -"] {
+        assert!(bench.admit(&as_user(&jane, fine), map()).await.is_ok(), "{fine}");
+    }
+    let review = "CREATE localsubjectaccessreviews gone";
+    assert!(bench.admit(&as_user(&jane, review), Some(json!({}))).await.is_ok());
+}
+
+#[tokio::test]
+async fn three_namespaces_are_immortal() {
+    let (bench, jane) = (bench(vec![]), User::named("jane"));
+    for name in ["default", "kube-system", "kube-public"] {
+        let text = format!("DELETE namespaces - {name}");
+        let refused = bench.admit(&as_user(&jane, &text), None).await.unwrap_err();
+        assert!(refused.ends_with("is forbidden: this namespace may not be deleted"), "{refused}");
+    }
+    assert!(bench.admit(&as_user(&jane, "DELETE namespaces - web"), None).await.is_ok());
+    assert!(bench.admit(&as_user(&jane, "DELETE configmaps gone m"), None).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_role_is_not_written_by_whom_lacks_its_rights() {
+    let (bench, jane) = (bench(vec![]), User::named("jane"));
+    let role = json!({
+        "metadata": { "name": "r", "namespace": "web" },
+        "rules": [{ "verbs": ["get"], "apiGroups": [""], "resources": ["secrets"] }],
+    });
+    let refused = bench.admit(&as_user(&jane, "CREATE roles web"), Some(role.clone())).await;
+    assert!(refused.unwrap_err().contains("permissions not currently held"));
+    let mut admin = User::named("kubernetes-admin");
+    admin.groups.push("system:masters".to_owned());
+    assert!(bench.admit(&as_user(&admin, "CREATE roles web"), Some(role)).await.is_ok());
+}

@@ -1,0 +1,167 @@
+use super::*;
+
+fn node(labels: Value) -> Value {
+    json!({ "metadata": { "name": "n1", "labels": labels, "uid": "node-uid" } })
+}
+
+async fn ask(text: &str, old: Option<Value>, object: Option<Value>) -> Result<Value, String> {
+    let pods = |name: &str, node: &str| {
+        let pod = json!({
+            "metadata": { "namespace": "web", "name": name },
+            "spec": { "nodeName": node },
+        });
+        ("pods", pod)
+    };
+    let bench = bench(vec![
+        pods("mine", "n1"),
+        pods("theirs", "n2"),
+        ("nodes", node(json!({}))),
+    ]);
+    bench.view.put("namespaces", json!({ "metadata": { "name": "kube-node-lease" } }));
+    let user = User::named("system:node:n1");
+    let old = old.map(|old| Object::from_value(old).unwrap());
+    let asked = Asked {
+        user: &user,
+        text,
+        old: old.as_ref(),
+    };
+    bench.admit(&asked, object).await
+}
+
+#[tokio::test]
+async fn a_new_node_is_tainted_once() {
+    let plain = ask("CREATE nodes -", None, Some(node(json!({})))).await.unwrap();
+    let taint = json!([{ "key": "node.kubernetes.io/not-ready", "effect": "NoSchedule" }]);
+    assert_eq!(plain["spec"]["taints"], taint);
+    let again = ask("CREATE nodes -", None, Some(plain)).await.unwrap();
+    assert_eq!(again["spec"]["taints"], taint);
+}
+
+#[tokio::test]
+async fn a_node_registers_itself_with_its_own_labels() {
+    let fine = json!({
+        "kubernetes.io/hostname": "n1",
+        "topology.kubernetes.io/zone": "north",
+        "node.kubernetes.io/x": "y",
+        "site": "gateway",
+        "example.com/rack": "7",
+    });
+    assert!(ask("CREATE nodes -", None, Some(node(fine))).await.is_ok());
+    let bad = json!({
+        "node-role.kubernetes.io/control-plane": "",
+        "x.node-restriction.kubernetes.io/safe": "",
+        "pod-security.kubernetes.io/x": "",
+    });
+    assert_eq!(
+        ask("CREATE nodes -", None, Some(node(bad))).await.unwrap_err(),
+        "nodes \"n1\" is forbidden: node \"n1\" is not allowed to set the following labels: \
+         node-role.kubernetes.io/control-plane, pod-security.kubernetes.io/x, \
+         x.node-restriction.kubernetes.io/safe"
+    );
+    let mut other = node(json!({}));
+    other["metadata"]["name"] = "n2".into();
+    assert_eq!(
+        ask("CREATE nodes -", None, Some(other)).await.unwrap_err(),
+        "nodes \"n2\" is forbidden: node \"n1\" is not allowed to modify node \"n2\""
+    );
+}
+
+#[tokio::test]
+async fn a_node_does_not_lift_its_own_restrictions() {
+    let old = || Some(node(json!({ "kubernetes.io/os": "linux" })));
+    let text = "UPDATE nodes - n1";
+    let mut tainted = node(json!({ "kubernetes.io/os": "linux" }));
+    tainted["spec"] = json!({ "taints": [{ "key": "k", "effect": "NoSchedule" }] });
+    let refused = ask(text, Some(tainted), old()).await.unwrap_err();
+    assert!(refused.ends_with("node \"n1\" is not allowed to modify taints"), "{refused}");
+    let mut owned = node(json!({ "kubernetes.io/os": "linux" }));
+    owned["metadata"]["ownerReferences"] = json!([{ "name": "x" }]);
+    let refused = ask(text, old(), Some(owned)).await.unwrap_err();
+    assert!(refused.ends_with("is not allowed to modify ownerReferences"), "{refused}");
+    let labelled = node(json!({ "kubernetes.io/os": "linux", "kubernetes.io/role": "x" }));
+    let refused = ask(text, old(), Some(labelled)).await.unwrap_err();
+    assert!(refused.ends_with("is not allowed to modify labels: kubernetes.io/role"), "{refused}");
+    assert!(ask("UPDATE nodes/status - n1", old(), old()).await.is_ok());
+    assert!(ask("UPDATE nodes/status - n2", old(), old()).await.is_err());
+}
+
+#[tokio::test]
+async fn a_node_handles_its_own_pods_and_no_others() {
+    assert!(ask("DELETE pods web mine", None, None).await.is_ok());
+    assert_eq!(
+        ask("DELETE pods web theirs", None, None).await.unwrap_err(),
+        "pods \"theirs\" is forbidden: node \"n1\" can only delete pods with spec.nodeName set \
+         to itself"
+    );
+    let gone = ask("DELETE pods web gone", None, None).await.unwrap_err();
+    assert_eq!(gone, "pods \"gone\" not found");
+    let pod = |node: &str, label: &str| {
+        Some(json!({
+            "metadata": { "name": "p", "namespace": "web", "labels": { "app": label } },
+            "spec": { "nodeName": node },
+        }))
+    };
+    let status = "UPDATE pods/status web p";
+    assert!(ask(status, pod("n1", "a"), pod("n1", "a")).await.is_ok());
+    assert!(ask(status, pod("n2", "a"), pod("n2", "a")).await.is_err());
+    assert!(ask(status, pod("n1", "a"), pod("n1", "b")).await.is_err());
+    assert!(ask("UPDATE pods web p", pod("n1", "a"), pod("n1", "a")).await.is_err());
+    assert!(ask("CREATE pods web", None, pod("n1", "a")).await.is_err());
+}
+
+#[tokio::test]
+async fn a_mirror_pod_belongs_to_its_node() {
+    let mirror = |change: fn(&mut Value)| {
+        let mut pod = json!({
+            "metadata": {
+                "name": "p",
+                "annotations": { "kubernetes.io/config.mirror": "x" },
+                "ownerReferences": [{
+                    "apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "node-uid",
+                    "controller": true,
+                }],
+            },
+            "spec": { "nodeName": "n1" },
+        });
+        change(&mut pod);
+        Some(pod)
+    };
+    let text = "CREATE pods web";
+    assert_eq!(ask(text, None, mirror(|_| {})).await.map(drop), Ok(()));
+    let changes: [fn(&mut Value); 6] = [
+        |pod| pod["spec"]["nodeName"] = "n2".into(),
+        |pod| pod["metadata"]["ownerReferences"] = json!([]),
+        |pod| pod["metadata"]["ownerReferences"][0]["name"] = "n2".into(),
+        |pod| pod["metadata"]["ownerReferences"][0]["controller"] = false.into(),
+        |pod| pod["metadata"]["ownerReferences"][0]["uid"] = "old".into(),
+        |pod| pod["spec"]["volumes"] = json!([{ "configMap": { "name": "c" } }]),
+    ];
+    for (index, change) in changes.into_iter().enumerate() {
+        assert!(ask(text, None, mirror(change)).await.is_err(), "{index}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_has_one_lease() {
+    let lease = |name: &str| Some(json!({ "metadata": { "name": name } }));
+    assert!(ask("CREATE leases kube-node-lease", None, lease("n1")).await.is_ok());
+    assert!(ask("CREATE leases kube-node-lease", None, lease("n2")).await.is_err());
+    assert!(ask("UPDATE leases kube-node-lease n1", lease("n1"), lease("n1")).await.is_ok());
+    assert!(ask("CREATE leases web", None, lease("n1")).await.is_err());
+}
+
+#[tokio::test]
+async fn a_node_asks_for_certificates_in_its_own_name() {
+    let request = |name: &str| Some(super::certificates::request(
+        "kubernetes.io/kubelet-serving",
+        name,
+        "system:nodes",
+    ));
+    let text = "CREATE certificatesigningrequests -";
+    assert!(ask(text, None, request("system:node:n1")).await.is_ok());
+    assert_eq!(
+        ask(text, None, request("system:node:n2")).await.unwrap_err(),
+        "certificatesigningrequests.certificates.k8s.io \"c\" is forbidden: can only create a \
+         node CSR with CN=system:node:n1"
+    );
+}
