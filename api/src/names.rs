@@ -317,3 +317,36 @@ pub fn cidr(text: &str) -> Vec<String> {
         vec!["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)".to_owned()]
     }
 }
+
+/// The name of an HTTP header.
+pub fn http_header(text: &str) -> Vec<String> {
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if !text.is_empty() && text.bytes().all(good) {
+        return Vec::new();
+    }
+    let rule = "a valid HTTP header must consist of alphanumeric characters or '-'";
+    vec![pattern_error(rule, "[-A-Za-z0-9]+", &["X-Header-Name"])]
+}
+
+/// A search domain: as a subdomain, with underscores.
+pub fn dns_subdomain_with_underscore(text: &str) -> Vec<String> {
+    let mut errors = Vec::new();
+    if text.len() > SUBDOMAIN_BYTES_MAX {
+        errors.push(max_length_error(SUBDOMAIN_BYTES_MAX));
+    }
+    let good = |part: &str| {
+        let bytes = part.as_bytes();
+        let inner = |byte: &u8| is_lower_alphanumeric(*byte) || matches!(byte, b'-' | b'_');
+        let edge =
+            |byte: Option<&u8>| byte.is_some_and(|b| is_lower_alphanumeric(*b) || *b == b'_');
+        edge(bytes.first()) && edge(bytes.last()) && bytes.iter().all(inner)
+    };
+    if !text.split('.').all(good) {
+        let rule = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
+                    characters, '-', '.' or '_', and must start and end with an alphanumeric \
+                    character or '_'";
+        let pattern = "[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?(\\.[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?)*";
+        errors.push(pattern_error(rule, pattern, &["example.com"]));
+    }
+    errors
+}

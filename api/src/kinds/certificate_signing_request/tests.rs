@@ -21,13 +21,18 @@ fn request() -> Value {
 fn printed() {
     let mut csr = request();
     csr["status"] = json!({ "conditions": [{ "type": "Approved" }], "certificate": "Zm9v" });
-    check_row("certificatesigningrequests", csr, 0, expect![[r#"
+    check_row(
+        "certificatesigningrequests",
+        csr,
+        0,
+        expect![[r#"
         Name: node-1
         Age: <unknown>
         SignerName: kubernetes.io/kube-apiserver-client-kubelet
         Requestor: me
         RequestedDuration: 24h
-        Condition: Approved,Issued"#]]);
+        Condition: Approved,Issued"#]],
+    );
 }
 
 #[test]
@@ -52,20 +57,28 @@ fn well_formed() {
         "request": "Zm9v", "usages": ["client auth", "flying", "flying"],
         "signerName": "a/b/c", "expirationSeconds": 60,
     });
-    check_errors("certificatesigningrequests", bad, expect![[r#"
+    check_errors(
+        "certificatesigningrequests",
+        bad,
+        expect![[r#"
         spec.request: Invalid value: "Zm9v": PEM block type must be CERTIFICATE REQUEST
         spec.usages[1]: Unsupported value: "flying": supported values: "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment", "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel", "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime", "server auth", "signing", "timestamping"
         spec.usages[2]: Unsupported value: "flying": supported values: "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment", "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel", "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime", "server auth", "signing", "timestamping"
         spec.usages[2]: Duplicate value: "flying"
         spec.signerName: Invalid value: "a/b/c": must be a fully qualified domain and path of the form 'example.com/signer-name'
-        spec.expirationSeconds: Invalid value: 60: may not specify a duration less than 600 seconds (10 minutes)"#]]);
+        spec.expirationSeconds: Invalid value: 60: may not specify a duration less than 600 seconds (10 minutes)"#]],
+    );
     let mut bad = request();
     bad["spec"]["signerName"] = "local/Signer".into();
     bad["spec"]["usages"] = json!([]);
-    check_errors("certificatesigningrequests", bad, expect![[r#"
+    check_errors(
+        "certificatesigningrequests",
+        bad,
+        expect![[r#"
         spec.usages: Required value
         spec.signerName: Invalid value: "local/Signer": should be a domain with at least two segments separated by dots
-        spec.signerName: Invalid value: "Signer": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"#]]);
+        spec.signerName: Invalid value: "Signer": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"#]],
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::field::{ErrorList, FieldError, Path};
 use crate::meta_validate::{invalid_each, label_name};
 use crate::object::Object;
-use crate::pod_spec::validate::quantities;
+use crate::pod_spec::validate::{quantities, taint_effect};
 use crate::resource::Part;
 use crate::{json, names};
 use serde_json::Value;
@@ -108,7 +108,7 @@ fn taints(taints: &[Value], path: &Path) -> ErrorList {
                 details.join(";"),
             ));
         }
-        errors.extend(effect(
+        errors.extend(taint_effect(
             json::text(taint, "effect"),
             false,
             &path.child("effect"),
@@ -123,15 +123,4 @@ fn taints(taints: &[Value], path: &Path) -> ErrorList {
         }
     }
     errors
-}
-
-/// The effect of a taint or, where it may be empty, of a toleration.
-pub fn effect(effect: &str, may_be_empty: bool, path: &Path) -> ErrorList {
-    const SUPPORTED: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
-    match effect {
-        "" if may_be_empty => ErrorList::new(),
-        "" => vec![FieldError::required(path, "")],
-        effect if SUPPORTED.contains(&effect) => ErrorList::new(),
-        effect => vec![FieldError::not_supported(path, effect, SUPPORTED)],
-    }
 }

@@ -12,18 +12,33 @@ fn class(name: &str, value: i64) -> Value {
 
 #[test]
 fn printed() {
-    check_row("priorityclasses", class("high", 1000), 0, expect![[r#"
+    check_row(
+        "priorityclasses",
+        class("high", 1000),
+        0,
+        expect![[r#"
         Name: high
         Value: 1000 (number)
         Global-Default: false (number)
         Age: <unknown>
-        PreemptionPolicy: PreemptLowerPriority"#]]);
+        PreemptionPolicy: PreemptLowerPriority"#]],
+    );
 }
 
 #[test]
 fn the_system_keeps_its_own() {
-    check_errors("priorityclasses", class("high", 1_000_000_001), expect!["value: Forbidden: maximum allowed value of a user defined priority is 1000000000"]);
-    check_errors("priorityclasses", class("system-mine", 1), expect!["metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: system-mine is not a known system priority class"]);
+    check_errors(
+        "priorityclasses",
+        class("high", 1_000_000_001),
+        expect!["value: Forbidden: maximum allowed value of a user defined priority is 1000000000"],
+    );
+    check_errors(
+        "priorityclasses",
+        class("system-mine", 1),
+        expect![
+            "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: system-mine is not a known system priority class"
+        ],
+    );
     check_errors(
         "priorityclasses",
         class("system-node-critical", 2_000_001_000),

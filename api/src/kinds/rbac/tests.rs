@@ -41,7 +41,10 @@ fn subjects_and_roles() {
         { "kind": "User", "apiGroup": "x" },
         { "kind": "Robot", "name": "r2" },
     ]);
-    check_errors("clusterrolebindings", bad, expect![[r#"
+    check_errors(
+        "clusterrolebindings",
+        bad,
+        expect![[r#"
         roleRef.apiGroup: Unsupported value: "x": supported values: "rbac.authorization.k8s.io"
         roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"
         roleRef.name: Invalid value: "a/b": may not contain '/'
@@ -50,7 +53,8 @@ fn subjects_and_roles() {
         subjects[0].namespace: Required value
         subjects[1].name: Required value
         subjects[1].apiGroup: Unsupported value: "x": supported values: "rbac.authorization.k8s.io"
-        subjects[2].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group""#]]);
+        subjects[2].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group""#]],
+    );
 }
 
 #[test]
@@ -62,7 +66,9 @@ fn the_role_stays() {
         new,
         binding("RoleBinding"),
         Part::Main,
-        expect![[r#"roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"edit"}: cannot change roleRef"#]],
+        expect![[
+            r#"roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"edit"}: cannot change roleRef"#
+        ]],
     );
 }
 
@@ -79,13 +85,23 @@ fn rules_name_resources_or_urls() {
         {},
         { "verbs": ["get"], "nonResourceURLs": ["/healthz"], "resources": ["pods"] },
     ]);
-    check_errors("roles", role(rules), expect![[r#"
+    check_errors(
+        "roles",
+        role(rules),
+        expect![[r#"
         rules[1].verbs: Required value: verbs must contain at least one value
         rules[1].apiGroups: Required value: resource rules must supply at least one api group
         rules[1].resources: Required value: resource rules must supply at least one resource
         rules[2].nonResourceURLs: Invalid value: ["/healthz"]: namespaced rules cannot apply to non-resource URLs
-        rules[2].nonResourceURLs: Invalid value: ["/healthz"]: rules cannot apply to both regular resources and non-resource URLs"#]]);
+        rules[2].nonResourceURLs: Invalid value: ["/healthz"]: rules cannot apply to both regular resources and non-resource URLs"#]],
+    );
     let mut cluster = role(json!([]));
     cluster["aggregationRule"] = json!({});
-    check_errors("clusterroles", cluster, expect!["aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil"]);
+    check_errors(
+        "clusterroles",
+        cluster,
+        expect![
+            "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil"
+        ],
+    );
 }

@@ -1,0 +1,182 @@
+//! Security contexts of pods and containers.
+
+use super::paths;
+use crate::field::{ErrorList, FieldError, Path};
+use crate::kinds::checks;
+use crate::{json, names};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+const ID_MAX: i64 = i32::MAX as i64;
+const SYSCTL_BYTES_MAX: usize = 253;
+
+pub fn pod(spec: &Value, path: &Path) -> ErrorList {
+    let context = json::get(spec, "securityContext");
+    let mut errors = ErrorList::new();
+    for field in ["fsGroup", "runAsUser", "runAsGroup"] {
+        id(&mut errors, json::int(context, field), &path.child(field));
+    }
+    for (index, group) in json::list(context, "supplementalGroups").iter().enumerate() {
+        id(
+            &mut errors,
+            group.as_i64(),
+            &path.child("supplementalGroups").index(index),
+        );
+    }
+    if json::flag(spec, "shareProcessNamespace") && json::flag(spec, "hostPID") {
+        let detail = "ShareProcessNamespace and HostPID cannot both be enabled";
+        errors.push(FieldError::invalid(
+            &path.child("shareProcessNamespace"),
+            true,
+            detail,
+        ));
+    }
+    errors.extend(sysctls(spec, context, &path.child("sysctls")));
+    for (field, supported) in [
+        ("fsGroupChangePolicy", &["Always", "OnRootMismatch"]),
+        ("supplementalGroupsPolicy", &["Merge", "Strict"]),
+        ("seLinuxChangePolicy", &["MountOption", "Recursive"]),
+    ] {
+        if let Some(policy) = json::some(context, field).and_then(Value::as_str) {
+            checks::one_of(&mut errors, policy, supported, &path.child(field));
+        }
+    }
+    errors.extend(profiles(context, path));
+    errors
+}
+
+pub fn container(container: &Value, spec: &Value, path: &Path) -> ErrorList {
+    let context = json::get(container, "securityContext");
+    let mut errors = ErrorList::new();
+    for field in ["runAsUser", "runAsGroup"] {
+        id(&mut errors, json::int(context, field), &path.child(field));
+    }
+    if let Some(mount) = json::some(context, "procMount").and_then(Value::as_str) {
+        let path = path.child("procMount");
+        checks::one_of(&mut errors, mount, &["Default", "Unmasked"], &path);
+        let host_users = json::some(spec, "hostUsers").is_none_or(|users| users != false);
+        if host_users && mount == "Unmasked" {
+            let detail = "`hostUsers` must be false to use `Unmasked`";
+            errors.push(FieldError::invalid(&path, mount, detail));
+        }
+    }
+    if json::some(context, "allowPrivilegeEscalation").is_some_and(|allow| allow == false) {
+        let mut clash = |with: &str| {
+            let detail = format!("cannot set `allowPrivilegeEscalation` to false and {with}");
+            errors.push(FieldError::invalid(path, context.clone(), detail));
+        };
+        if json::flag(context, "privileged") {
+            clash("`privileged` to true");
+        }
+        let added = json::list(json::get(context, "capabilities"), "add");
+        if added.iter().any(|capability| capability == "CAP_SYS_ADMIN") {
+            clash("`capabilities.Add` CAP_SYS_ADMIN");
+        }
+    }
+    errors.extend(profiles(context, path));
+    errors
+}
+
+fn id(errors: &mut ErrorList, id: Option<i64>, path: &Path) {
+    if let Some(id) = id {
+        let details = names::between(id, 0, ID_MAX);
+        errors.extend(
+            details
+                .into_iter()
+                .map(|detail| FieldError::invalid(path, id, detail)),
+        );
+    }
+}
+
+fn profiles(context: &Value, path: &Path) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for (field, what) in [
+        ("seccompProfile", "seccomp"),
+        ("appArmorProfile", "AppArmor"),
+    ] {
+        if let Some(profile) = json::some(context, field) {
+            errors.extend(profile_of(profile, field, what, &path.child(field)));
+        }
+    }
+    errors
+}
+
+fn profile_of(profile: &Value, field: &str, what: &str, path: &Path) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let kinds = &["Localhost", "RuntimeDefault", "Unconfined"];
+    let kind = json::text(profile, "type");
+    if kind.is_empty() {
+        let detail = format!("type is required when {field} is set");
+        errors.push(FieldError::required(&path.child("type"), detail));
+    } else {
+        checks::one_of(&mut errors, kind, kinds, &path.child("type"));
+    }
+    let path = path.child("localhostProfile");
+    match (
+        kind,
+        json::some(profile, "localhostProfile").and_then(Value::as_str),
+    ) {
+        ("Localhost", None) => {
+            let detail = format!("must be set when {what} type is Localhost");
+            errors.push(FieldError::required(&path, detail));
+        }
+        ("Localhost", Some(local)) if what == "seccomp" => {
+            errors.extend(paths::descending(local, &path));
+        }
+        ("Localhost", Some(local)) if local.trim().is_empty() => {
+            let detail = format!("must be set when {what} type is Localhost");
+            errors.push(FieldError::required(&path, detail));
+        }
+        ("Localhost", Some(_)) | (_, None) => {}
+        (_, Some(_)) => {
+            let detail = format!("can only be set when {what} type is Localhost");
+            errors.push(FieldError::invalid(&path, profile.clone(), detail));
+        }
+    }
+    errors
+}
+
+fn sysctls(spec: &Value, context: &Value, path: &Path) -> ErrorList {
+    const PATTERN: &str = "^([a-z0-9][-_a-z0-9]*[\\./])*[a-z0-9][-_a-z0-9]*$";
+    let mut errors = ErrorList::new();
+    let mut seen = BTreeSet::new();
+    for (index, sysctl) in json::list(context, "sysctls").iter().enumerate() {
+        let path = path.index(index).child("name");
+        let name = json::text(sysctl, "name");
+        if name.is_empty() {
+            errors.push(FieldError::required(&path, ""));
+        } else if !is_sysctl(name) {
+            let detail = format!(
+                "must have at most {SYSCTL_BYTES_MAX} characters and match regex {PATTERN}"
+            );
+            errors.push(FieldError::invalid(&path, name, detail));
+        } else if seen.contains(name) {
+            errors.push(FieldError::duplicate(&path, name));
+        }
+        let dotted = name.replace('/', ".");
+        let of_net = dotted.starts_with("net.");
+        let of_ipc = dotted.starts_with("kernel.shm")
+            || dotted.starts_with("kernel.msg")
+            || dotted.starts_with("fs.mqueue.")
+            || dotted == "kernel.sem";
+        for (applies, flag) in [(of_net, "hostNetwork"), (of_ipc, "hostIPC")] {
+            if applies && json::flag(spec, flag) {
+                let detail = format!("may not be specified when '{flag}' is true");
+                errors.push(FieldError::invalid(&path, name, detail));
+            }
+        }
+        seen.insert(name);
+    }
+    errors
+}
+
+fn is_sysctl(name: &str) -> bool {
+    name.len() <= SYSCTL_BYTES_MAX
+        && name.split(['.', '/']).all(|part| {
+            let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+            part.bytes().next().is_some_and(good)
+                && part
+                    .bytes()
+                    .all(|byte| good(byte) || matches!(byte, b'-' | b'_'))
+        })
+}
