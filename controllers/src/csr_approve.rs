@@ -1,0 +1,155 @@
+//! Approves the certificate requests that a node makes for itself.
+//!
+//! A client certificate is approved when whoever asks is authorized to ask for one (a token that
+//! enrols nodes, or the node itself); a serving certificate when the node itself asks and every
+//! name and address in it is one that its Node object has. Everything else waits for a person.
+//! Never signs, never denies.
+
+use crate::Context;
+use crate::csr;
+use coracle_client::control_loop::{self, Requeue};
+use coracle_client::informer::Informer;
+use coracle_client::queue::WorkQueue;
+use coracle_client::{Client, ObjectKey, clock::Clock, key_of};
+use futures::future::BoxFuture;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use k8s_openapi::api::certificates::v1::{
+    CertificateSigningRequest, CertificateSigningRequestCondition,
+};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, PostParams};
+use std::sync::Arc;
+
+mod plan; // Pure. Start reading here.
+
+use plan::Plan;
+
+/// Requests are few; one waits for the server most of its time.
+const WORKERS: usize = 2;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApproveError {
+    #[error("cannot ask whether {user} may have this certificate")]
+    Review { user: String, source: kube::Error },
+    #[error("cannot approve the request")]
+    Approve(#[source] kube::Error),
+}
+
+struct Controller {
+    client: Client,
+    requests: Informer<CertificateSigningRequest>,
+    nodes: Informer<Node>,
+    clock: Clock,
+}
+
+pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        let queue = WorkQueue::<ObjectKey>::new();
+        let controller = Arc::new(Controller {
+            client: context.client.clone(),
+            requests: context.informers.get(),
+            nodes: context.informers.get(),
+            clock: context.clock.clone(),
+        });
+        let added = queue.clone();
+        controller.requests.on_change(move |change| added.add(key_of(change.object().as_ref())));
+        // A serving request may wait for the addresses of its node.
+        let (added, requests) = (queue.clone(), controller.requests.clone());
+        controller.nodes.on_change(move |_| {
+            for request in requests.list() {
+                if !csr::is_decided(&request) && request.spec.signer_name == csr::NODE_SERVING {
+                    added.add(key_of(request.as_ref()));
+                }
+            }
+        });
+        if !(controller.requests.synced().await && controller.nodes.synced().await) {
+            return;
+        }
+        let reconcile = move |key| {
+            let controller = Arc::clone(&controller);
+            async move { controller.reconcile(&key).await }
+        };
+        control_loop::run("csr-approve", queue, WORKERS, reconcile, context.shutdown).await;
+    })
+}
+
+impl Controller {
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Requeue, ApproveError> {
+        let Some(request) = self.requests.get(key) else { return Ok(Requeue::Never) };
+        let node = |name: &str| self.nodes.get(&ObjectKey::new("", name));
+        match plan::plan(&request, node) {
+            Plan::Leave => {}
+            Plan::Approve { message } => self.approve(&request, message).await?,
+            Plan::ApproveIfAllowed { choices } => {
+                for choice in choices {
+                    if self.is_allowed(&request, choice.subresource).await? {
+                        self.approve(&request, choice.message).await?;
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(Requeue::Never)
+    }
+
+    async fn is_allowed(
+        &self,
+        request: &CertificateSigningRequest,
+        subresource: &str,
+    ) -> Result<bool, ApproveError> {
+        let spec = &request.spec;
+        let user = spec.username.clone().unwrap_or_default();
+        let review = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: spec.username.clone(),
+                groups: spec.groups.clone(),
+                uid: spec.uid.clone(),
+                extra: spec.extra.clone(),
+                resource_attributes: Some(ResourceAttributes {
+                    group: Some("certificates.k8s.io".to_owned()),
+                    resource: Some("certificatesigningrequests".to_owned()),
+                    subresource: Some(subresource.to_owned()),
+                    verb: Some("create".to_owned()),
+                    version: Some("*".to_owned()),
+                    ..ResourceAttributes::default()
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        };
+        let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        let answer = reviews
+            .create(&PostParams::default(), &review)
+            .await
+            .map_err(|source| ApproveError::Review { user, source })?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+
+    async fn approve(
+        &self,
+        request: &CertificateSigningRequest,
+        message: &str,
+    ) -> Result<(), ApproveError> {
+        let mut approved = request.clone();
+        let now = self.clock.time();
+        let condition = CertificateSigningRequestCondition {
+            type_: "Approved".to_owned(),
+            status: "True".to_owned(),
+            reason: Some("AutoApproved".to_owned()),
+            message: Some(message.to_owned()),
+            last_update_time: Some(now.clone()),
+            last_transition_time: Some(now),
+        };
+        let status = approved.status.get_or_insert_with(Default::default);
+        status.conditions.get_or_insert_with(Vec::new).push(condition);
+        let requests: Api<CertificateSigningRequest> = Api::all(self.client.clone());
+        let name = request.metadata.name.as_deref().unwrap_or_default();
+        requests
+            .replace_subresource("approval", name, &PostParams::default(), &approved)
+            .await
+            .map(drop)
+            .map_err(ApproveError::Approve)
+    }
+}
