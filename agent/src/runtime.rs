@@ -4,7 +4,14 @@
 //! pod's shared namespaces; containers live in a sandbox. All calls may be repeated: stopping
 //! what is stopped and removing what is gone are no errors.
 
+mod cgroups;
 pub mod contract;
+pub mod embedded;
+mod process;
+mod record;
+mod shim;
+mod spec;
+mod user;
 
 pub use contract::*;
 
@@ -84,6 +91,6 @@ pub trait Runtime: Send + Sync + std::fmt::Debug {
 }
 
 /// `coracle shim`: runs in a process of its own, before any thread exists in it.
-pub fn shim_main(_arguments: Vec<OsString>) -> i32 {
-    64
+pub fn shim_main(arguments: Vec<OsString>) -> i32 {
+    shim::main(&arguments)
 }

@@ -64,7 +64,12 @@ impl ImageStore {
             let pull = pull(self.clone(), reference, fitting);
             pull.map(|pulled| pulled.map_err(Arc::new)).boxed().shared()
         };
-        let shared = self.pulls.lock().entry(key.clone()).or_insert_with(start).clone();
+        let shared = self
+            .pulls
+            .lock()
+            .entry(key.clone())
+            .or_insert_with(start)
+            .clone();
         let pulled = shared.clone().await;
         let mut pulls = self.pulls.lock();
         if pulls.get(&key).is_some_and(|kept| kept.ptr_eq(&shared)) {

@@ -1,0 +1,283 @@
+//! From a container of a pod to what the runtime is asked to run. Pure.
+
+use super::environment::expand;
+use super::state;
+use crate::runtime::{ContainerConfig, Propagation, Resources, SandboxConfig, Security};
+use coracle_api::quantity::Quantity;
+use k8s_openapi::api::core::v1::{Container, Pod, ResourceRequirements};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Written;
+use std::collections::BTreeMap;
+
+/// Upstream's CFS period.
+const CPU_PERIOD_US: u64 = 100_000;
+/// The kernel takes no smaller quota.
+const CPU_QUOTA_US_MIN: i64 = 1000;
+const CPU_SHARES_MIN: u64 = 2;
+const CPU_SHARES_MAX: u64 = 262_144;
+
+/// All but mounts, log and image, which the caller has.
+pub fn container(
+    pod: &Pod,
+    container: &Container,
+    attempt: u32,
+    env: Vec<(String, String)>,
+    memory_capacity_bytes: i64,
+) -> ContainerConfig {
+    let lookup = |name: &str| {
+        let found = env.iter().rev().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.clone())
+    };
+    let expanded = |texts: &Option<Vec<String>>| -> Vec<String> {
+        let texts = texts.iter().flatten();
+        texts.map(|text| expand(text, lookup)).collect()
+    };
+    ContainerConfig {
+        name: container.name.clone(),
+        attempt,
+        command: expanded(&container.command),
+        args: expanded(&container.args),
+        working_dir: container.working_dir.clone().unwrap_or_default(),
+        tty: container.tty.unwrap_or(false),
+        stdin: container.stdin.unwrap_or(false),
+        resources: resources(pod, container, memory_capacity_bytes),
+        security: security(pod, container),
+        stop_signal: container
+            .lifecycle
+            .as_ref()
+            .and_then(|lifecycle| lifecycle.stop_signal.clone())
+            .unwrap_or_default(),
+        labels: labels(pod, Some(&container.name)),
+        env,
+        ..ContainerConfig::default()
+    }
+}
+
+pub fn sandbox(pod: &Pod, attempt: u32, hostname: String, quality: &str) -> SandboxConfig {
+    let spec = state::spec(pod);
+    let meta = &pod.metadata;
+    let uid = meta.uid.clone().unwrap_or_default();
+    let security = spec.security_context.as_ref();
+    let sysctls = security.and_then(|context| context.sysctls.as_ref());
+    SandboxConfig {
+        pod_name: meta.name.clone().unwrap_or_default(),
+        pod_namespace: meta.namespace.clone().unwrap_or_default(),
+        cgroup: format!("pod{uid}"),
+        pod_uid: uid,
+        attempt,
+        hostname,
+        host_network: spec.host_network.unwrap_or(false),
+        host_pid: spec.host_pid.unwrap_or(false),
+        host_ipc: spec.host_ipc.unwrap_or(false),
+        sysctls: sysctls
+            .into_iter()
+            .flatten()
+            .map(|sysctl| (sysctl.name.clone(), sysctl.value.clone()))
+            .collect(),
+        resources: pod_resources(pod, quality),
+        shm_bytes: 0,
+        labels: labels(pod, None),
+        annotations: meta.annotations.clone().unwrap_or_default(),
+    }
+}
+
+fn labels(pod: &Pod, container: Option<&str>) -> BTreeMap<String, String> {
+    let meta = &pod.metadata;
+    let mut labels = BTreeMap::new();
+    let mut add = |key: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            labels.insert(format!("io.kubernetes.{key}"), value.to_owned());
+        }
+    };
+    add("pod.name", meta.name.as_deref());
+    add("pod.namespace", meta.namespace.as_deref());
+    add("pod.uid", meta.uid.as_deref());
+    add("container.name", container);
+    labels
+}
+
+fn amount(list: Option<&BTreeMap<String, Written>>, name: &str) -> Option<Quantity> {
+    Quantity::parse(&list?.get(name)?.0).ok()
+}
+
+fn limit(resources: Option<&ResourceRequirements>, name: &str) -> Option<Quantity> {
+    amount(resources?.limits.as_ref(), name).filter(|amount| !amount.is_zero())
+}
+
+/// What was requested, or the limit where only that was given.
+fn request(resources: Option<&ResourceRequirements>, name: &str) -> Option<Quantity> {
+    let requested = amount(resources?.requests.as_ref(), name);
+    requested.or_else(|| limit(resources, name))
+}
+
+fn shares(milli: i64) -> u64 {
+    let milli = u64::try_from(milli).unwrap_or(0);
+    (milli * 1024 / 1000).clamp(CPU_SHARES_MIN, CPU_SHARES_MAX)
+}
+
+fn quota_us(milli: i64) -> i64 {
+    let period = i64::try_from(CPU_PERIOD_US).unwrap_or(i64::MAX);
+    (milli * period / 1000).max(CPU_QUOTA_US_MIN)
+}
+
+fn resources(pod: &Pod, container: &Container, memory_capacity_bytes: i64) -> Resources {
+    let asked = container.resources.as_ref();
+    let mut resources = Resources {
+        cpu_shares: shares(request(asked, "cpu").map_or(0, |cpu| cpu.milli_value())),
+        memory_limit_bytes: limit(asked, "memory").map_or(0, |memory| memory.value()),
+        oom_score_adj: Some(oom_score_adj(pod, container, memory_capacity_bytes)),
+        ..Resources::default()
+    };
+    if let Some(cpu) = limit(asked, "cpu") {
+        resources.cpu_period_us = CPU_PERIOD_US;
+        resources.cpu_quota_us = quota_us(cpu.milli_value());
+    }
+    resources
+}
+
+/// Limits apply to a pod only when all its containers have them.
+fn pod_resources(pod: &Pod, quality: &str) -> Resources {
+    let spec = state::spec(pod);
+    let long_lived = || {
+        let sidecars = state::init_containers(spec)
+            .iter()
+            .filter(|container| state::is_sidecar(container));
+        spec.containers.iter().chain(sidecars)
+    };
+    let total = |name: &str| -> i64 {
+        long_lived()
+            .filter_map(|container| request(container.resources.as_ref(), name))
+            .map(|amount| amount.milli_value())
+            .sum()
+    };
+    let limits = |name: &str| -> Option<i64> {
+        long_lived()
+            .map(|container| limit(container.resources.as_ref(), name))
+            .map(|limit| Some(limit?.milli_value()))
+            .sum()
+    };
+    let mut resources = Resources {
+        cpu_shares: shares(total("cpu")),
+        ..Resources::default()
+    };
+    if quality == "BestEffort" {
+        resources.cpu_shares = CPU_SHARES_MIN;
+        return resources;
+    }
+    if let Some(milli) = limits("cpu") {
+        resources.cpu_period_us = CPU_PERIOD_US;
+        resources.cpu_quota_us = quota_us(milli);
+    }
+    // The milli-bytes of a sum of memories are exact up to 9 PB.
+    let is_bounded_by_init = state::init_containers(spec).iter().any(|container| {
+        !state::is_sidecar(container) && limit(container.resources.as_ref(), "memory").is_none()
+    });
+    if let Some(milli) = limits("memory").filter(|_| !is_bounded_by_init) {
+        let init_max = state::init_containers(spec)
+            .iter()
+            .filter_map(|container| limit(container.resources.as_ref(), "memory"))
+            .map(|memory| memory.value())
+            .max();
+        resources.memory_limit_bytes = (milli / 1000).max(init_max.unwrap_or(0));
+    }
+    resources
+}
+
+/// Who goes first when memory runs out; the numbers are upstream's.
+fn oom_score_adj(pod: &Pod, container: &Container, memory_capacity_bytes: i64) -> i32 {
+    let status = pod.status.as_ref();
+    match status.and_then(|status| status.qos_class.as_deref()) {
+        Some("Guaranteed") => return -997,
+        Some("BestEffort") => return 1000,
+        _ => {}
+    }
+    let spec = state::spec(pod);
+    if spec.priority_class_name.as_deref() == Some("system-node-critical") {
+        return -997;
+    }
+    let requested = request(container.resources.as_ref(), "memory");
+    let requested = requested.map_or(0, |memory| memory.value());
+    let share = i128::from(requested) * 1000 / i128::from(memory_capacity_bytes.max(1));
+    let score = 1000 - i32::try_from(share).unwrap_or(1000);
+    score.clamp(3, 999)
+}
+
+fn security(pod: &Pod, container: &Container) -> Security {
+    let of_pod = state::spec(pod).security_context.clone().unwrap_or_default();
+    let own = container.security_context.clone().unwrap_or_default();
+    let capabilities = own.capabilities.clone().unwrap_or_default();
+    let privileged = own.privileged.unwrap_or(false);
+    let mut groups = of_pod.supplemental_groups.clone().unwrap_or_default();
+    if let Some(group) = of_pod.fs_group.filter(|group| !groups.contains(group)) {
+        groups.push(group);
+    }
+    let adds_sys_admin = capabilities
+        .add
+        .iter()
+        .flatten()
+        .any(|capability| matches!(capability.as_str(), "SYS_ADMIN" | "CAP_SYS_ADMIN" | "ALL"));
+    Security {
+        run_as_user: own.run_as_user.or(of_pod.run_as_user),
+        run_as_group: own.run_as_group.or(of_pod.run_as_group),
+        supplemental_groups: groups,
+        privileged,
+        read_only_root_filesystem: own.read_only_root_filesystem.unwrap_or(false),
+        allow_privilege_escalation: own.allow_privilege_escalation.unwrap_or(true)
+            || privileged
+            || adds_sys_admin,
+        add_capabilities: capabilities.add.unwrap_or_default(),
+        drop_capabilities: capabilities.drop.unwrap_or_default(),
+        unmasked_proc: own.proc_mount.as_deref() == Some("Unmasked"),
+    }
+}
+
+pub fn propagation(mode: Option<&str>) -> Propagation {
+    match mode {
+        Some("HostToContainer") => Propagation::HostToContainer,
+        Some("Bidirectional") => Propagation::Bidirectional,
+        _ => Propagation::Private,
+    }
+}
+
+/// `runAsNonRoot` against the user that would run; the text is for the waiting message.
+pub fn check_non_root(pod: &Pod, container: &Container, image_user: &str) -> Result<(), String> {
+    let of_pod = state::spec(pod).security_context.as_ref();
+    let own = container.security_context.as_ref();
+    let asked = own
+        .and_then(|own| own.run_as_non_root)
+        .or(of_pod.and_then(|of_pod| of_pod.run_as_non_root));
+    if asked != Some(true) {
+        return Ok(());
+    }
+    let user = own
+        .and_then(|own| own.run_as_user)
+        .or(of_pod.and_then(|of_pod| of_pod.run_as_user));
+    let name = &container.name;
+    let full = state::full_name(pod);
+    if let Some(user) = user {
+        return if user == 0 {
+            Err(format!(
+                "container's runAsUser breaks non-root policy (pod: {full:?}, container: {name})"
+            ))
+        } else {
+            Ok(())
+        };
+    }
+    let image_user = image_user.split(':').next().unwrap_or_default();
+    match image_user.parse::<i64>() {
+        Ok(0) => {}
+        Ok(_) => return Ok(()),
+        Err(_) if image_user.is_empty() || image_user == "root" => {}
+        Err(_) => {
+            return Err(format!(
+                "container has runAsNonRoot and image has non-numeric user ({image_user}), cannot \
+                 verify user is non-root (pod: {full:?}, container: {name})"
+            ));
+        }
+    }
+    Err(format!(
+        "container has runAsNonRoot and image will run as root (pod: {full:?}, container: {name})"
+    ))
+}
+
+#[cfg(test)]
+mod tests;

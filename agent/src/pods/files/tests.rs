@@ -1,0 +1,51 @@
+//! What a pod reads about hosts and resolvers.
+
+use super::{hostname, hosts, resolv_conf};
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+
+fn pod(spec: Value) -> Pod {
+    let meta = json!({"name": "web-0", "namespace": "shop"});
+    serde_json::from_value(json!({"metadata": meta, "spec": spec})).unwrap()
+}
+
+#[test]
+fn hosts_name_the_pod_and_its_aliases() {
+    let pod = pod(json!({
+        "containers": [],
+        "subdomain": "db",
+        "hostAliases": [{"ip": "10.1.1.1", "hostnames": ["a", "b"]}],
+    }));
+    let text = hosts(&pod, Some("10.42.0.9".parse().unwrap()), "");
+    assert!(text.contains("10.42.0.9\tweb-0.db.shop.svc.cluster.local\tweb-0\n"));
+    assert!(text.ends_with("\n# Entries added by HostAliases.\n10.1.1.1\ta\tb\n"));
+}
+
+#[test]
+fn the_pod_adds_to_the_nodes_resolver_or_replaces_it() {
+    let node = "# a comment\nnameserver 192.168.1.1\nsearch lan\noptions ndots:2\n";
+    let added = pod(json!({
+        "containers": [],
+        "dnsConfig": {
+            "nameservers": ["192.168.1.1", "9.9.9.9"],
+            "options": [{"name": "ndots", "value": "5"}],
+        },
+    }));
+    assert_eq!(
+        resolv_conf(&added, node),
+        "nameserver 192.168.1.1\nnameserver 9.9.9.9\nsearch lan\noptions ndots:5\n"
+    );
+    let replaced = pod(json!({
+        "containers": [],
+        "dnsPolicy": "None",
+        "dnsConfig": {"nameservers": ["9.9.9.9"], "searches": ["x", "y"]},
+    }));
+    assert_eq!(resolv_conf(&replaced, node), "nameserver 9.9.9.9\nsearch x y\n");
+}
+
+#[test]
+fn a_long_name_is_cut_to_a_host_name() {
+    let mut pod = pod(json!({"containers": []}));
+    pod.metadata.name = Some(format!("{}-tail", "a".repeat(62)));
+    assert_eq!(hostname(&pod), "a".repeat(62));
+}

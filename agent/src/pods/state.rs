@@ -1,0 +1,222 @@
+//! What is known of one pod: what the runtime has of it, and what only the worker remembers.
+
+use super::back_off::BackOff;
+use crate::runtime::{ContainerId, ContainerState, ContainerStatus, SandboxState, SandboxStatus};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+/// What the runtime has of a pod, dead things included.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    pub sandboxes: Vec<SandboxStatus>,
+    pub containers: Vec<ContainerStatus>,
+}
+
+impl Observed {
+    pub fn sandbox(&self) -> Option<&SandboxStatus> {
+        self.sandboxes
+            .iter()
+            .max_by_key(|sandbox| (sandbox.config.attempt, sandbox.created_at))
+    }
+
+    pub fn ready_sandbox(&self) -> Option<&SandboxStatus> {
+        self.sandbox()
+            .filter(|sandbox| sandbox.state == SandboxState::Ready)
+    }
+
+    /// All instances of a container, the newest first.
+    pub fn instances(&self, name: &str) -> Vec<&ContainerStatus> {
+        let mut found: Vec<_> = self
+            .containers
+            .iter()
+            .filter(|container| container.config.name == name)
+            .collect();
+        found.sort_by_key(|container| (container.config.attempt, container.created_at));
+        found.reverse();
+        found
+    }
+
+    pub fn latest(&self, name: &str) -> Option<&ContainerStatus> {
+        self.containers
+            .iter()
+            .filter(|container| container.config.name == name)
+            .max_by_key(|container| (container.config.attempt, container.created_at))
+    }
+
+    pub fn running(&self) -> impl Iterator<Item = &ContainerStatus> {
+        self.containers.iter().filter(|container| is_alive(container))
+    }
+
+    pub fn update(&mut self, status: ContainerStatus) {
+        match self.containers.iter_mut().find(|known| known.id == status.id) {
+            Some(known) => *known = status,
+            None => self.containers.push(status),
+        }
+    }
+}
+
+/// Whether there is a process to kill, as far as anybody knows.
+pub fn is_alive(container: &ContainerStatus) -> bool {
+    matches!(
+        container.state,
+        ContainerState::Running | ContainerState::Unknown
+    )
+}
+
+/// Why a container does not run, as its `waiting` state shows it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Waiting {
+    pub reason: String,
+    pub message: String,
+    /// When to try again.
+    pub retry_at: Timestamp,
+}
+
+/// What the probes say of a running container.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Health {
+    /// None: there is no startup probe.
+    pub started: Option<bool>,
+    /// None: there is no readiness probe.
+    pub ready: Option<bool>,
+    /// The name of the probe that asks for a restart: `liveness` or `startup`.
+    pub failed: Option<&'static str>,
+    /// The probe's own grace for that restart.
+    pub failed_grace_seconds: Option<i64>,
+}
+
+/// Why a pod ended before its containers did.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Verdict {
+    pub reason: String,
+    pub message: String,
+}
+
+/// What only the worker knows; lost with the process, as upstream's is.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    pub start_time: Timestamp,
+    pub waiting: BTreeMap<String, Waiting>,
+    pub crashes: BTreeMap<String, BackOff>,
+    pub health: BTreeMap<ContainerId, Health>,
+    /// What containers wrote about their end, by container.
+    pub last_words: BTreeMap<ContainerId, String>,
+    pub ip: Option<IpAddr>,
+    /// A task makes the sandbox.
+    pub is_preparing: bool,
+    /// When the next try to make the sandbox may begin.
+    pub prepare_after: Option<Timestamp>,
+    /// A task starts containers.
+    pub is_starting: bool,
+    /// Containers being killed, and by when they are dead.
+    pub killing: BTreeMap<ContainerId, Timestamp>,
+    pub removing: BTreeSet<ContainerId>,
+    pub is_stopping_sandbox: bool,
+    pub verdict: Option<Verdict>,
+}
+
+impl Memory {
+    pub fn new(start_time: Timestamp) -> Self {
+        Self {
+            start_time,
+            waiting: BTreeMap::new(),
+            crashes: BTreeMap::new(),
+            health: BTreeMap::new(),
+            last_words: BTreeMap::new(),
+            ip: None,
+            is_preparing: false,
+            prepare_after: None,
+            is_starting: false,
+            killing: BTreeMap::new(),
+            removing: BTreeSet::new(),
+            is_stopping_sandbox: false,
+            verdict: None,
+        }
+    }
+
+    /// A container without a startup probe is started as soon as it runs.
+    pub fn is_started(&self, id: &ContainerId) -> bool {
+        self.health
+            .get(id)
+            .is_some_and(|health| health.started.unwrap_or(true))
+    }
+}
+
+/// One pod, as looked at now.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    pub pod: &'a Pod,
+    /// The API server has it no more.
+    pub is_gone: bool,
+    pub observed: &'a Observed,
+    pub memory: &'a Memory,
+    pub now: Timestamp,
+}
+
+static EMPTY_SPEC: std::sync::LazyLock<PodSpec> = std::sync::LazyLock::new(PodSpec::default);
+
+impl<'a> View<'a> {
+    pub fn spec(&self) -> &'a PodSpec {
+        spec(self.pod)
+    }
+
+    pub fn is_deleting(&self) -> bool {
+        self.is_gone || self.pod.metadata.deletion_timestamp.is_some()
+    }
+
+    /// The phase of the API server's copy is final.
+    pub fn is_ended(&self) -> bool {
+        let phase = self.pod.status.as_ref().and_then(|status| status.phase.as_deref());
+        matches!(phase, Some("Failed" | "Succeeded"))
+    }
+}
+
+pub fn spec(pod: &Pod) -> &PodSpec {
+    pod.spec.as_ref().unwrap_or(&EMPTY_SPEC)
+}
+
+pub fn init_containers(spec: &PodSpec) -> &[Container] {
+    spec.init_containers.as_deref().unwrap_or_default()
+}
+
+/// An init container that runs beside the others.
+pub fn is_sidecar(init_container: &Container) -> bool {
+    init_container.restart_policy.as_deref() == Some("Always")
+}
+
+/// Whether a container that ended so is started again.
+pub fn restarts(container: &Container, spec: &PodSpec, exit_code: i32) -> bool {
+    for rule in container.restart_policy_rules.iter().flatten() {
+        let Some(codes) = &rule.exit_codes else {
+            continue;
+        };
+        let listed = codes.values.iter().flatten().any(|code| *code == exit_code);
+        let matches = match codes.operator.as_str() {
+            "NotIn" => !listed,
+            _ => listed,
+        };
+        if matches {
+            return rule.action == "Restart";
+        }
+    }
+    let policy = container.restart_policy.as_deref();
+    let policy = policy.or(spec.restart_policy.as_deref()).unwrap_or("Always");
+    match policy {
+        "Never" => false,
+        "OnFailure" => exit_code != 0,
+        _ => true,
+    }
+}
+
+/// `name_namespace(uid)`, as upstream writes a pod in messages.
+pub fn full_name(pod: &Pod) -> String {
+    let meta = &pod.metadata;
+    format!(
+        "{}_{}({})",
+        meta.name.as_deref().unwrap_or_default(),
+        meta.namespace.as_deref().unwrap_or_default(),
+        meta.uid.as_deref().unwrap_or_default(),
+    )
+}

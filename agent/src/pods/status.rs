@@ -1,0 +1,79 @@
+//! Makes a pod's status from what is known of it. Pure.
+//!
+//! What the kubelet does not own (conditions of others, `nominatedNodeName`) is left as it is.
+
+mod conditions;
+mod containers;
+mod phase;
+
+use super::plan::Plan;
+use super::state::{View, init_containers};
+use k8s_openapi::api::core::v1::{HostIP, PodIP, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use std::net::IpAddr;
+
+/// The status of the pod after `plan` was noted in the view's memory.
+pub fn make(view: &View<'_>, plan: &Plan, host_ip: IpAddr) -> PodStatus {
+    let spec = view.spec();
+    let old = view.pod.status.clone().unwrap_or_default();
+    let has_init = !init_containers(spec).is_empty();
+    let inits = containers::make(
+        view,
+        init_containers(spec),
+        old.init_container_statuses.as_deref().unwrap_or_default(),
+        containers::Part::Init,
+    );
+    let regular = containers::make(
+        view,
+        &spec.containers,
+        old.container_statuses.as_deref().unwrap_or_default(),
+        containers::Part::Regular { has_init },
+    );
+    let phase = phase::of(view, &inits, &regular, plan.is_ending);
+    let verdict = plan.verdict.as_ref().or(view.memory.verdict.as_ref());
+    let mut status = PodStatus {
+        observed_generation: view.pod.metadata.generation,
+        start_time: Some(Time(view.memory.start_time)),
+        qos_class: Some(quality_of_service(view)),
+        ..old.clone()
+    };
+    status.phase = Some(phase.to_owned());
+    if let Some(verdict) = verdict {
+        status.reason = Some(verdict.reason.clone());
+        status.message = Some(verdict.message.clone());
+    } else if old.phase.as_deref() != Some(phase) {
+        status.reason = None;
+        status.message = None;
+    }
+    status.host_ip = Some(host_ip.to_string());
+    status.host_ips = Some(vec![HostIP {
+        ip: host_ip.to_string(),
+    }]);
+    let is_host_network = spec.host_network.unwrap_or(false);
+    let ip = if is_host_network {
+        view.observed.sandbox().map(|_| host_ip)
+    } else {
+        view.memory.ip
+    };
+    if let Some(ip) = ip {
+        status.pod_ip = Some(ip.to_string());
+        status.pod_ips = Some(vec![PodIP { ip: ip.to_string() }]);
+    }
+    status.conditions = Some(conditions::make(view, &old, &inits, &regular, phase));
+    status.init_container_statuses = has_init.then_some(inits);
+    status.container_statuses = Some(regular);
+    status
+}
+
+/// The API server has set it; a pod from before that gets it here.
+pub fn quality_of_service(view: &View<'_>) -> String {
+    let known = view.pod.status.as_ref();
+    let known = known.and_then(|status| status.qos_class.clone());
+    known.unwrap_or_else(|| {
+        let spec = serde_json::to_value(view.spec()).unwrap_or_default();
+        coracle_api::pod_spec::resources::quality_of_service(&spec).to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests;

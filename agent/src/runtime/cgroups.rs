@@ -1,0 +1,357 @@
+//! The control groups of pods and containers, on version 1, version 2 and hybrid hosts.
+//!
+//! Containers' own limits are set by libcontainer; this is what surrounds it: pods' groups, the
+//! shims' group, killing, counting out-of-memory kills, usage. A limit that the host cannot set
+//! is left out, never an error.
+
+use super::contract::{Resources, Usage};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Passes over the members of a group that is being killed; each sees what the last one missed.
+const KILL_PASSES_MAX: usize = 20;
+const MOUNTINFO: &str = "/proc/self/mountinfo";
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hierarchies {
+    /// Version 1 mounts with what they control; `name=systemd` too.
+    v1: Vec<(PathBuf, Vec<String>)>,
+    /// The version 2 mount: all there is, or beside version 1.
+    v2: Option<PathBuf>,
+}
+
+impl Hierarchies {
+    pub fn of_host() -> io::Result<Self> {
+        Ok(Self::parse(&fs::read_to_string(MOUNTINFO)?))
+    }
+
+    fn parse(mountinfo: &str) -> Self {
+        let mut found = Self::default();
+        for line in mountinfo.lines() {
+            let Some((mount, file_system)) = line.split_once(" - ") else {
+                continue;
+            };
+            let Some(point) = mount.split(' ').nth(4) else {
+                continue;
+            };
+            let mut fields = file_system.split(' ');
+            let kind = fields.next().unwrap_or_default();
+            let options = fields.nth(1).unwrap_or_default();
+            let point = PathBuf::from(point);
+            match kind {
+                "cgroup2" if found.v2.is_none() => found.v2 = Some(point),
+                "cgroup" => {
+                    let controls = |option: &&str| !matches!(*option, "rw" | "ro" | "xattr");
+                    let all: Vec<String> = options
+                        .split(',')
+                        .filter(controls)
+                        .map(str::to_owned)
+                        .collect();
+                    if !found.v1.iter().any(|(_, known)| *known == all) {
+                        found.v1.push((point, all));
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    pub fn is_unified(&self) -> bool {
+        self.v1.is_empty()
+    }
+
+    /// Whether limits of this kind can be set here.
+    pub fn controls(&self, controller: &str) -> bool {
+        match &self.v2 {
+            Some(mount) if self.is_unified() => {
+                fs::read_to_string(mount.join("cgroup.controllers"))
+                    .is_ok_and(|all| all.split_whitespace().any(|one| one == controller))
+            }
+            _ => self.v1_mount(controller).is_some(),
+        }
+    }
+
+    /// Whether memory and swap together can be bounded.
+    pub fn limits_swap(&self) -> bool {
+        match self.is_unified() {
+            true => false, // Left to the system: version 2 bounds swap by itself.
+            false => self
+                .v1_mount("memory")
+                .is_some_and(|mount| mount.join("memory.memsw.limit_in_bytes").exists()),
+        }
+    }
+
+    fn v1_mount(&self, controller: &str) -> Option<&Path> {
+        let has =
+            |(_, controls): &&(PathBuf, Vec<String>)| controls.iter().any(|c| c == controller);
+        self.v1.iter().find(has).map(|(mount, _)| mount.as_path())
+    }
+
+    fn mounts(&self) -> impl Iterator<Item = &Path> {
+        self.v1
+            .iter()
+            .map(|(mount, _)| mount.as_path())
+            .chain(self.v2.as_deref())
+    }
+
+    fn directory(&self, controller: &str, group: &str) -> Option<PathBuf> {
+        let mount = match self.is_unified() {
+            true => self.v2.as_deref(),
+            false => self.v1_mount(controller),
+        };
+        mount.map(|mount| below(mount, group))
+    }
+
+    /// Makes the group all others are in, and hands its controllers down.
+    pub fn make_root(&self, group: &str) -> io::Result<()> {
+        match &self.v2 {
+            Some(mount) if self.is_unified() => {
+                let mut at = mount.clone();
+                hand_down(&at)?;
+                for part in group.split('/').filter(|part| !part.is_empty()) {
+                    at.push(part);
+                    make(&at)?;
+                    hand_down(&at)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()), // Version 1 groups are made as they are needed.
+        }
+    }
+
+    /// Makes a pod's group with its limits.
+    pub fn make_pod(&self, group: &str, resources: &Resources) -> io::Result<()> {
+        for controller in ["memory", "cpu", "pids"] {
+            let Some(directory) = self.directory(controller, group) else {
+                continue;
+            };
+            fs::create_dir_all(&directory)?;
+            if self.is_unified() {
+                hand_down(&directory)?;
+            }
+        }
+        for (controller, file, value) in limits(resources, self.is_unified()) {
+            if let Some(directory) = self.directory(controller, group) {
+                let _ = fs::write(directory.join(file), value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts this process in a group of every hierarchy that takes it.
+    pub fn enter(&self, group: &str) {
+        for mount in self.mounts() {
+            let directory = below(mount, group);
+            if fs::create_dir_all(&directory).is_ok() {
+                let _ = fs::write(directory.join("cgroup.procs"), "0");
+            }
+        }
+    }
+
+    /// Kills every process in the group and below it. True when none was left.
+    pub fn kill(&self, group: &str) -> bool {
+        if self.is_unified()
+            && let Some(directory) = self.directory("", group)
+            && fs::write(directory.join("cgroup.kill"), "1").is_ok()
+        {
+            return true;
+        }
+        for _ in 0..KILL_PASSES_MAX {
+            let members = self.members(group);
+            if members.is_empty() {
+                return true;
+            }
+            for pid in members {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+        }
+        false
+    }
+
+    /// From the first hierarchy that has the group at all.
+    pub fn members(&self, group: &str) -> Vec<i32> {
+        let mut pids = Vec::new();
+        let preferred = ["pids", "memory", "devices"];
+        let mount = preferred
+            .iter()
+            .find_map(|controller| self.directory(controller, group));
+        for directory in mount.into_iter().flat_map(|top| tree(&top)) {
+            let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
+            pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()));
+        }
+        pids
+    }
+
+    /// Removes the group and those below it. What still has processes stays.
+    pub fn remove(&self, group: &str) {
+        for mount in self.mounts() {
+            for directory in tree(&below(mount, group)).into_iter().rev() {
+                let _ = fs::remove_dir(directory);
+            }
+        }
+    }
+
+    /// How many processes of the group the kernel killed for want of memory.
+    pub fn oom_kills(&self, group: &str) -> u64 {
+        let file = if self.is_unified() {
+            "memory.events"
+        } else {
+            "memory.oom_control"
+        };
+        let Some(directory) = self.directory("memory", group) else {
+            return 0;
+        };
+        keyed(&directory.join(file), "oom_kill").unwrap_or(0)
+    }
+
+    pub fn usage(&self, group: &str) -> Option<Usage> {
+        let memory = self.directory("memory", group)?;
+        let (total, inactive, cpu) = match self.is_unified() {
+            true => (
+                number(&memory.join("memory.current"))?,
+                keyed(&memory.join("memory.stat"), "inactive_file")?,
+                keyed(&memory.join("cpu.stat"), "usage_usec")? * 1000,
+            ),
+            false => (
+                number(&memory.join("memory.usage_in_bytes"))?,
+                keyed(&memory.join("memory.stat"), "total_inactive_file")?,
+                number(&self.directory("cpuacct", group)?.join("cpuacct.usage"))?,
+            ),
+        };
+        Some(Usage {
+            cpu_ns: cpu,
+            memory_working_set_bytes: total.saturating_sub(inactive),
+        })
+    }
+}
+
+fn below(mount: &Path, group: &str) -> PathBuf {
+    mount.join(group.trim_start_matches('/'))
+}
+
+/// The directory and all below it, parents first; nothing when it is not there.
+fn tree(top: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut pending = vec![top.to_owned()];
+    while let Some(directory) = pending.pop() {
+        let Ok(entries) = fs::read_dir(&directory) else {
+            continue;
+        };
+        let is_directory = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|t| t.is_dir());
+        pending.extend(
+            entries
+                .flatten()
+                .filter(is_directory)
+                .map(|entry| entry.path()),
+        );
+        found.push(directory);
+    }
+    found
+}
+
+fn make(directory: &Path) -> io::Result<()> {
+    match fs::create_dir(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Version 2: lets the children be limited. A group that holds processes (the top one inside a
+/// container does) cannot do that, so they move into a leaf first.
+fn hand_down(directory: &Path) -> io::Result<()> {
+    let all = fs::read_to_string(directory.join("cgroup.controllers"))?;
+    let control = directory.join("cgroup.subtree_control");
+    let given = fs::read_to_string(&control)?;
+    for controller in all.split_whitespace() {
+        if given.split_whitespace().any(|one| one == controller) {
+            continue;
+        }
+        let wanted = format!("+{controller}");
+        let Err(error) = fs::write(&control, &wanted) else {
+            continue;
+        };
+        if error.raw_os_error() == Some(libc::EBUSY) {
+            let leaf = directory.join("init");
+            make(&leaf)?;
+            let members = fs::read_to_string(directory.join("cgroup.procs"))?;
+            for pid in members.lines() {
+                let _ = fs::write(leaf.join("cgroup.procs"), pid);
+            }
+            let _ = fs::write(&control, &wanted);
+        }
+    }
+    Ok(())
+}
+
+/// Controller, file and value of what is asked for.
+fn limits(resources: &Resources, unified: bool) -> Vec<(&'static str, &'static str, String)> {
+    let mut files = Vec::new();
+    if resources.memory_limit_bytes > 0 {
+        let file = if unified {
+            "memory.max"
+        } else {
+            "memory.limit_in_bytes"
+        };
+        files.push(("memory", file, resources.memory_limit_bytes.to_string()));
+    }
+    if resources.cpu_shares > 0 {
+        match unified {
+            true => files.push((
+                "cpu",
+                "cpu.weight",
+                weight(resources.cpu_shares).to_string(),
+            )),
+            false => files.push(("cpu", "cpu.shares", resources.cpu_shares.max(2).to_string())),
+        }
+    }
+    if resources.cpu_quota_us > 0 {
+        let period = if resources.cpu_period_us == 0 {
+            100_000
+        } else {
+            resources.cpu_period_us
+        };
+        match unified {
+            true => files.push((
+                "cpu",
+                "cpu.max",
+                format!("{} {period}", resources.cpu_quota_us),
+            )),
+            false => {
+                files.push(("cpu", "cpu.cfs_period_us", period.to_string()));
+                files.push((
+                    "cpu",
+                    "cpu.cfs_quota_us",
+                    resources.cpu_quota_us.to_string(),
+                ));
+            }
+        }
+    }
+    if resources.pids_limit > 0 {
+        files.push(("pids", "pids.max", resources.pids_limit.to_string()));
+    }
+    files
+}
+
+/// From shares (2 to 262144) to weight (1 to 10000), as the kubelet converts.
+fn weight(shares: u64) -> u64 {
+    1 + ((shares.clamp(2, 262_144) - 2) * 9999) / 262_142
+}
+
+fn number(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn keyed(path: &Path, key: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

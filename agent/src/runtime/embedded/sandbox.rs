@@ -1,0 +1,232 @@
+//! Sandboxes: pinned namespaces, a tmpfs for /dev/shm and a control group; no process.
+
+use super::super::record::{self, SANDBOX, STOPPED, SandboxRecord};
+use super::super::{RuntimeError, contract::*};
+use super::{Inner, blocking, ids_in, io_error, new_id};
+use coracle_client::clock::Clock;
+use nix::mount::{MntFlags, umount2};
+use parking_lot::Mutex;
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+#[derive(Debug)]
+pub struct Sandbox {
+    pub record: SandboxRecord,
+    pub directory: PathBuf,
+    state: Mutex<SandboxState>,
+}
+
+impl Sandbox {
+    pub fn status(&self) -> SandboxStatus {
+        let is_host = self.record.config.host_network;
+        SandboxStatus {
+            id: self.record.id.clone(),
+            config: self.record.config.clone(),
+            state: *self.state.lock(),
+            created_at: self.record.created_at,
+            network_namespace: (!is_host).then(|| self.directory.join("ns/net")),
+        }
+    }
+
+    pub fn is_ready(&self) -> bool {
+        *self.state.lock() == SandboxState::Ready
+    }
+
+    /// Its mounts are gone after this, however often it is called.
+    fn unpin(&self) -> io::Result<()> {
+        for mount in ["ns/net", "ns/uts", "ns/ipc", "shm"] {
+            let path = self.directory.join(mount);
+            // Not mounted, or not there: as wanted.
+            while umount2(&path, MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW).is_ok() {}
+        }
+        fs::write(self.directory.join(STOPPED), "")
+    }
+}
+
+/// Changes with each boot: namespaces pinned in another one are gone.
+fn boot_id() -> String {
+    fs::read_to_string(BOOT_ID)
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+impl Inner {
+    pub fn load_sandboxes(&self) -> Result<(), RuntimeError> {
+        let boot_id = boot_id();
+        for id in ids_in(&self.sandboxes_directory())? {
+            let directory = self.sandboxes_directory().join(&id);
+            let Ok(record) = record::read::<SandboxRecord>(&directory.join(SANDBOX)) else {
+                self.discard_sandbox(&directory);
+                continue;
+            };
+            let is_ready = record.boot_id == boot_id && !directory.join(STOPPED).exists();
+            let state = if is_ready {
+                SandboxState::Ready
+            } else {
+                SandboxState::NotReady
+            };
+            let sandbox = Sandbox {
+                record,
+                directory,
+                state: Mutex::new(state),
+            };
+            self.sandboxes
+                .lock()
+                .insert(SandboxId(id), Arc::new(sandbox));
+        }
+        Ok(())
+    }
+
+    pub fn sandbox(&self, id: &SandboxId) -> Result<Arc<Sandbox>, RuntimeError> {
+        let found = self.sandboxes.lock().get(id).cloned();
+        found.ok_or_else(|| RuntimeError::NotFound {
+            what: "sandbox",
+            id: id.0.clone(),
+        })
+    }
+
+    pub async fn run_sandbox(&self, config: SandboxConfig) -> Result<SandboxId, RuntimeError> {
+        let id = SandboxId(new_id());
+        let name = config.cgroup.trim_matches('/');
+        if name.is_empty() || name.contains("..") {
+            return Err(RuntimeError::Invalid(format!(
+                "{:?} is no cgroup",
+                config.cgroup
+            )));
+        }
+        let record = SandboxRecord {
+            id: id.clone(),
+            cgroup: format!("{}/{name}", self.config.cgroup_root),
+            created_at: Clock::system().now(),
+            boot_id: boot_id(),
+            config,
+        };
+        self.hierarchies
+            .make_pod(&record.cgroup, &record.config.resources)
+            .map_err(io_error(format!(
+                "cannot make the cgroup {}",
+                record.cgroup
+            )))?;
+        let directory = self.sandboxes_directory().join(&id.0);
+        let made = match prepare(&directory, &record) {
+            Ok(()) => self.make_namespaces(&directory).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = made {
+            self.discard_sandbox(&directory);
+            self.hierarchies.remove(&record.cgroup);
+            return Err(error);
+        }
+        let state = Mutex::new(SandboxState::Ready);
+        let sandbox = Sandbox {
+            record,
+            directory,
+            state,
+        };
+        self.sandboxes.lock().insert(id.clone(), Arc::new(sandbox));
+        Ok(id)
+    }
+
+    async fn make_namespaces(&self, directory: &Path) -> Result<(), RuntimeError> {
+        let shim = self
+            .shim("sandbox", directory)
+            .stdin(Stdio::null())
+            .output()
+            .await;
+        let shim = shim.map_err(io_error("cannot run the shim".into()))?;
+        match shim.status.success() {
+            true => Ok(()),
+            false => {
+                let said = String::from_utf8_lossy(&shim.stderr).trim().to_owned();
+                let said = if said.is_empty() {
+                    shim.status.to_string()
+                } else {
+                    said
+                };
+                Err(RuntimeError::Failed(format!(
+                    "cannot make the sandbox: {said}"
+                )))
+            }
+        }
+    }
+
+    pub async fn stop_sandbox(&self, id: &SandboxId) -> Result<(), RuntimeError> {
+        let sandbox = self.sandbox(id)?;
+        for container in self.containers_of(id) {
+            self.stop_container(&container, 0).await?;
+        }
+        *sandbox.state.lock() = SandboxState::NotReady;
+        blocking(move || {
+            let path = sandbox.directory.display().to_string();
+            sandbox
+                .unpin()
+                .map_err(io_error(format!("cannot stop the sandbox in {path}")))
+        })
+        .await
+    }
+
+    pub async fn remove_sandbox(&self, id: &SandboxId) -> Result<(), RuntimeError> {
+        let Ok(sandbox) = self.sandbox(id) else {
+            return Ok(());
+        };
+        for container in self.containers_of(id) {
+            self.remove_container(&container).await?;
+        }
+        self.stop_sandbox(id).await?;
+        let shared = |other: &Arc<Sandbox>| {
+            other.record.cgroup == sandbox.record.cgroup && other.record.id != *id
+        };
+        if !self.sandboxes.lock().values().any(shared) {
+            self.hierarchies.kill(&sandbox.record.cgroup);
+            self.hierarchies.remove(&sandbox.record.cgroup);
+        }
+        let directory = sandbox.directory.clone();
+        blocking(move || {
+            fs::remove_file(directory.join(SANDBOX))
+                .and_then(|()| fs::remove_dir_all(&directory))
+                .map_err(io_error(format!("cannot remove {}", directory.display())))
+        })
+        .await?;
+        self.sandboxes.lock().remove(id);
+        Ok(())
+    }
+
+    fn containers_of(&self, sandbox: &SandboxId) -> Vec<ContainerId> {
+        let containers = self.containers.lock();
+        let here = containers
+            .values()
+            .filter(|one| one.record.sandbox.id == *sandbox);
+        here.map(|one| one.record.id.clone()).collect()
+    }
+
+    /// Of a sandbox that was never made whole.
+    fn discard_sandbox(&self, directory: &Path) {
+        for mount in ["ns/net", "ns/uts", "ns/ipc", "shm"] {
+            let _ = umount2(&directory.join(mount), MntFlags::MNT_DETACH);
+        }
+        if let Err(error) = fs::remove_dir_all(directory) {
+            tracing::warn!(%error, directory = %directory.display(), "cannot remove a sandbox");
+        }
+    }
+}
+
+fn prepare(directory: &Path, record: &SandboxRecord) -> Result<(), RuntimeError> {
+    let failed = || io_error(format!("cannot make {}", directory.display()));
+    fs::DirBuilder::new()
+        .mode(0o700)
+        .create(directory)
+        .map_err(failed())?;
+    for part in ["ns", "shm"] {
+        fs::create_dir(directory.join(part)).map_err(failed())?;
+    }
+    let hostname = format!("{}\n", record.config.hostname);
+    fs::write(directory.join("hostname"), hostname).map_err(failed())?;
+    record::write(&directory.join(SANDBOX), record).map_err(failed())
+}

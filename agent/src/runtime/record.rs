@@ -1,0 +1,97 @@
+//! What is kept on disk of sandboxes and containers, read and written by agent and shim.
+//!
+//! Every file is replaced as a whole. A directory without its main record is what a crash left
+//! of a creation or removal, and is removed.
+//!
+//! ```text
+//! sandboxes/<id>/sandbox.json   the record        containers/<id>/container.json  the record
+//!               /stopped        stopped once                     /started.json    by the shim
+//!               /ns/{net,ipc,uts}  pinned                        /exit.json       by the shim
+//!               /shm            tmpfs                            /s               its socket
+//!               /hostname                                        /l/<n>           layers
+//!                                                                /upper /work /rootfs /x
+//! ```
+
+use super::contract::{ContainerConfig, ContainerId, SandboxConfig, SandboxId};
+use crate::images::manifest::ImageConfig;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+pub const SANDBOX: &str = "sandbox.json";
+pub const STOPPED: &str = "stopped";
+pub const CONTAINER: &str = "container.json";
+pub const STARTED: &str = "started.json";
+pub const EXIT: &str = "exit.json";
+pub const SOCKET: &str = "s";
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SandboxRecord {
+    pub id: SandboxId,
+    pub config: SandboxConfig,
+    pub created_at: Timestamp,
+    /// The cgroup all of the pod is in, from the root of each hierarchy.
+    pub cgroup: String,
+    pub boot_id: String,
+}
+
+/// All that the shim needs to know to start a container.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ContainerRecord {
+    pub id: ContainerId,
+    pub sandbox: SandboxRecord,
+    /// The sandbox's directory.
+    pub sandbox_directory: std::path::PathBuf,
+    pub config: ContainerConfig,
+    pub created_at: Timestamp,
+    pub image_id: String,
+    pub image: ImageConfig,
+    pub layers_count: usize,
+    /// Where the shim itself goes, out of the agent's cgroup.
+    pub shim_cgroup: String,
+}
+
+impl ContainerRecord {
+    pub fn cgroup(&self) -> String {
+        format!("{}/{}", self.sandbox.cgroup, self.id)
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct StartedRecord {
+    pub pid: i32,
+    pub started_at: Timestamp,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ExitRecord {
+    pub exit_code: i32,
+    pub reason: String,
+    #[serde(default)]
+    pub message: String,
+    pub finished_at: Timestamp,
+}
+
+pub fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
+    serde_json::from_slice(&fs::read(path)?).map_err(io::Error::other)
+}
+
+/// None when there is no such file.
+pub fn read_if_there<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
+    match read(path) {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A reader sees the old content or the new, also after a power cut.
+pub fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    let temporary = path.with_extension(format!("{}.new", std::process::id()));
+    let mut file = File::create(&temporary)?;
+    file.write_all(&serde_json::to_vec(value)?)?;
+    file.sync_data()?;
+    fs::rename(&temporary, path)
+}

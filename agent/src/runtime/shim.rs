@@ -1,0 +1,83 @@
+//! `coracle shim`: the processes that stand between the agent and its containers.
+//!
+//! - `run DIR` starts a container and keeps it: it owns the outputs, the log and the end, and
+//!   outlives the agent. Reports on its standard output, once.
+//! - `exec DIR ...` runs a command in a container and ends as the command does.
+//! - `sandbox DIR` makes and pins namespaces, and ends.
+//!
+//! Invariants: one thread, so that forking and joining namespaces are sound; what keeps running
+//! never touches libcontainer, which runs in a forked child, so that it stays small.
+
+mod creator;
+mod exec;
+mod executor;
+mod host;
+mod log;
+mod process;
+mod rootfs;
+mod run;
+mod sandbox;
+mod supervise;
+mod terminal;
+
+pub use exec::ExecResult;
+pub use run::Report;
+pub use terminal::receive as receive_terminal;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+
+/// As sysexits(3): wrong arguments.
+const USAGE: i32 = 64;
+
+#[derive(Debug, thiserror::Error)]
+enum ShimError {
+    #[error("{0}")]
+    Failed(String),
+    #[error("{action}")]
+    Io { action: String, source: io::Error },
+    #[error(transparent)]
+    User(#[from] super::user::UserError),
+    /// What libcontainer says, down to its cause.
+    #[error("{0}")]
+    Container(String),
+}
+
+impl ShimError {
+    fn io<E: Into<io::Error>>(action: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let action = action.into();
+        move |error| Self::Io {
+            action,
+            source: error.into(),
+        }
+    }
+
+    fn container(error: &libcontainer::error::LibcontainerError) -> Self {
+        Self::Container(crate::images::chain_text(error))
+    }
+}
+
+/// The arguments after `shim`. Called before any thread exists.
+pub fn main(arguments: &[OsString]) -> i32 {
+    let texts: Vec<String> = arguments
+        .iter()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let words: Vec<&str> = texts.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["run", directory] => run::main(Path::new(directory)),
+        [
+            "exec",
+            directory,
+            "--result",
+            result,
+            "--console",
+            console,
+            "--",
+            command @ ..,
+        ] => exec::main(Path::new(directory), Path::new(result), console, command),
+        ["sandbox", directory] => sandbox::main(Path::new(directory)),
+        _ => USAGE,
+    }
+}

@@ -1,0 +1,96 @@
+//! Creates and starts the container, in a process that ends when that is done.
+
+use super::executor::Become;
+use super::{ShimError, host, rootfs};
+use crate::runtime::cgroups::Hierarchies;
+use crate::runtime::record::ContainerRecord;
+use crate::runtime::{process, spec, user};
+use libcontainer::container::builder::ContainerBuilder;
+use libcontainer::syscall::syscall::SyscallType;
+use nix::fcntl::OFlag;
+use nix::sys::stat::{Mode, umask};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::rc::Rc;
+
+/// libcontainer's own state, below the container's directory.
+pub const STATE: &str = "oci";
+pub const CONSOLE: &str = "console.sock";
+
+/// The container's ends of its standard streams; None with a terminal.
+pub type Streams = Option<[OwnedFd; 3]>;
+
+/// Answers with the process id. The working directory is the container's.
+pub fn create(
+    directory: &Path,
+    record: &ContainerRecord,
+    streams: Streams,
+) -> Result<i32, ShimError> {
+    umask(Mode::from_bits_truncate(0o022));
+    rootfs::mount_here(record.layers_count)?;
+    let passwd = rootfs::read_inside(Path::new("rootfs"), "etc/passwd", user::FILE_BYTES_MAX);
+    let group = rootfs::read_inside(Path::new("rootfs"), "etc/group", user::FILE_BYTES_MAX);
+    let user = user::resolve(&record.config.security, &record.image.user, &passwd, &group)?;
+    let arguments = process::arguments(&record.config, &record.image)
+        .ok_or_else(|| ShimError::Failed("no command specified".into()))?;
+    let hierarchies =
+        Hierarchies::of_host().map_err(ShimError::io("cannot read the mounted cgroups"))?;
+    let host = host::find(&hierarchies, record.config.security.privileged);
+    let spec = spec::build(record, &user, &arguments, &host);
+    write_json("config.json", &spec)?;
+    adjust_oom_score(record.config.resources.oom_score_adj);
+    start(directory, record, streams)
+}
+
+fn write_json(path: &str, value: &serde_json::Value) -> Result<(), ShimError> {
+    fs::write(path, value.to_string()).map_err(ShimError::io(format!("cannot write {path}")))
+}
+
+/// Not by the specification: there a refusal would be fatal, and lowering it is a privilege.
+fn adjust_oom_score(score: Option<i32>) {
+    if let Some(score) = score {
+        let _ = fs::write("/proc/self/oom_score_adj", score.to_string());
+    }
+}
+
+fn start(directory: &Path, record: &ContainerRecord, streams: Streams) -> Result<i32, ShimError> {
+    let (reader, writer) =
+        nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(ShimError::io("cannot make a pipe"))?;
+    let told = Rc::new(File::from(writer));
+    let failed = |error: libcontainer::error::LibcontainerError| ShimError::container(&error);
+    let mut builder = ContainerBuilder::new(record.id.0.clone(), SyscallType::default())
+        .with_executor(Become {
+            failure: Some(told.clone()),
+        })
+        .with_root_path(directory.join(STATE))
+        .map_err(failed)?;
+    match streams {
+        Some([stdin, stdout, stderr]) => {
+            builder = builder
+                .with_stdin(stdin)
+                .with_stdout(stdout)
+                .with_stderr(stderr);
+        }
+        None => builder = builder.with_console_socket(Some(directory.join(CONSOLE))),
+    }
+    let mut container = builder
+        .as_init(directory)
+        .with_systemd(false)
+        .with_detach(true)
+        .build()
+        .map_err(failed)?;
+    let pid = container
+        .pid()
+        .ok_or_else(|| ShimError::Failed("no process id".into()))?;
+    container.start().map_err(failed)?;
+    drop(told);
+    let mut failure = String::new();
+    // Ends when execve closes the container's end; with text when it could not.
+    let _ = File::from(reader).read_to_string(&mut failure);
+    match failure.is_empty() {
+        true => Ok(pid.as_raw()),
+        false => Err(ShimError::Container(failure)),
+    }
+}

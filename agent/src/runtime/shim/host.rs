@@ -1,0 +1,117 @@
+//! What this host can give a container.
+
+use crate::runtime::cgroups::Hierarchies;
+use crate::runtime::spec::Host;
+use nix::sys::stat::{SFlag, major, minor};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// In the kernel's order: the place is the bit.
+const CAPABILITIES: [&str; 41] = [
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "DAC_READ_SEARCH",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "SETGID",
+    "SETUID",
+    "SETPCAP",
+    "LINUX_IMMUTABLE",
+    "NET_BIND_SERVICE",
+    "NET_BROADCAST",
+    "NET_ADMIN",
+    "NET_RAW",
+    "IPC_LOCK",
+    "IPC_OWNER",
+    "SYS_MODULE",
+    "SYS_RAWIO",
+    "SYS_CHROOT",
+    "SYS_PTRACE",
+    "SYS_PACCT",
+    "SYS_ADMIN",
+    "SYS_BOOT",
+    "SYS_NICE",
+    "SYS_RESOURCE",
+    "SYS_TIME",
+    "SYS_TTY_CONFIG",
+    "MKNOD",
+    "LEASE",
+    "AUDIT_WRITE",
+    "AUDIT_CONTROL",
+    "SETFCAP",
+    "MAC_OVERRIDE",
+    "MAC_ADMIN",
+    "SYSLOG",
+    "WAKE_ALARM",
+    "BLOCK_SUSPEND",
+    "AUDIT_READ",
+    "PERFMON",
+    "BPF",
+    "CHECKPOINT_RESTORE",
+];
+const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
+/// Of /dev: a host has some hundreds.
+const DEVICES_MAX: usize = 4096;
+
+pub fn find(hierarchies: &Hierarchies, privileged: bool) -> Host {
+    let controllers = CONTROLLERS
+        .into_iter()
+        .filter(|one| hierarchies.controls(one));
+    Host {
+        capabilities: capabilities(),
+        unified_cgroups: hierarchies.is_unified(),
+        controllers: controllers.map(str::to_owned).collect(),
+        limits_swap: hierarchies.limits_swap(),
+        devices: if privileged { devices() } else { Vec::new() },
+    }
+}
+
+/// Those this process has itself and may pass on.
+fn capabilities() -> Vec<String> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let set = |key: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(key));
+        line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok())
+            .unwrap_or(0)
+    };
+    let mine = set("CapPrm:") & set("CapBnd:");
+    let names = CAPABILITIES
+        .iter()
+        .enumerate()
+        .filter(|(bit, _)| mine & (1 << bit) != 0);
+    names.map(|(_, name)| (*name).to_owned()).collect()
+}
+
+fn devices() -> Vec<(String, char, u64, u64, u32)> {
+    let mut found = Vec::new();
+    let mut pending = vec![Path::new("/dev").to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
+            if metadata.is_dir() {
+                let own = ["pts", "shm", "mqueue", "fd", "hugepages"];
+                if !own.iter().any(|name| path == Path::new("/dev").join(name)) {
+                    pending.push(path);
+                }
+                continue;
+            }
+            let kind = match SFlag::from_bits_truncate(metadata.mode() & SFlag::S_IFMT.bits()) {
+                SFlag::S_IFCHR => 'c',
+                SFlag::S_IFBLK => 'b',
+                _ => continue,
+            };
+            if path == Path::new("/dev/console") || found.len() >= DEVICES_MAX {
+                continue;
+            }
+            let (major, minor) = (major(metadata.rdev()), minor(metadata.rdev()));
+            let path = path.to_string_lossy().into_owned();
+            found.push((path, kind, major, minor, metadata.mode() & 0o7777));
+        }
+    }
+    found
+}

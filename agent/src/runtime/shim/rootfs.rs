@@ -1,0 +1,59 @@
+//! The container's root: its image's layers and a directory for changes, through overlayfs.
+//!
+//! Mounted in a mount namespace of the container's own: nothing to unmount when it ends, and
+//! nothing left over when anything is killed.
+
+use super::ShimError;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// The kernel takes one page of options.
+const OPTIONS_BYTES_MAX: usize = 4095;
+
+/// Called with the container's directory as the working directory: the short names of the
+/// layers (`l/0` is the topmost) are what lets hundreds of them fit.
+pub fn mount_here(layers_count: usize) -> Result<(), ShimError> {
+    unshare(CloneFlags::CLONE_NEWNS).map_err(ShimError::io("cannot make a mount namespace"))?;
+    let none: Option<&str> = None;
+    mount(none, "/", none, MsFlags::MS_SLAVE | MsFlags::MS_REC, none)
+        .map_err(ShimError::io("cannot detach the mount namespace"))?;
+    let lower = match layers_count {
+        0 => "l".to_owned(), // An image of no layers: an empty directory.
+        count => (0..count)
+            .map(|n| format!("l/{n}"))
+            .collect::<Vec<_>>()
+            .join(":"),
+    };
+    let options = format!("lowerdir={lower},upperdir=upper,workdir=work");
+    if options.len() > OPTIONS_BYTES_MAX {
+        return Err(ShimError::Failed(format!(
+            "an image of {layers_count} layers is too much"
+        )));
+    }
+    mount(
+        Some("overlay"),
+        "rootfs",
+        Some("overlay"),
+        MsFlags::empty(),
+        Some(options.as_str()),
+    )
+    .map_err(ShimError::io("cannot mount the root file system"))
+}
+
+/// A file inside the root, its links resolved there too. Empty when there is none.
+pub fn read_inside(root: &Path, path: &str, bytes_max: u64) -> String {
+    let read = || -> std::io::Result<String> {
+        let root = File::open(root)?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        let file = rustix::fs::openat2(&root, path, flags, Mode::empty(), inside)?;
+        let mut bytes = Vec::new();
+        File::from(file).take(bytes_max).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    read().unwrap_or_default()
+}

@@ -1,0 +1,100 @@
+//! `coracle shim sandbox`: makes the namespaces of a pod and pins them to files.
+
+use super::ShimError;
+use crate::runtime::record::{self, SANDBOX, SandboxRecord};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::Path;
+
+const SHM_BYTES: u64 = 64 << 20;
+/// containerd's defaults: pods may ping and may listen on low ports without being root.
+const NETWORK_SYSCTLS: [(&str, &str); 2] = [
+    ("net.ipv4.ip_unprivileged_port_start", "0"),
+    ("net.ipv4.ping_group_range", "0 2147483647"),
+];
+
+#[allow(clippy::print_stderr)] // The agent reads what went wrong from there.
+pub fn main(directory: &Path) -> i32 {
+    match make(directory) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprint!("{}", crate::images::chain_text(&error));
+            1
+        }
+    }
+}
+
+fn make(directory: &Path) -> Result<(), ShimError> {
+    std::env::set_current_dir(directory).map_err(ShimError::io(format!(
+        "cannot enter {}",
+        directory.display()
+    )))?;
+    let record: SandboxRecord = record::read(Path::new(SANDBOX))
+        .map_err(ShimError::io("cannot read the sandbox's record"))?;
+    let config = &record.config;
+    let mut flags = CloneFlags::empty();
+    let mut pins = Vec::new();
+    if !config.host_network {
+        flags |= CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWUTS;
+        pins.extend(["net", "uts"]);
+    }
+    if !config.host_ipc {
+        flags |= CloneFlags::CLONE_NEWIPC;
+        pins.push("ipc");
+        mount_shm(config.shm_bytes)?;
+    }
+    unshare(flags).map_err(ShimError::io("cannot make the namespaces"))?;
+    if !config.host_network {
+        nix::unistd::sethostname(&config.hostname)
+            .map_err(ShimError::io("cannot set the host name"))?;
+        for (name, value) in NETWORK_SYSCTLS {
+            let _ = set_sysctl(name, value); // A kernel may lack them.
+        }
+    }
+    set_sysctls(&config.sysctls)?;
+    pins.into_iter().try_for_each(pin)
+}
+
+fn mount_shm(asked_bytes: u64) -> Result<(), ShimError> {
+    let size = if asked_bytes == 0 {
+        SHM_BYTES
+    } else {
+        asked_bytes
+    };
+    let options = format!("mode=1777,size={size}");
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC | MsFlags::MS_NODEV;
+    mount(
+        Some("shm"),
+        "shm",
+        Some("tmpfs"),
+        flags,
+        Some(options.as_str()),
+    )
+    .map_err(ShimError::io("cannot mount /dev/shm"))
+}
+
+fn set_sysctls(sysctls: &BTreeMap<String, String>) -> Result<(), ShimError> {
+    for (name, value) in sysctls {
+        set_sysctl(name, value).map_err(ShimError::io(format!("cannot set the sysctl {name}")))?;
+    }
+    Ok(())
+}
+
+fn set_sysctl(name: &str, value: &str) -> std::io::Result<()> {
+    if name.contains("..") {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
+    fs::write(Path::new("/proc/sys").join(name.replace('.', "/")), value)
+}
+
+/// A mount of the namespace's file keeps it alive without any process in it.
+fn pin(kind: &str) -> Result<(), ShimError> {
+    let target = Path::new("ns").join(kind);
+    File::create(&target).map_err(ShimError::io(format!("cannot make {}", target.display())))?;
+    let source = Path::new("/proc/self/ns").join(kind);
+    let none: Option<&str> = None;
+    mount(Some(&source), &target, none, MsFlags::MS_BIND, none)
+        .map_err(ShimError::io(format!("cannot pin the {kind} namespace")))
+}

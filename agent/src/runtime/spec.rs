@@ -1,0 +1,313 @@
+//! The OCI runtime specification of a container, as JSON. Pure.
+//!
+//! Namespaces other than the process and mount ones are joined from the sandbox by path.
+//! Defaults are containerd's, which images are tested against.
+
+use super::contract::{Mount, Propagation, Resources};
+use super::process;
+use super::record::ContainerRecord;
+use super::user::User;
+use serde_json::{Value, json};
+use std::path::Path;
+
+const CAPABILITIES: [&str; 14] = [
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FSETID",
+    "FOWNER",
+    "MKNOD",
+    "NET_RAW",
+    "SETGID",
+    "SETUID",
+    "SETFCAP",
+    "SETPCAP",
+    "NET_BIND_SERVICE",
+    "SYS_CHROOT",
+    "KILL",
+    "AUDIT_WRITE",
+];
+const MASKED: [&str; 12] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/devices/virtual/powercap",
+    "/sys/firmware",
+];
+const READ_ONLY: [&str; 5] = [
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+];
+
+/// What the host offers, found out by the shim.
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    /// Names without `CAP_` that this process may pass on.
+    pub capabilities: Vec<String>,
+    pub unified_cgroups: bool,
+    /// `cpu`, `memory`, ... that can be limited.
+    pub controllers: Vec<String>,
+    pub limits_swap: bool,
+    /// Of /dev, for privileged containers: path, `c` or `b`, major, minor, mode.
+    pub devices: Vec<(String, char, u64, u64, u32)>,
+}
+
+pub fn build(record: &ContainerRecord, user: &User, arguments: &[String], host: &Host) -> Value {
+    let (config, security) = (&record.config, &record.config.security);
+    let sandbox = &record.sandbox.config;
+    let hostname = sandbox.hostname.as_str();
+    let capabilities = capabilities(record, &host.capabilities);
+    let mut process = json!({
+        "terminal": config.tty,
+        "user": { "uid": user.uid, "gid": user.gid, "additionalGids": user.groups },
+        "args": arguments,
+        "env": process::environment(config, &record.image, hostname, &user.home),
+        "cwd": process::working_directory(config, &record.image),
+        "capabilities": {
+            "bounding": capabilities, "effective": capabilities, "permitted": capabilities,
+        },
+    });
+    if !security.allow_privilege_escalation && !security.privileged {
+        process["noNewPrivileges"] = json!(true);
+    }
+    let mut linux = json!({
+        "namespaces": namespaces(record, host.unified_cgroups),
+        "cgroupsPath": record.cgroup(),
+        "resources": resources(record, host),
+    });
+    if security.privileged {
+        linux["devices"] = host.devices.iter().map(device).collect();
+    } else if !security.unmasked_proc {
+        linux["maskedPaths"] = json!(MASKED);
+        linux["readonlyPaths"] = json!(READ_ONLY);
+    }
+    if config
+        .mounts
+        .iter()
+        .any(|mount| mount.propagation != Propagation::Private)
+    {
+        linux["rootfsPropagation"] = json!("rslave");
+    }
+    json!({
+        "ociVersion": "1.0.2",
+        "process": process,
+        "root": { "path": "rootfs", "readonly": security.read_only_root_filesystem },
+        "mounts": mounts(record),
+        "linux": linux,
+    })
+}
+
+fn device((path, kind, major, minor, mode): &(String, char, u64, u64, u32)) -> Value {
+    json!({
+        "path": path, "type": kind.to_string(), "major": major, "minor": minor, "fileMode": mode,
+        "uid": 0, "gid": 0,
+    })
+}
+
+/// The default set, or all for the privileged, with what was added and without what was
+/// dropped; never one that this host cannot give.
+fn capabilities(record: &ContainerRecord, available: &[String]) -> Vec<String> {
+    let security = &record.config.security;
+    let named = |list: &[String], name: &str| {
+        list.iter().any(|asked| {
+            let asked = asked.to_ascii_uppercase();
+            asked == "ALL" || asked.strip_prefix("CAP_").unwrap_or(&asked) == name
+        })
+    };
+    let is_added_by_name = |name: &str| {
+        security
+            .add_capabilities
+            .iter()
+            .any(|asked| asked.to_ascii_uppercase().ends_with(name))
+    };
+    let wanted = available.iter().filter(|name| {
+        if security.privileged {
+            return true;
+        }
+        let dropped = named(&security.drop_capabilities, name);
+        let drops_all = security
+            .drop_capabilities
+            .iter()
+            .any(|asked| asked.eq_ignore_ascii_case("ALL"));
+        if dropped {
+            return drops_all && is_added_by_name(name);
+        }
+        CAPABILITIES.contains(&name.as_str()) || named(&security.add_capabilities, name)
+    });
+    wanted.map(|name| format!("CAP_{name}")).collect()
+}
+
+fn namespaces(record: &ContainerRecord, unified_cgroups: bool) -> Value {
+    let sandbox = &record.sandbox.config;
+    let pinned = |kind: &str| record.sandbox_directory.join("ns").join(kind);
+    let mut namespaces = vec![json!({ "type": "mount" })];
+    if !sandbox.host_pid {
+        namespaces.push(json!({ "type": "pid" }));
+    }
+    if !sandbox.host_network {
+        namespaces.push(json!({ "type": "network", "path": pinned("net") }));
+        namespaces.push(json!({ "type": "uts", "path": pinned("uts") }));
+    }
+    if !sandbox.host_ipc {
+        namespaces.push(json!({ "type": "ipc", "path": pinned("ipc") }));
+    }
+    if unified_cgroups && !record.config.security.privileged {
+        namespaces.push(json!({ "type": "cgroup" }));
+    }
+    Value::Array(namespaces)
+}
+
+fn resources(record: &ContainerRecord, host: &Host) -> Value {
+    let asked = &record.config.resources;
+    let has = |controller: &str| host.controllers.iter().any(|one| one == controller);
+    let mut resources = json!({
+        "devices": [{ "allow": record.config.security.privileged, "access": "rwm" }],
+    });
+    if asked.memory_limit_bytes > 0 && has("memory") {
+        resources["memory"] = json!({ "limit": asked.memory_limit_bytes });
+        if host.limits_swap {
+            resources["memory"]["swap"] = json!(asked.memory_limit_bytes);
+        }
+    }
+    if has("cpu") {
+        resources["cpu"] = cpu(asked);
+    }
+    if asked.pids_limit > 0 && has("pids") {
+        resources["pids"] = json!({ "limit": asked.pids_limit });
+    }
+    if host.unified_cgroups && has("memory") {
+        // One process past the limit ends the whole container, as the kubelet has it.
+        resources["unified"] = json!({ "memory.oom.group": "1" });
+    }
+    resources
+}
+
+fn cpu(asked: &Resources) -> Value {
+    let mut cpu = json!({});
+    if asked.cpu_shares > 0 {
+        cpu["shares"] = json!(asked.cpu_shares.clamp(2, 262_144));
+    }
+    if asked.cpu_quota_us > 0 {
+        let period = if asked.cpu_period_us == 0 {
+            100_000
+        } else {
+            asked.cpu_period_us
+        };
+        cpu["period"] = json!(period.clamp(1000, 1_000_000));
+        cpu["quota"] = json!(asked.cpu_quota_us.max(1000));
+    }
+    cpu
+}
+
+fn mounts(record: &ContainerRecord) -> Value {
+    let (config, security) = (&record.config, &record.config.security);
+    let sys = if security.privileged { "rw" } else { "ro" };
+    let mut mounts = vec![
+        mount("proc", "/proc", "proc", &["nosuid", "noexec", "nodev"]),
+        mount(
+            "tmpfs",
+            "/dev",
+            "tmpfs",
+            &["nosuid", "strictatime", "mode=755", "size=65536k"],
+        ),
+        mount(
+            "devpts",
+            "/dev/pts",
+            "devpts",
+            &[
+                "nosuid",
+                "noexec",
+                "newinstance",
+                "ptmxmode=0666",
+                "mode=0620",
+                "gid=5",
+            ],
+        ),
+        mount(
+            "mqueue",
+            "/dev/mqueue",
+            "mqueue",
+            &["nosuid", "noexec", "nodev"],
+        ),
+        mount(
+            "sysfs",
+            "/sys",
+            "sysfs",
+            &["nosuid", "noexec", "nodev", sys],
+        ),
+        mount(
+            "cgroup",
+            "/sys/fs/cgroup",
+            "cgroup",
+            &["nosuid", "noexec", "nodev", "relatime", sys],
+        ),
+    ];
+    let is_given = |path: &str| {
+        config
+            .mounts
+            .iter()
+            .any(|m| m.container_path == Path::new(path))
+    };
+    if !is_given("/dev/shm") {
+        let shm = match record.sandbox.config.host_ipc {
+            true => "/dev/shm".into(),
+            false => record.sandbox_directory.join("shm"),
+        };
+        let source = shm.to_string_lossy().into_owned();
+        mounts.push(mount(
+            &source,
+            "/dev/shm",
+            "bind",
+            &["rbind", "nosuid", "noexec", "nodev"],
+        ));
+    }
+    if !record.sandbox.config.host_network && !is_given("/etc/hostname") {
+        let source = record
+            .sandbox_directory
+            .join("hostname")
+            .to_string_lossy()
+            .into_owned();
+        mounts.push(mount(
+            &source,
+            "/etc/hostname",
+            "bind",
+            &["rbind", "rprivate", "rw"],
+        ));
+    }
+    let mut given: Vec<&Mount> = config.mounts.iter().collect();
+    // A mount below another one comes after it.
+    given.sort_by_key(|mount| mount.container_path.components().count());
+    mounts.extend(given.into_iter().map(bind));
+    Value::Array(mounts)
+}
+
+fn mount(source: &str, target: &str, kind: &str, options: &[&str]) -> Value {
+    json!({ "destination": target, "type": kind, "source": source, "options": options })
+}
+
+fn bind(asked: &Mount) -> Value {
+    let propagation = match asked.propagation {
+        Propagation::Private => "rprivate",
+        Propagation::HostToContainer => "rslave",
+        Propagation::Bidirectional => "rshared",
+    };
+    let access = if asked.read_only { "ro" } else { "rw" };
+    json!({
+        "destination": Path::new("/").join(&asked.container_path),
+        "type": "bind",
+        "source": asked.host_path,
+        "options": ["rbind", propagation, access],
+    })
+}
+
+#[cfg(test)]
+mod tests;

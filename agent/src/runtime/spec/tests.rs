@@ -1,0 +1,107 @@
+use super::super::contract::{ContainerConfig, ContainerId, SandboxConfig, SandboxId, Security};
+use super::super::record::SandboxRecord;
+use super::*;
+
+fn record(config: ContainerConfig) -> ContainerRecord {
+    ContainerRecord {
+        id: ContainerId("c".into()),
+        sandbox: SandboxRecord {
+            id: SandboxId("s".into()),
+            config: SandboxConfig {
+                hostname: "pod".into(),
+                ..SandboxConfig::default()
+            },
+            created_at: jiff::Timestamp::UNIX_EPOCH,
+            cgroup: "/root/pod".into(),
+            boot_id: String::new(),
+        },
+        sandbox_directory: "/run/s".into(),
+        config,
+        created_at: jiff::Timestamp::UNIX_EPOCH,
+        image_id: String::new(),
+        image: crate::images::manifest::ImageConfig::default(),
+        layers_count: 1,
+        shim_cgroup: String::new(),
+    }
+}
+
+fn granted(add: &[&str], drop: &[&str], privileged: bool) -> String {
+    let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let security = Security {
+        add_capabilities: list(add),
+        drop_capabilities: list(drop),
+        privileged,
+        ..Security::default()
+    };
+    let config = ContainerConfig {
+        security,
+        ..ContainerConfig::default()
+    };
+    let available = list(&["CHOWN", "KILL", "NET_ADMIN", "SYS_TIME"]);
+    capabilities(&record(config), &available).join(" ")
+}
+
+#[test]
+fn capabilities_are_added_and_dropped() {
+    assert_eq!(granted(&[], &[], false), "CAP_CHOWN CAP_KILL");
+    assert_eq!(
+        granted(&["NET_ADMIN"], &["cap_kill"], false),
+        "CAP_CHOWN CAP_NET_ADMIN"
+    );
+    assert_eq!(granted(&[], &["ALL"], false), "");
+    assert_eq!(granted(&["CAP_SYS_TIME"], &["ALL"], false), "CAP_SYS_TIME");
+    assert_eq!(
+        granted(&["ALL"], &["KILL"], false),
+        "CAP_CHOWN CAP_NET_ADMIN CAP_SYS_TIME"
+    );
+    assert_eq!(
+        granted(&[], &["ALL"], true),
+        "CAP_CHOWN CAP_KILL CAP_NET_ADMIN CAP_SYS_TIME"
+    );
+    // What the host cannot give is left out, not asked for.
+    assert_eq!(granted(&["SYS_RESOURCE"], &[], false), "CAP_CHOWN CAP_KILL");
+}
+
+#[test]
+fn mounts_below_others_come_later() {
+    let mount = |path: &str| Mount {
+        container_path: path.into(),
+        ..Mount::default()
+    };
+    let config = ContainerConfig {
+        mounts: vec![mount("/data/cache/x"), mount("/data"), mount("/dev/shm")],
+        ..ContainerConfig::default()
+    };
+    let mounts = mounts(&record(config));
+    let targets: Vec<&str> = mounts
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m["destination"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        targets[6..],
+        ["/etc/hostname", "/data", "/dev/shm", "/data/cache/x"],
+        "{targets:?}"
+    );
+}
+
+#[test]
+fn limits_the_host_lacks_are_left_out() {
+    let config = ContainerConfig {
+        resources: Resources {
+            memory_limit_bytes: 1 << 20,
+            cpu_shares: 1,
+            pids_limit: 5,
+            ..Resources::default()
+        },
+        ..ContainerConfig::default()
+    };
+    let host = Host {
+        controllers: vec!["cpu".into()],
+        ..Host::default()
+    };
+    let resources = resources(&record(config), &host);
+    assert_eq!(resources["cpu"]["shares"], 2);
+    assert!(resources.get("memory").is_none() && resources.get("pids").is_none());
+}

@@ -1,0 +1,121 @@
+//! The agent goes and comes back; containers do not notice.
+
+use crate::support::{on_host, reopen, until};
+use coracle_agent::runtime::{ContainerState, EventKind, Runtime, SandboxState};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+
+#[test]
+fn containers_and_their_logs_outlive_the_agent() {
+    on_host(async |host| {
+        let line =
+            "i=0; while [ ! -e /stop ]; do echo $i; i=$((i+1)); sleep 0.01; done; echo end; exit 6";
+        let config = host.shell(line);
+        let log = config.log_path.clone();
+        let id = host.start(config).await;
+        let before = host.runtime.container_status(&id).await.unwrap();
+        let directory = host.directory.clone();
+        drop(host); // As kill -9 would leave it: nothing is told to the shim.
+        let lines = fs::read_to_string(&log).unwrap().lines().count();
+        until("lines without an agent", async || {
+            (fs::read_to_string(&log).unwrap().lines().count() > lines + 10).then_some(())
+        })
+        .await;
+
+        let runtime = reopen(directory.path()).await;
+        let after = runtime.container_status(&id).await.unwrap();
+        assert_eq!(before, after);
+        assert_eq!(
+            runtime.list_sandboxes().await.unwrap()[0].state,
+            SandboxState::Ready
+        );
+        let mut events = runtime.events();
+        let exec = coracle_agent::runtime::ExecConfig {
+            command: vec!["/bin/sh".into(), "-c".into(), "echo > /stop".into()],
+            ..Default::default()
+        };
+        assert_eq!(
+            runtime.exec(&id, exec).await.unwrap().exit.await.unwrap(),
+            0
+        );
+        let end = EventKind::Exited {
+            exit_code: 6,
+            reason: "Error".into(),
+        };
+        assert_eq!(events.recv().await.unwrap().kind, end);
+        let texts = crate::support::texts(&log);
+        let numbers: Vec<&str> = texts.lines().collect();
+        for (number, line) in numbers[..numbers.len() - 1].iter().enumerate() {
+            assert_eq!(
+                *line,
+                format!("stdout: {number}"),
+                "a line is missing or doubled"
+            );
+        }
+        assert_eq!(numbers.last(), Some(&"stdout: end"));
+    });
+}
+
+#[test]
+fn an_end_without_an_agent_is_found_later() {
+    on_host(async |host| {
+        let id = host.start(host.shell("sleep 0.3; exit 9")).await;
+        let exit = host
+            .directory
+            .path()
+            .join("agent/containers")
+            .join(&id.0)
+            .join("exit.json");
+        let directory = host.directory.clone();
+        drop(host);
+        until("the exit record", async || exit.exists().then_some(())).await;
+        let runtime = reopen(directory.path()).await;
+        let status = runtime.container_status(&id).await.unwrap();
+        assert_eq!(
+            (status.state, status.exit_code),
+            (ContainerState::Exited, Some(9))
+        );
+    });
+}
+
+#[test]
+fn a_killed_shim_takes_its_container_along() {
+    on_host(async |host| {
+        let id = host.start(host.shell("sleep 1000")).await;
+        let pid = host
+            .runtime
+            .container_status(&id)
+            .await
+            .unwrap()
+            .pid
+            .unwrap();
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let parent = stat
+            .rsplit_once(')')
+            .unwrap()
+            .1
+            .split_whitespace()
+            .nth(1)
+            .unwrap();
+        kill(Pid::from_raw(parent.parse().unwrap()), Signal::SIGKILL).unwrap();
+        let status = host.exited(&id).await;
+        assert_eq!(status.exit_code, Some(255));
+        assert_eq!(status.reason, "ContainerStatusUnknown");
+        until("the container's end", async || {
+            let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            (state.is_empty() || state.contains(") Z ")).then_some(())
+        })
+        .await;
+    });
+}
+
+#[test]
+fn two_agents_do_not_share_a_directory() {
+    on_host(async |host| {
+        let config =
+            coracle_agent::runtime::embedded::Config::new(&host.directory.path().join("agent"));
+        let error = coracle_agent::runtime::embedded::EmbeddedRuntime::open(config).unwrap_err();
+        assert!(error.to_string().contains("another agent uses"), "{error}");
+    });
+}
