@@ -3,9 +3,13 @@
 pub mod columns;
 pub mod strategy;
 pub mod summary;
+mod validate;
+mod validate_update;
 
-use crate::field::ErrorList;
+use crate::field::{ErrorList, Path};
+use crate::json;
 use crate::kinds::row::{self, Names, PART_VERBS};
+use crate::kinds::workload;
 use crate::object::Object;
 use crate::pod_spec;
 use crate::resource::{Column, Part, Resource, Rules, Subresource, SubresourceKind};
@@ -114,12 +118,17 @@ impl Rules for Pod {
         true
     }
 
-    fn validate_create(&self, _object: &Object) -> ErrorList {
-        ErrorList::new()
+    fn validate_create(&self, object: &Object) -> ErrorList {
+        validate::create(object)
     }
 
-    fn validate_update(&self, _new: &Object, _old: &Object, _part: Part<'_>) -> ErrorList {
-        ErrorList::new()
+    fn validate_update(&self, new: &Object, old: &Object, part: Part<'_>) -> ErrorList {
+        match part {
+            Part::Status => validate::status(new, old),
+            Part::Other("ephemeralcontainers") => validate_update::ephemeral(new, old),
+            Part::Other("resize") => validate_update::resize(new, old),
+            Part::Main | Part::Other(_) => validate_update::main(new, old),
+        }
     }
 
     fn grace_seconds(&self, object: &Object, asked: Option<i64>) -> Option<i64> {
@@ -137,15 +146,26 @@ impl Rules for Pod {
     fn field(&self, object: &Object, name: &str) -> String {
         match name {
             "spec.hostNetwork" => object.bool(&["spec", "hostNetwork"]).to_string(),
-            "status.podIPs" => {
-                let ips = object.list(&["status", "podIPs"]).iter();
-                let ips: Vec<&str> = ips.map(|ip| crate::json::text(ip, "ip")).collect();
-                ips.join(",")
-            }
+            "status.podIP" => match object.list(&["status", "podIPs"]) {
+                [first, ..] => json::text(first, "ip").to_owned(),
+                [] => object.str(&["status", "podIP"]).to_owned(),
+            },
+            // The name is known, and never has a value.
+            "status.podIPs" => String::new(),
             _ => {
                 let path: Vec<&str> = name.split('.').collect();
                 object.str(&path).to_owned()
             }
         }
     }
+
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        let mut warnings = workload::name_warnings(object, "the Pod's hostname");
+        let spec = object.get(&["spec"]).unwrap_or(&Value::Null);
+        warnings.extend(pod_spec::warnings::of(spec, &Path::root("spec")));
+        warnings
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -148,7 +148,9 @@ fn resource_claims(spec: &Value, path: &Path) -> ErrorList {
     for (index, claim) in json::list(spec, "resourceClaims").iter().enumerate() {
         let path = path.index(index);
         let name = json::text(claim, "name");
-        if seen.insert(name) {
+        if name.is_empty() {
+            errors.push(FieldError::required(&path.child("name"), ""));
+        } else if seen.insert(name) {
             invalid_each(
                 &mut errors,
                 &path.child("name"),

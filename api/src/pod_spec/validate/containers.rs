@@ -233,13 +233,13 @@ fn restart_policy(container: &Value, path: &Path) -> ErrorList {
     let policies = &["Always", "Never", "OnFailure"];
     checks::one_of(&mut errors, policy, policies, &path.child("restartPolicy"));
     if rules.len() > RULES_MAX {
-        errors.push(FieldError::too_long(&rules_path, RULES_MAX));
+        errors.push(FieldError::too_many(&rules_path, rules.len(), RULES_MAX));
     }
     for (index, rule) in rules.iter().enumerate() {
         let path = rules_path.index(index);
         let action = json::text(rule, "action");
         let actions = &["Restart", "RestartAllContainers"];
-        checks::required_one_of(&mut errors, action, actions, &path.child("action"));
+        checks::one_of(&mut errors, action, actions, &path.child("action"));
         match json::some(rule, "exitCodes") {
             None => errors.push(FieldError::required(
                 &path.child("exitCodes"),
@@ -248,7 +248,7 @@ fn restart_policy(container: &Value, path: &Path) -> ErrorList {
             Some(codes) => {
                 let path = path.child("exitCodes").child("operator");
                 let operator = json::text(codes, "operator");
-                checks::required_one_of(&mut errors, operator, &["In", "NotIn"], &path);
+                checks::one_of(&mut errors, operator, &["In", "NotIn"], &path);
             }
         }
     }

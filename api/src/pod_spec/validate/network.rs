@@ -39,10 +39,23 @@ pub fn host_users(spec: &Value, path: &Path) -> ErrorList {
     if json::some(spec, "hostUsers").is_none_or(|users| users != false) {
         return errors;
     }
-    for flag in ["hostNetwork", "hostPID", "hostIPC"] {
+    const DETAIL: &str = "when `hostUsers` is false";
+    // Upstream writes the last two names with a capital; clients see them so.
+    for (flag, shown) in [
+        ("hostNetwork", "hostNetwork"),
+        ("hostPID", "HostPID"),
+        ("hostIPC", "HostIPC"),
+    ] {
         if json::flag(spec, flag) {
-            let detail = "when `hostUsers` is false";
-            errors.push(FieldError::forbidden(&path.child(flag), detail));
+            errors.push(FieldError::forbidden(&path.child(shown), DETAIL));
+        }
+    }
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        for (index, container) in json::list(spec, list).iter().enumerate() {
+            if !json::list(container, "volumeDevices").is_empty() {
+                let path = path.child(list).index(index).child("volumeDevices");
+                errors.push(FieldError::forbidden(&path, DETAIL));
+            }
         }
     }
     errors
