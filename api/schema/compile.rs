@@ -1,7 +1,7 @@
 //! Writes the named types as text: one line a type, one line a field, tab-separated.
 //!
 //! `T name kind atomic` then its fields, sorted: `F name shape required list keys strategy
-//! merge-key map`. Shapes: `s` string, `y` bytes, `i` int32, `l` int64, `d` double, `b` boolean,
+//! merge-key map go-type zero default enumeration`. Shapes: `s` string, `y` bytes, `i` int32, `l` int64, `d` double, `b` boolean,
 //! `a` anything, `#N` the type of index N, `[` list of, `{` map to. Descriptions go to a second
 //! text, one line for each line of the first. `api/src/schema/parse.rs` reads both.
 
@@ -15,41 +15,67 @@ type Place = (String, String);
 /// The tables in `facts/`.
 pub struct Facts {
     /// `lists.tsv`: list type, map keys, patch strategy, merge key, map type.
-    lists: BTreeMap<Place, Vec<String>>,
-    /// `required.tsv`.
-    required: BTreeMap<Place, bool>,
+    lists: Table,
+    /// `go.tsv`: Go type, `drop` for zero values.
+    go: Table,
+    /// `values.tsv`: default, enumeration.
+    values: Table,
+    /// `required.tsv`: yes or no.
+    required: Table,
 }
 
-/// How many facts a row of `lists.tsv` has.
-const LIST_FACTS: usize = 5;
+/// One table of facts; all its rows have the same number of columns.
+struct Table {
+    rows: BTreeMap<Place, Vec<String>>,
+    columns: usize,
+}
 
-impl Facts {
-    /// From the text of `lists.tsv` and `required.tsv`.
-    pub fn parse(lists: &str, required: &str) -> Self {
-        let lists = rows(lists).map(|(place, mut row)| {
-            row.resize(LIST_FACTS, String::new());
+impl Table {
+    fn parse(text: &str, columns: usize) -> Self {
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.is_empty());
+        let rows = lines.map(|line| {
+            let mut cells = line.split('\t').map(str::to_owned);
+            let place = (
+                cells.next().unwrap_or_default(),
+                cells.next().unwrap_or_default(),
+            );
+            let mut row: Vec<String> = cells.collect();
+            row.resize(columns, String::new());
             (place, row)
         });
-        let required = rows(required).map(|(place, row)| (place, row == ["yes"]));
         Self {
-            lists: lists.collect(),
-            required: required.collect(),
+            rows: rows.collect(),
+            columns,
+        }
+    }
+
+    fn get(&self, type_name: &str, field: &str) -> Option<&[String]> {
+        self.rows
+            .get(&(type_name.to_owned(), field.to_owned()))
+            .map(Vec::as_slice)
+    }
+
+    /// The row as text, also where there is none.
+    fn columns(&self, type_name: &str, field: &str) -> String {
+        match self.get(type_name, field) {
+            Some(row) => row.join("\t"),
+            None => "\t".repeat(self.columns - 1),
         }
     }
 }
 
-fn rows(text: &str) -> impl Iterator<Item = (Place, Vec<String>)> {
-    let lines = text
-        .lines()
-        .filter(|line| !line.starts_with('#') && !line.is_empty());
-    lines.map(|line| {
-        let mut columns = line.split('\t').map(str::to_owned);
-        let place = (
-            columns.next().unwrap_or_default(),
-            columns.next().unwrap_or_default(),
-        );
-        (place, columns.collect())
-    })
+impl Facts {
+    /// From the texts of the tables.
+    pub fn parse(lists: &str, go: &str, values: &str, required: &str) -> Self {
+        Self {
+            lists: Table::parse(lists, 5),
+            go: Table::parse(go, 2),
+            values: Table::parse(values, 2),
+            required: Table::parse(required, 1),
+        }
+    }
 }
 
 pub struct Texts {
@@ -64,10 +90,7 @@ pub fn compile(definitions: &Map<String, Value>, facts: &Facts) -> Texts {
         descriptions: String::new(),
     };
     for (name, schema) in definitions {
-        let atomic = facts
-            .lists
-            .get(&(name.clone(), String::new()))
-            .map_or("", |row| row[LIST_FACTS - 1].as_str());
+        let atomic = facts.lists.get(name, "").map_or("", |row| row[4].as_str());
         let kind = type_kind(name, schema);
         writeln!(texts.structure, "T\t{name}\t{kind}\t{atomic}").expect("a String takes all");
         describe(&mut texts.descriptions, schema);
@@ -78,16 +101,19 @@ pub fn compile(definitions: &Map<String, Value>, facts: &Facts) -> Texts {
         let properties = schema["properties"].as_object().into_iter().flatten();
         let properties: BTreeMap<&String, &Value> = properties.collect();
         for (field, schema) in properties {
-            let row = facts.lists.get(&(name.clone(), field.clone()));
-            let row = row.map(|row| row.join("\t")).unwrap_or_default();
-            let shape = shape(schema, &names);
             // k8s-openapi requires `metadata` because of its Rust type.
-            let must = match facts.required.get(&(name.clone(), field.clone())) {
-                Some(fact) => *fact,
+            let must = match facts.required.get(name, field) {
+                Some(fact) => fact == ["yes"],
                 None => required.contains(&field.as_str()) && field != "metadata",
             };
-            let must = if must { "!" } else { "" };
-            let line = format!("F\t{field}\t{shape}\t{must}\t{row}");
+            let line = [
+                format!("F\t{field}\t{}", shape(schema, &names)),
+                (if must { "!" } else { "" }).to_owned(),
+                facts.lists.columns(name, field),
+                facts.go.columns(name, field),
+                facts.values.columns(name, field),
+            ]
+            .join("\t");
             texts.structure.push_str(line.trim_end_matches('\t'));
             texts.structure.push('\n');
             describe(&mut texts.descriptions, schema);

@@ -12,6 +12,7 @@ pub fn add(gather: &mut Gather) {
 
 /// Kinds that have a list.
 #[rustfmt::skip]
+#[expect(clippy::too_many_lines, reason = "one list")]
 fn listed(gather: &mut Gather) {
     gather.listed::<k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicy>();
     gather.listed::<k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicyBinding>();

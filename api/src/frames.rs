@@ -119,3 +119,6 @@ impl Decoder {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests;

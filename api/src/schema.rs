@@ -104,6 +104,14 @@ pub struct Field {
     pub strategy: PatchStrategy,
     pub merge_key: Name,
     pub map_type: MapType,
+    /// Go's name for the field's type where it is none that the shape tells: `v1.PullPolicy`.
+    pub go_type: Name,
+    /// Go never writes the zero value, so it is the same as absent.
+    pub drops_zero: bool,
+    /// JSON; empty when the schema states none.
+    pub default: Name,
+    /// The values that are allowed, as a JSON list; empty when all are.
+    pub enumeration: Name,
 }
 
 /// Types with their fields. Identity of a type is its OpenAPI v2 name.

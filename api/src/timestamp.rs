@@ -52,3 +52,6 @@ fn is_rfc3339(text: &str) -> bool {
     };
     fits && offset_fits
 }
+
+#[cfg(test)]
+mod tests;

@@ -121,11 +121,13 @@ pub(super) fn check_base64(text: &str) -> Result<(), String> {
         match byte {
             b'\r' | b'\n' => {}
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' if padding == 0 => digits += 1,
-            b'=' if padding < 2 && digits % 4 >= 2 && (digits + padding) % 4 != 0 => padding += 1,
+            b'=' if padding < 2 && digits % 4 >= 2 && !(digits + padding).is_multiple_of(4) => {
+                padding += 1
+            }
             _ => return Err(format!("illegal base64 data at input byte {at}")),
         }
     }
-    if (digits + padding) % 4 == 0 {
+    if (digits + padding).is_multiple_of(4) {
         Ok(())
     } else {
         Err(format!("illegal base64 data at input byte {}", text.len()))

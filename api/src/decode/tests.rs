@@ -94,102 +94,74 @@ fn duplicates() {
 
 #[test]
 fn type_errors() {
-    let strict = FieldValidation::Strict;
-    check(
-        DEPLOYMENT,
-        strict,
-        r#"{"spec":{"replicas":"three"}}"#,
-        expect![[
-            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"#
-        ]],
-    );
-    check(
-        DEPLOYMENT,
-        strict,
-        r#"{"spec":{"replicas":3000000000}}"#,
-        expect![[
-            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal number 3000000000 into Go struct field DeploymentSpec.spec.replicas of type int32"#
-        ]],
-    );
-    check(
-        DEPLOYMENT,
-        strict,
-        r#"{"spec":{"replicas":1.5}}"#,
-        expect![[
-            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32"#
-        ]],
-    );
-    check(
-        DEPLOYMENT,
-        strict,
-        r#"{"spec":[]}"#,
-        expect![[
-            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal array into Go struct field Deployment.spec of type v1.DeploymentSpec"#
-        ]],
-    );
-    check(
-        POD,
-        strict,
-        r#"{"spec":{"containers":{"name":"x"}}}"#,
-        expect![[
-            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container"#
-        ]],
-    );
-    check(
-        POD,
-        strict,
-        r#"{"spec":{"containers":[{"image":5}]}}"#,
-        expect![[
-            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal number into Go struct field Container.spec.containers.image of type string"#
-        ]],
-    );
-    check(
-        POD,
-        strict,
-        r#"{"metadata":{"labels":{"a":true}}}"#,
-        expect![[
-            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string"#
-        ]],
-    );
-    check(
-        SECRET,
-        strict,
-        r#"{"data":{"a":"!!"}}"#,
-        expect![[
-            r#"Kind in version "v1" cannot be handled as a Kind: illegal base64 data at input byte 0"#
-        ]],
-    );
+    let bodies = [
+        (DEPLOYMENT, r#"{"spec":{"replicas":"three"}}"#),
+        (DEPLOYMENT, r#"{"spec":{"replicas":3000000000}}"#),
+        (DEPLOYMENT, r#"{"spec":{"replicas":1.5}}"#),
+        (DEPLOYMENT, r#"{"spec":[]}"#),
+        (POD, r#"{"spec":{"containers":{"name":"x"}}}"#),
+        (POD, r#"{"spec":{"containers":[{"image":5}]}}"#),
+        (POD, r#"{"spec":{"containers":[{"imagePullPolicy":5}]}}"#),
+        (
+            POD,
+            r#"{"spec":{"containers":[{"resources":{"limits":[]}}]}}"#,
+        ),
+        (
+            POD,
+            r#"{"spec":{"containers":[{"securityContext":{"capabilities":{"add":[1]}}}]}}"#,
+        ),
+        (POD, r#"{"metadata":{"labels":{"a":true}}}"#),
+        (SECRET, r#"{"data":{"a":"!!"}}"#),
+        (POD, r#"{"metadata":{"creationTimestamp":"yesterday"}}"#),
+        (
+            POD,
+            r#"{"metadata":{"creationTimestamp":"2026-13-01T00:00:00Z"}}"#,
+        ),
+        (POD, r#"{"metadata":{"creationTimestamp":5}}"#),
+        (
+            POD,
+            r#"{"spec":{"containers":[{"image":5,"resources":{"limits":{"cpu":"x1"}}}]}}"#,
+        ),
+        (
+            "io.k8s.api.core.v1.Service",
+            r#"{"spec":{"ports":[{"targetPort":true}]}}"#,
+        ),
+    ];
+    let texts = bodies.map(|(type_name, body)| {
+        let error = decode(body.as_bytes(), type_name, FieldValidation::Strict).unwrap_err();
+        assert!(matches!(error, DecodeError::Type(_)));
+        error.to_string() + "\n"
+    });
+    expect![[r#"
+        json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32
+        json: cannot unmarshal number 3000000000 into Go struct field DeploymentSpec.spec.replicas of type int32
+        json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32
+        json: cannot unmarshal array into Go struct field Deployment.spec of type v1.DeploymentSpec
+        json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container
+        json: cannot unmarshal number into Go struct field Container.spec.containers.image of type string
+        json: cannot unmarshal number into Go struct field Container.spec.containers.imagePullPolicy of type v1.PullPolicy
+        json: cannot unmarshal array into Go struct field ResourceRequirements.spec.containers.resources.limits of type v1.ResourceList
+        json: cannot unmarshal number into Go struct field Capabilities.spec.containers.securityContext.capabilities.add of type v1.Capability
+        json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string
+        illegal base64 data at input byte 0
+        parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"
+        parsing time "2026-13-01T00:00:00Z": month out of range
+        json: cannot unmarshal number into Go struct field ObjectMeta.metadata.creationTimestamp of type string
+        quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
+        json: cannot unmarshal bool into Go struct field ServicePort.spec.ports.targetPort of type int32
+    "#]].assert_eq(&texts.concat());
+}
+
+/// Where Go cannot tell a zero value from an absent one, neither can we.
+#[test]
+fn zero_values() {
     check(
         POD,
-        strict,
-        r#"{"metadata":{"creationTimestamp":"yesterday"}}"#,
-        expect![[
-            r#"Kind in version "v1" cannot be handled as a Kind: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006""#
-        ]],
-    );
-    check(
-        POD,
-        strict,
-        r#"{"metadata":{"creationTimestamp":"2026-13-01T00:00:00Z"}}"#,
-        expect![[
-            r#"Kind in version "v1" cannot be handled as a Kind: parsing time "2026-13-01T00:00:00Z": month out of range"#
-        ]],
-    );
-    check(
-        POD,
-        strict,
-        r#"{"spec":{"containers":[{"resources":{"limits":{"cpu":"x1"}}}]}}"#,
-        expect![[
-            r#"Kind in version "v1" cannot be handled as a Kind: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"#
-        ]],
-    );
-    check(
-        "io.k8s.api.core.v1.Service",
-        strict,
-        r#"{"spec":{"ports":[{"targetPort":true}]}}"#,
-        expect![[
-            r#"Kind in version "v1" cannot be handled as a Kind: json: cannot unmarshal bool into Go struct field ServicePort.spec.ports.targetPort of type int32"#
-        ]],
+        FieldValidation::Strict,
+        r#"{"metadata":{"name":"","generation":0},"spec":{"hostNetwork":false,"nodeName":"",
+            "enableServiceLinks":false,"priority":0,"terminationGracePeriodSeconds":0,
+            "containers":[{"name":"","image":"","tty":false,"env":[{"name":"x","value":""}]}]}}"#,
+        expect![[r#"{"metadata":{},"spec":{"containers":[{"env":[{"name":"x"}],"name":""}],"enableServiceLinks":false,"priority":0,"terminationGracePeriodSeconds":0}}"#]],
     );
 }
 

@@ -127,6 +127,8 @@ pub(super) struct Seed<'w, 's, 'p> {
     here: Here<'p>,
     /// Keep an empty list or map: Go writes those of required fields alone.
     keep_empty: bool,
+    /// Go's name for the type, empty when the shape tells it.
+    go_type: &'s str,
 }
 
 impl<'w, 's> Seed<'w, 's, 'static> {
@@ -145,6 +147,7 @@ impl<'w, 's> Seed<'w, 's, 'static> {
             shape: Shape::Type(id),
             here,
             keep_empty: true,
+            go_type: "",
         })
     }
 }
@@ -185,7 +188,10 @@ impl Seed<'_, '_, '_> {
             Some(TypeKind::IntOrString | TypeKind::Time | TypeKind::MicroTime)
         );
         let walk = self.walk;
-        let wanted = go::type_name(walk.schema, self.shape);
+        let wanted = match self.go_type {
+            "" => go::type_name(walk.schema, self.shape),
+            named => named.to_owned(),
+        };
         let Some(id) = self.here.type_id else {
             let wanted = go::TYPE_META;
             walk.no_object = Some(format!(
@@ -290,6 +296,7 @@ impl Seed<'_, '_, '_> {
                 shape: item,
                 here,
                 keep_empty: true,
+                go_type: self.go_type.strip_prefix("[]").unwrap_or(""),
             };
             let Some(value) = access.next_element_seed(seed)? else {
                 break;
@@ -323,6 +330,7 @@ impl Seed<'_, '_, '_> {
                 shape: value,
                 here,
                 keep_empty: true,
+                go_type: "",
             };
             let found = access.next_value_seed(seed)?;
             let found = found.unwrap_or_else(|| zero(self.walk.schema, value));
@@ -370,8 +378,10 @@ impl Seed<'_, '_, '_> {
                 shape: field.shape,
                 here,
                 keep_empty: field.required,
+                go_type: schema.text(field.go_type),
             };
             let value = access.next_value_seed(seed)?;
+            let value = value.filter(|value| !(field.drops_zero && is_zero(value)));
             seen_null |= value.is_none();
             map.insert(name.to_owned(), value.unwrap_or(Value::Null));
         }
@@ -444,6 +454,16 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         }
         while access.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(self.mismatch("object"))
+    }
+}
+
+/// A scalar that is Go's zero value.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.is_empty(),
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        _ => false,
     }
 }
 

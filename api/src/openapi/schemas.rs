@@ -214,6 +214,21 @@ impl<'s> Types<'s> {
             (Style::V3, Shape::Type(_)) => set(&mut schema, json!({ "allOf": [shape] })),
             _ => set(&mut schema, shape),
         }
+        if let Ok(values) = serde_json::from_str(self.schema.text(field.enumeration)) {
+            match schema.get_mut("items") {
+                Some(items) => items["enum"] = values,
+                None => drop(schema.insert("enum".into(), values)),
+            }
+        }
+        if let Ok(default) = serde_json::from_str(self.schema.text(field.default)) {
+            schema.insert("default".into(), default);
+        }
+        self.merge_facts(field, &mut schema);
+        Value::Object(schema)
+    }
+
+    /// The `x-kubernetes-` extensions that say how lists and maps merge.
+    fn merge_facts(&self, field: &Field, schema: &mut Map<String, Value>) {
         let list_type = match field.list_type {
             ListType::Unsaid => None,
             ListType::Atomic => Some("atomic"),
@@ -253,7 +268,6 @@ impl<'s> Types<'s> {
         if !merge_key.is_empty() {
             say("x-kubernetes-patch-merge-key", merge_key.into());
         }
-        Value::Object(schema)
     }
 
     fn shape_schema(&self, shape: Shape) -> Value {

@@ -125,7 +125,13 @@ fn schemas_carry_the_facts() {
               "type": "string"
             },
             "protocol": {
+              "default": "TCP",
               "description": "Protocol for port. Must be UDP, TCP, or SCTP. Defaults to \"TCP\".",
+              "enum": [
+                "SCTP",
+                "TCP",
+                "UDP"
+              ],
               "type": "string"
             }
           },

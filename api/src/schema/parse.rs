@@ -147,6 +147,10 @@ fn field<'a>(builder: &mut Builder, columns: &mut impl Iterator<Item = &'a str>)
         "atomic" => MapType::Atomic,
         _ => MapType::Unsaid,
     };
+    let go_type = builder.name(next());
+    let drops_zero = next() == "drop";
+    let default = builder.name(next());
+    let enumeration = builder.name(next());
     Some(Field {
         name,
         shape,
@@ -156,6 +160,10 @@ fn field<'a>(builder: &mut Builder, columns: &mut impl Iterator<Item = &'a str>)
         strategy,
         merge_key,
         map_type,
+        go_type,
+        drops_zero,
+        default,
+        enumeration,
     })
 }
 
