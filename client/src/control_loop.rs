@@ -131,18 +131,26 @@ struct Chain<'a>(&'a (dyn Error + 'static));
 
 impl Display for Chain<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut said = self.0.to_string();
+        let mut said = text_of(self.0);
         f.write_str(&said)?;
         let mut next = self.0.source();
         while let Some(error) = next {
-            let text = error.to_string();
-            if !said.contains(&text) {
+            let text = text_of(error);
+            if !text.is_empty() && !said.contains(&text) {
                 write!(f, ": {text}")?;
                 said = text;
             }
             next = error.source();
         }
         Ok(())
+    }
+}
+
+/// A refusal in the server's own words; kube prints the whole status twice.
+fn text_of(error: &(dyn Error + 'static)) -> String {
+    match error.downcast_ref::<kube::Error>() {
+        Some(kube::Error::Api(status)) => status.message.clone(),
+        _ => error.to_string(),
     }
 }
 

@@ -104,7 +104,8 @@ impl Controller {
             sets: claims.owned.clone(),
         };
         let plan = plan::plan(&observed, self.clock.now());
-        self.execute(key, &deployment, claims, plan).await
+        // Boxed: the objects that it writes make it large.
+        Box::pin(self.execute(key, &deployment, claims, plan)).await
     }
 
     /// What the sets of the namespace are to this deployment.

@@ -138,30 +138,22 @@ impl Controller {
         Ok(())
     }
 
-    /// The revision and the status, each if it differs.
+    /// The status and the revision, if they differ. A Deployment's status takes annotations along
+    /// and, unlike a write to the main resource, does not raise the generation for them.
     async fn write(
         &self,
         deployments: &Api<Deployment>,
         observed: &Deployment,
         wanted: &Deployment,
     ) -> Result<(), ReconcileError> {
-        let mut current = observed.clone();
-        if observed.metadata.annotations != wanted.metadata.annotations {
-            current
-                .metadata
-                .annotations
-                .clone_from(&wanted.metadata.annotations);
-            current = patch::replace(deployments, &current)
-                .await
-                .map_err(ReconcileError::Write)?;
+        let status = |deployment: &Deployment| deployment.status.clone().unwrap_or_default();
+        let same = observed.metadata.annotations == wanted.metadata.annotations
+            && status(observed) == status(wanted);
+        if same {
+            return Ok(());
         }
-        let before = observed.status.clone().unwrap_or_default();
-        if wanted.status.clone().unwrap_or_default() != before {
-            current.status.clone_from(&wanted.status);
-            let written = patch::replace_status(deployments, &current).await;
-            written.map_err(ReconcileError::Write)?;
-        }
-        Ok(())
+        let written = patch::replace_status(deployments, wanted).await;
+        written.map(drop).map_err(ReconcileError::Write)
     }
 
     fn tell_size(&self, deployment: &Deployment, set: &str, from: i32, to: i32) {
