@@ -1,9 +1,10 @@
 //! Writes the named types as text: one line a type, one line a field, tab-separated.
 //!
-//! `T name kind atomic` then its fields, sorted: `F name shape required list keys strategy
-//! merge-key map go-type zero default enumeration`. Shapes: `s` string, `y` bytes, `i` int32, `l` int64, `d` double, `b` boolean,
-//! `a` anything, `#N` the type of index N, `[` list of, `{` map to. Descriptions go to a second
-//! text, one line for each line of the first. `api/src/schema/parse.rs` reads both.
+//! `T name kind atomic`, then its fields, sorted: `F name shape required list keys strategy
+//! merge-key map go-type zero default enumeration`. Shapes: `s` string, `y` bytes, `i` int32,
+//! `l` int64, `d` double, `b` boolean, `a` anything, `#N` the type of index N, `[` list of,
+//! `{` map to. Descriptions go to a second text, one line for each line of the first.
+//! `api/src/schema/parse.rs` reads both.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

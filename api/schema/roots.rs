@@ -3,6 +3,8 @@
 //! Types they refer to follow by themselves.
 
 use super::gather::Gather;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
+use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 
 /// Adds all roots to `gather`.
 pub fn add(gather: &mut Gather) {
@@ -11,19 +13,21 @@ pub fn add(gather: &mut Gather) {
 }
 
 /// Kinds that have a list.
-#[rustfmt::skip]
 #[expect(clippy::too_many_lines, reason = "one list")]
 fn listed(gather: &mut Gather) {
     gather.listed::<k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicy>();
     gather.listed::<k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicyBinding>();
     gather.listed::<k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration>();
     gather.listed::<k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy>();
-    gather.listed::<k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicyBinding>();
+    gather
+        .listed::<k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicyBinding>();
     gather.listed::<k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration>();
     gather.listed::<k8s_openapi::api::admissionregistration::v1alpha1::MutatingAdmissionPolicy>();
     gather.listed::<k8s_openapi::api::admissionregistration::v1alpha1::MutatingAdmissionPolicyBinding>();
     gather.listed::<k8s_openapi::api::admissionregistration::v1beta1::MutatingAdmissionPolicy>();
-    gather.listed::<k8s_openapi::api::admissionregistration::v1beta1::MutatingAdmissionPolicyBinding>();
+    gather
+        .listed::<k8s_openapi::api::admissionregistration::v1beta1::MutatingAdmissionPolicyBinding>(
+        );
     gather.listed::<k8s_openapi::api::apiserverinternal::v1alpha1::StorageVersion>();
     gather.listed::<k8s_openapi::api::apps::v1::ControllerRevision>();
     gather.listed::<k8s_openapi::api::apps::v1::DaemonSet>();
@@ -105,7 +109,6 @@ fn listed(gather: &mut Gather) {
 }
 
 /// Kinds without a list, and bodies that are no resource.
-#[rustfmt::skip]
 fn single(gather: &mut Gather) {
     gather.kind::<k8s_openapi::api::authentication::v1::SelfSubjectReview>();
     gather.kind::<k8s_openapi::api::authentication::v1::TokenRequest>();
@@ -117,11 +120,11 @@ fn single(gather: &mut Gather) {
     gather.kind::<k8s_openapi::api::autoscaling::v1::Scale>();
     gather.kind::<k8s_openapi::api::core::v1::Binding>();
     gather.kind::<k8s_openapi::api::policy::v1::Eviction>();
-    gather.kind::<k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroup>();
-    gather.kind::<k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroupList>();
-    gather.kind::<k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList>();
-    gather.kind::<k8s_openapi::apimachinery::pkg::apis::meta::v1::APIVersions>();
-    gather.kind::<k8s_openapi::apimachinery::pkg::apis::meta::v1::Status>();
-    gather.body::<k8s_openapi::apimachinery::pkg::apis::meta::v1::DeleteOptions>();
-    gather.body::<k8s_openapi::apimachinery::pkg::apis::meta::v1::WatchEvent<k8s_openapi::apimachinery::pkg::runtime::RawExtension>>();
+    gather.kind::<meta::APIGroup>();
+    gather.kind::<meta::APIGroupList>();
+    gather.kind::<meta::APIResourceList>();
+    gather.kind::<meta::APIVersions>();
+    gather.kind::<meta::Status>();
+    gather.body::<meta::DeleteOptions>();
+    gather.body::<meta::WatchEvent<RawExtension>>();
 }

@@ -5,6 +5,8 @@
 //! Pure. Bounded: 100 reported fields, 128 levels of nesting.
 
 mod go;
+mod place;
+mod scalar;
 mod walk;
 
 use crate::object::Object;
@@ -84,9 +86,8 @@ pub fn decode_in(
     type_name: &str,
     mode: FieldValidation,
 ) -> Result<Decoded, DecodeError> {
-    if let Err(error) = std::str::from_utf8(bytes) {
+    if std::str::from_utf8(bytes).is_err() {
         // Go puts U+FFFD in place of what is no UTF-8; only then is the body copied.
-        let _ = error;
         let text = String::from_utf8_lossy(bytes);
         return decode_in(schema, text.as_bytes(), type_name, mode);
     }
@@ -98,9 +99,7 @@ pub fn decode_in(
         .and_then(|value| deserializer.end().map(|()| value))
         .map_err(|error| DecodeError::Syntax(go::syntax(&error, bytes)))?;
     let warnings = walk.finish()?;
-    let object = value
-        .and_then(Object::from_value)
-        .ok_or_else(|| no_object())?;
+    let object = value.and_then(Object::from_value).ok_or_else(no_object)?;
     Ok(Decoded { object, warnings })
 }
 

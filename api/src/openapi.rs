@@ -4,12 +4,13 @@
 //! that nobody asks does not carry them. Enough for kubectl's explain, apply, diff, edit and
 //! validation, and for generators of clients.
 
+mod operation;
 mod paths;
 mod schemas;
 
 use crate::catalogue;
 use crate::schema::schema;
-use paths::Style;
+use operation::Style;
 use schemas::Types;
 use serde_json::{Map, Value, json};
 

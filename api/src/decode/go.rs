@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 /// What upstream looks for `apiVersion` and `kind` with; the texts for a body that is no object
 /// name it.
-pub(super) const TYPE_META: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
+pub(super) const TYPE_META: &str = "struct { \
+     APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
      Kind string \"json:\\\"kind,omitempty\\\"\" }";
 
 /// How many bytes of a bad body the answer shows.

@@ -161,7 +161,9 @@ fn zero_values() {
         r#"{"metadata":{"name":"","generation":0},"spec":{"hostNetwork":false,"nodeName":"",
             "enableServiceLinks":false,"priority":0,"terminationGracePeriodSeconds":0,
             "containers":[{"name":"","image":"","tty":false,"env":[{"name":"x","value":""}]}]}}"#,
-        expect![[r#"{"metadata":{},"spec":{"containers":[{"env":[{"name":"x"}],"name":""}],"enableServiceLinks":false,"priority":0,"terminationGracePeriodSeconds":0}}"#]],
+        expect![[
+            r#"{"metadata":{},"spec":{"containers":[{"env":[{"name":"x"}],"name":""}],"enableServiceLinks":false,"priority":0,"terminationGracePeriodSeconds":0}}"#
+        ]],
     );
 }
 

@@ -3,6 +3,8 @@
 //! The first ill-typed value is kept as the error and the pass goes on, since a syntax error
 //! further down comes first, as in Go. A null is absent; in a list or map it is the zero value.
 
+use super::place::{Here, Step};
+use super::scalar::{is_zero, zero};
 use super::{DecodeError, FieldValidation, go};
 use crate::schema::{Schema, Shape, TypeId, TypeKind};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -14,14 +16,14 @@ const STRICT_ERRORS_MAX: usize = 100;
 
 /// What one pass gathers.
 pub(super) struct Walk<'s> {
-    schema: &'s Schema,
+    pub schema: &'s Schema,
     mode: FieldValidation,
     strict: Vec<String>,
     /// The first value that its field cannot take.
-    type_error: Option<String>,
+    pub type_error: Option<String>,
     /// The first text that a type's own decoder refuses. Go stops there, so it comes first.
-    fatal: Option<String>,
-    no_object: Option<String>,
+    pub fatal: Option<String>,
+    pub no_object: Option<String>,
 }
 
 impl<'s> Walk<'s> {
@@ -67,68 +69,15 @@ impl<'s> Walk<'s> {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Step<'p> {
-    Root,
-    Field(&'p str),
-    Key(&'p str),
-    Index(usize),
-}
-
-/// Where the pass is: a list linked through the call stack, so that a good document costs nothing.
-#[derive(Clone, Copy)]
-pub(super) struct Here<'p> {
-    parent: Option<&'p Here<'p>>,
-    step: Step<'p>,
-    /// The innermost struct.
-    type_id: Option<TypeId>,
-}
-
-impl Here<'_> {
-    /// `spec.containers[0].image`, as strict errors have it.
-    fn write(&self, out: &mut String) {
-        if let Some(parent) = self.parent {
-            parent.write(out);
-        }
-        match self.step {
-            Step::Root => {}
-            Step::Field(name) | Step::Key(name) => {
-                if !out.is_empty() {
-                    out.push('.');
-                }
-                out.push_str(name);
-            }
-            Step::Index(index) => {
-                out.push('[');
-                out.push_str(&index.to_string());
-                out.push(']');
-            }
-        }
-    }
-
-    /// `spec.containers.image`, as Go's type errors have it.
-    fn write_fields(&self, out: &mut String) {
-        if let Some(parent) = self.parent {
-            parent.write_fields(out);
-        }
-        if let Step::Field(name) = self.step {
-            if !out.is_empty() {
-                out.push('.');
-            }
-            out.push_str(name);
-        }
-    }
-}
-
 /// Decodes one value of one shape; `None` for null and for what cannot be taken.
 pub(super) struct Seed<'w, 's, 'p> {
-    walk: &'w mut Walk<'s>,
-    shape: Shape,
-    here: Here<'p>,
+    pub walk: &'w mut Walk<'s>,
+    pub shape: Shape,
+    pub here: Here<'p>,
     /// Keep an empty list or map: Go writes those of required fields alone.
     keep_empty: bool,
     /// Go's name for the type, empty when the shape tells it.
-    go_type: &'s str,
+    pub go_type: &'s str,
 }
 
 impl<'w, 's> Seed<'w, 's, 'static> {
@@ -174,108 +123,10 @@ impl<'de> DeserializeSeed<'de> for Seed<'_, '_, '_> {
 }
 
 impl Seed<'_, '_, '_> {
-    fn kind(&self) -> Option<TypeKind> {
+    pub fn kind(&self) -> Option<TypeKind> {
         match self.shape {
             Shape::Type(id) => Some(self.walk.schema.get(id).kind),
             _ => None,
-        }
-    }
-
-    /// `json: cannot unmarshal {found} into Go struct field PodSpec.spec.x of type string`.
-    fn mismatch(self, found: &str) -> Option<Value> {
-        let own_decoder = matches!(
-            self.kind(),
-            Some(TypeKind::IntOrString | TypeKind::Time | TypeKind::MicroTime)
-        );
-        let walk = self.walk;
-        let wanted = match self.go_type {
-            "" => go::type_name(walk.schema, self.shape),
-            named => named.to_owned(),
-        };
-        let Some(id) = self.here.type_id else {
-            let wanted = go::TYPE_META;
-            walk.no_object = Some(format!(
-                "json: cannot unmarshal {found} into Go value of type {wanted}"
-            ));
-            return None;
-        };
-        let slot = if own_decoder {
-            &mut walk.fatal
-        } else {
-            &mut walk.type_error
-        };
-        if slot.is_none() {
-            let name = walk.schema.type_name(id);
-            let name = name.rsplit('.').next().unwrap_or(name);
-            let mut path = String::new();
-            self.here.write_fields(&mut path);
-            *slot = Some(format!(
-                "json: cannot unmarshal {found} into Go struct field {name}.{path} of type {wanted}"
-            ));
-        }
-        None
-    }
-
-    /// A text that its type's own decoder refuses.
-    fn refuse(self, error: String) {
-        self.walk.fatal.get_or_insert(error);
-    }
-
-    fn number(self, number: Number) -> Option<Value> {
-        let fits = |low: i64, high: i64| number.as_i64().is_some_and(|n| n >= low && n <= high);
-        let int32 = || fits(i64::from(i32::MIN), i64::from(i32::MAX));
-        let ok = match (self.shape, self.kind()) {
-            (Shape::Int32, _) | (_, Some(TypeKind::IntOrString)) => int32(),
-            (Shape::Int64, _) => fits(i64::MIN, i64::MAX),
-            (Shape::Double, _) => true,
-            (_, Some(TypeKind::Quantity)) => return self.quantity(&number.to_string()),
-            _ => return self.mismatch("number"),
-        };
-        if ok {
-            Some(Value::Number(number))
-        } else {
-            self.mismatch(&format!("number {number}"))
-        }
-    }
-
-    fn quantity(self, text: &str) -> Option<Value> {
-        match crate::quantity::Quantity::parse(text.trim()) {
-            Ok(quantity) => Some(Value::String(quantity.to_string())),
-            Err(error) => {
-                self.refuse(error.to_string());
-                None
-            }
-        }
-    }
-
-    /// `None` for the text gives the text itself.
-    fn text(self, text: &str) -> Option<Option<String>> {
-        let checked = match (self.shape, self.kind()) {
-            (Shape::String, _) | (_, Some(TypeKind::IntOrString)) => return Some(None),
-            (Shape::Bytes, _) => go::check_base64(text).map(|()| None),
-            (_, Some(TypeKind::Time)) => go::time(text).map(Some),
-            (_, Some(TypeKind::MicroTime)) => go::micro_time(text).map(Some),
-            (_, Some(TypeKind::Quantity)) => {
-                return match self.quantity(text) {
-                    Some(Value::String(canonical)) => Some(Some(canonical)),
-                    _ => None,
-                };
-            }
-            _ => {
-                self.mismatch("string");
-                return None;
-            }
-        };
-        match checked {
-            Ok(canonical) => Some(canonical),
-            Err(error) if self.shape == Shape::Bytes => {
-                self.walk.type_error.get_or_insert(error);
-                None
-            }
-            Err(error) => {
-                self.refuse(error);
-                None
-            }
         }
     }
 
@@ -454,33 +305,6 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         }
         while access.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(self.mismatch("object"))
-    }
-}
-
-/// A scalar that is Go's zero value.
-fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.is_empty(),
-        Value::Bool(flag) => !flag,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        _ => false,
-    }
-}
-
-/// What Go leaves where a list or map holds a null.
-fn zero(schema: &Schema, shape: Shape) -> Value {
-    match shape {
-        Shape::String | Shape::Bytes => "".into(),
-        Shape::Int32 | Shape::Int64 => 0.into(),
-        Shape::Double => 0.0.into(),
-        Shape::Bool => false.into(),
-        Shape::Any | Shape::List(_) | Shape::Map(_) => Value::Null,
-        Shape::Type(id) => match schema.get(id).kind {
-            TypeKind::Struct => Value::Object(Map::new()),
-            TypeKind::Quantity => "0".into(),
-            TypeKind::IntOrString => 0.into(),
-            TypeKind::Time | TypeKind::MicroTime | TypeKind::Raw | TypeKind::Any => Value::Null,
-        },
     }
 }
 

@@ -1,6 +1,6 @@
 //! The schemas of a document: every type that its paths and kinds reach.
 
-use super::paths::Style;
+use super::operation::Style;
 use crate::catalogue;
 use crate::resource::Resource;
 use crate::schema::{
