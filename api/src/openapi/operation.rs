@@ -14,7 +14,6 @@ pub(super) const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.De
 pub(super) const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 
 pub(super) const PATCH_TYPES: &[&str] = &[
-    "application/apply-patch+yaml",
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
@@ -40,12 +39,6 @@ pub(super) const WRITE: &[Parameter] = &[
         "What happens to unknown and duplicate fields: Ignore, Warn or Strict.",
     ),
 ];
-
-pub(super) const FORCE: &[Parameter] = &[(
-    "force",
-    "boolean",
-    "Takes over fields of other managers; for apply patches alone.",
-)];
 
 pub(super) const DELETE: &[Parameter] = &[
     (

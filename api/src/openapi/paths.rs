@@ -1,7 +1,7 @@
 //! The paths of a document: one a resource, its name and its subresources, with their operations.
 
 use super::operation::{
-    DELETE, DELETE_OPTIONS, FORCE, LIST, Operation, PATCH, PATCH_TYPES, STATUS, Style, WRITE,
+    DELETE, DELETE_OPTIONS, LIST, Operation, PATCH, PATCH_TYPES, STATUS, Style, WRITE,
 };
 use super::schemas::{known, list_of};
 use crate::catalogue;
@@ -215,8 +215,7 @@ impl Row<'_> {
                         &["200", "201"],
                     ),
                     "patch" => {
-                        let mut queries = self.style.queries(WRITE);
-                        queries.extend(self.style.queries(FORCE));
+                        let queries = self.style.queries(WRITE);
                         let body = Some((PATCH, PATCH_TYPES));
                         ("patch", "patch", "patch", body, queries, &["200", "201"])
                     }
