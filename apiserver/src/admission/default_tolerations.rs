@@ -22,7 +22,10 @@ pub fn admit(pod: &mut Object, asked: &Attributes<'_>) {
     let before = tolerations.len();
     for taint in TAINTS {
         let tolerated = tolerations.iter().any(|toleration| {
-            let (key, effect) = (json::text(toleration, "key"), json::text(toleration, "effect"));
+            let (key, effect) = (
+                json::text(toleration, "key"),
+                json::text(toleration, "effect"),
+            );
             (key == taint || key.is_empty()) && (effect == EFFECT || effect.is_empty())
         });
         if !tolerated {

@@ -38,8 +38,7 @@ pub fn admit(
             name: asked.namespace,
         }));
     };
-    if asked.operation == Operation::Create
-        && namespace.str(&["status", "phase"]) == "Terminating"
+    if asked.operation == Operation::Create && namespace.str(&["status", "phase"]) == "Terminating"
     {
         return Err(terminating(object, asked));
     }

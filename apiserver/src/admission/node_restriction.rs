@@ -66,9 +66,8 @@ pub fn admit(
             restriction.refuse("may only update PVC status")
         }
         ("coordination.k8s.io", "leases") => restriction.lease(),
-        ("storage.k8s.io", "csinodes") => restriction.named_as_itself(
-            "can only access CSINode with the same name as the requesting node",
-        ),
+        ("storage.k8s.io", "csinodes") => restriction
+            .named_as_itself("can only access CSINode with the same name as the requesting node"),
         ("certificates.k8s.io", "certificatesigningrequests") => restriction.signing_request(),
         _ => Ok(()),
     }
@@ -133,7 +132,9 @@ impl Restriction<'_> {
             ));
         }
         if !old.labels().eq(new.labels()) {
-            return self.refuse(format!("node {node:?} cannot update labels through pod status"));
+            return self.refuse(format!(
+                "node {node:?} cannot update labels through pod status"
+            ));
         }
         Ok(())
     }
@@ -222,7 +223,9 @@ impl Restriction<'_> {
             (name, _) => name,
         };
         if name != node {
-            return self.refuse(format!("node {node:?} is not allowed to modify node {name:?}"));
+            return self.refuse(format!(
+                "node {node:?} is not allowed to modify node {name:?}"
+            ));
         }
         let Some(new) = self.object else {
             return Ok(());
@@ -302,7 +305,10 @@ fn forbidden_labels(new: &Object, old: &Object) -> Vec<String> {
     let changed: BTreeSet<&str> = new
         .labels()
         .filter(|(key, value)| old.label(key) != Some(value))
-        .chain(old.labels().filter(|(key, value)| new.label(key) != Some(value)))
+        .chain(
+            old.labels()
+                .filter(|(key, value)| new.label(key) != Some(value)),
+        )
         .map(|(key, _)| key)
         .collect();
     changed

@@ -51,7 +51,10 @@ impl Asked<'_> {
         Attributes {
             user: self.user,
             operation,
-            resource: catalogue::all().iter().find(|row| row.plural == plural).unwrap(),
+            resource: catalogue::all()
+                .iter()
+                .find(|row| row.plural == plural)
+                .unwrap(),
             subresource,
             namespace: word(),
             name: word(),
@@ -67,7 +70,9 @@ impl Bench {
         let attributes = asked.attributes();
         let Some(object) = object else {
             let answer = self.chain.validate(None, &attributes);
-            return answer.map(|()| Value::Null).map_err(|status| status.message);
+            return answer
+                .map(|()| Value::Null)
+                .map_err(|status| status.message);
         };
         let mut object = Object::from_value(object).unwrap();
         let mutated = self.chain.mutate(&mut object, &attributes).await;
@@ -90,21 +95,44 @@ fn as_user<'a>(user: &'a User, text: &'a str) -> Asked<'a> {
 async fn nothing_is_created_in_a_namespace_that_is_not_there_or_ends() {
     let (bench, jane) = (bench(vec![]), User::named("jane"));
     let map = || Some(json!({ "metadata": { "name": "m" } }));
-    let missing = bench.admit(&as_user(&jane, "CREATE configmaps gone"), map()).await;
+    let missing = bench
+        .admit(&as_user(&jane, "CREATE configmaps gone"), map())
+        .await;
     assert_eq!(missing.unwrap_err(), "namespaces \"gone\" not found");
-    let missing = bench.admit(&as_user(&jane, "UPDATE configmaps gone m"), map()).await;
+    let missing = bench
+        .admit(&as_user(&jane, "UPDATE configmaps gone m"), map())
+        .await;
     assert!(missing.is_err());
     let asked = as_user(&jane, "CREATE configmaps dying");
     let mut object = Object::from_value(map().unwrap()).unwrap();
-    let status = bench.chain.mutate(&mut object, &asked.attributes()).await.unwrap_err();
+    let status = bench
+        .chain
+        .mutate(&mut object, &asked.attributes())
+        .await
+        .unwrap_err();
     expect_test::expect![[r#"configmaps "m" is forbidden: unable to create new content in namespace dying because it is being terminated"#]]
         .assert_eq(&status.message);
-    assert_eq!(status.details["causes"][0]["reason"], "NamespaceTerminating");
-    for fine in ["UPDATE configmaps dying m", "CREATE configmaps web", "CREATE nodes -"] {
-        assert!(bench.admit(&as_user(&jane, fine), map()).await.is_ok(), "{fine}");
+    assert_eq!(
+        status.details["causes"][0]["reason"],
+        "NamespaceTerminating"
+    );
+    for fine in [
+        "UPDATE configmaps dying m",
+        "CREATE configmaps web",
+        "CREATE nodes -",
+    ] {
+        assert!(
+            bench.admit(&as_user(&jane, fine), map()).await.is_ok(),
+            "{fine}"
+        );
     }
     let review = "CREATE localsubjectaccessreviews gone";
-    assert!(bench.admit(&as_user(&jane, review), Some(json!({}))).await.is_ok());
+    assert!(
+        bench
+            .admit(&as_user(&jane, review), Some(json!({})))
+            .await
+            .is_ok()
+    );
 }
 
 #[tokio::test]
@@ -113,10 +141,23 @@ async fn three_namespaces_are_immortal() {
     for name in ["default", "kube-system", "kube-public"] {
         let text = format!("DELETE namespaces - {name}");
         let refused = bench.admit(&as_user(&jane, &text), None).await.unwrap_err();
-        assert!(refused.ends_with("is forbidden: this namespace may not be deleted"), "{refused}");
+        assert!(
+            refused.ends_with("is forbidden: this namespace may not be deleted"),
+            "{refused}"
+        );
     }
-    assert!(bench.admit(&as_user(&jane, "DELETE namespaces - web"), None).await.is_ok());
-    assert!(bench.admit(&as_user(&jane, "DELETE configmaps gone m"), None).await.is_ok());
+    assert!(
+        bench
+            .admit(&as_user(&jane, "DELETE namespaces - web"), None)
+            .await
+            .is_ok()
+    );
+    assert!(
+        bench
+            .admit(&as_user(&jane, "DELETE configmaps gone m"), None)
+            .await
+            .is_ok()
+    );
 }
 
 #[tokio::test]
@@ -126,9 +167,20 @@ async fn a_role_is_not_written_by_whom_lacks_its_rights() {
         "metadata": { "name": "r", "namespace": "web" },
         "rules": [{ "verbs": ["get"], "apiGroups": [""], "resources": ["secrets"] }],
     });
-    let refused = bench.admit(&as_user(&jane, "CREATE roles web"), Some(role.clone())).await;
-    assert!(refused.unwrap_err().contains("permissions not currently held"));
+    let refused = bench
+        .admit(&as_user(&jane, "CREATE roles web"), Some(role.clone()))
+        .await;
+    assert!(
+        refused
+            .unwrap_err()
+            .contains("permissions not currently held")
+    );
     let mut admin = User::named("kubernetes-admin");
     admin.groups.push("system:masters".to_owned());
-    assert!(bench.admit(&as_user(&admin, "CREATE roles web"), Some(role)).await.is_ok());
+    assert!(
+        bench
+            .admit(&as_user(&admin, "CREATE roles web"), Some(role))
+            .await
+            .is_ok()
+    );
 }

@@ -7,8 +7,12 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 pub fn request(signer: &str, common_name: &str, organization: &str) -> Value {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, common_name);
-    params.distinguished_name.push(DnType::OrganizationName, organization);
+    params
+        .distinguished_name
+        .push(DnType::CommonName, common_name);
+    params
+        .distinguished_name
+        .push(DnType::OrganizationName, organization);
     let key = KeyPair::generate().unwrap();
     let pem = params.serialize_request(&key).unwrap().pem().unwrap();
     json!({
@@ -23,17 +27,27 @@ const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
 async fn nobody_asks_to_be_a_master() {
     let (bench, jane) = (bench(vec![]), User::named("jane"));
     let asked = as_user(&jane, "CREATE certificatesigningrequests -");
-    let refused = bench.admit(&asked, Some(request(CLIENT, "jane", "system:masters"))).await;
+    let refused = bench
+        .admit(&asked, Some(request(CLIENT, "jane", "system:masters")))
+        .await;
     assert_eq!(
         refused.unwrap_err(),
         "certificatesigningrequests.certificates.k8s.io \"c\" is forbidden: use of \
          kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"
     );
-    assert!(bench.admit(&asked, Some(request(CLIENT, "jane", "dev"))).await.is_ok());
+    assert!(
+        bench
+            .admit(&asked, Some(request(CLIENT, "jane", "dev")))
+            .await
+            .is_ok()
+    );
     let mut broken = request(CLIENT, "jane", "dev");
     broken["spec"]["request"] = "bm9uc2Vuc2U=".into();
     let refused = bench.admit(&asked, Some(broken)).await.unwrap_err();
-    assert!(refused.contains("PEM block type must be CERTIFICATE REQUEST"), "{refused}");
+    assert!(
+        refused.contains("PEM block type must be CERTIFICATE REQUEST"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
@@ -51,7 +65,10 @@ async fn approving_and_signing_need_rights_on_the_signer() {
             text: &text,
             old: Some(&old),
         };
-        let refused = bench.admit(&asked(&jane), Some(signed.clone())).await.unwrap_err();
+        let refused = bench
+            .admit(&asked(&jane), Some(signed.clone()))
+            .await
+            .unwrap_err();
         let ending = format!("not permitted to {verb} requests with signerName {CLIENT:?}");
         assert!(refused.ends_with(&ending), "{refused}");
         let signs = bench.admit(&asked(&controller), Some(signed.clone())).await;

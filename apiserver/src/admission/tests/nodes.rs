@@ -17,7 +17,10 @@ async fn ask(text: &str, old: Option<Value>, object: Option<Value>) -> Result<Va
         pods("theirs", "n2"),
         ("nodes", node(json!({}))),
     ]);
-    bench.view.put("namespaces", json!({ "metadata": { "name": "kube-node-lease" } }));
+    bench.view.put(
+        "namespaces",
+        json!({ "metadata": { "name": "kube-node-lease" } }),
+    );
     let user = User::named("system:node:n1");
     let old = old.map(|old| Object::from_value(old).unwrap());
     let asked = Asked {
@@ -30,7 +33,9 @@ async fn ask(text: &str, old: Option<Value>, object: Option<Value>) -> Result<Va
 
 #[tokio::test]
 async fn a_new_node_is_tainted_once() {
-    let plain = ask("CREATE nodes -", None, Some(node(json!({})))).await.unwrap();
+    let plain = ask("CREATE nodes -", None, Some(node(json!({}))))
+        .await
+        .unwrap();
     let taint = json!([{ "key": "node.kubernetes.io/not-ready", "effect": "NoSchedule" }]);
     assert_eq!(plain["spec"]["taints"], taint);
     let again = ask("CREATE nodes -", None, Some(plain)).await.unwrap();
@@ -53,7 +58,9 @@ async fn a_node_registers_itself_with_its_own_labels() {
         "pod-security.kubernetes.io/x": "",
     });
     assert_eq!(
-        ask("CREATE nodes -", None, Some(node(bad))).await.unwrap_err(),
+        ask("CREATE nodes -", None, Some(node(bad)))
+            .await
+            .unwrap_err(),
         "nodes \"n1\" is forbidden: node \"n1\" is not allowed to set the following labels: \
          node-role.kubernetes.io/control-plane, pod-security.kubernetes.io/x, \
          x.node-restriction.kubernetes.io/safe"
@@ -73,14 +80,23 @@ async fn a_node_does_not_lift_its_own_restrictions() {
     let mut tainted = node(json!({ "kubernetes.io/os": "linux" }));
     tainted["spec"] = json!({ "taints": [{ "key": "k", "effect": "NoSchedule" }] });
     let refused = ask(text, Some(tainted), old()).await.unwrap_err();
-    assert!(refused.ends_with("node \"n1\" is not allowed to modify taints"), "{refused}");
+    assert!(
+        refused.ends_with("node \"n1\" is not allowed to modify taints"),
+        "{refused}"
+    );
     let mut owned = node(json!({ "kubernetes.io/os": "linux" }));
     owned["metadata"]["ownerReferences"] = json!([{ "name": "x" }]);
     let refused = ask(text, old(), Some(owned)).await.unwrap_err();
-    assert!(refused.ends_with("is not allowed to modify ownerReferences"), "{refused}");
+    assert!(
+        refused.ends_with("is not allowed to modify ownerReferences"),
+        "{refused}"
+    );
     let labelled = node(json!({ "kubernetes.io/os": "linux", "kubernetes.io/role": "x" }));
     let refused = ask(text, old(), Some(labelled)).await.unwrap_err();
-    assert!(refused.ends_with("is not allowed to modify labels: kubernetes.io/role"), "{refused}");
+    assert!(
+        refused.ends_with("is not allowed to modify labels: kubernetes.io/role"),
+        "{refused}"
+    );
     assert!(ask("UPDATE nodes/status - n1", old(), old()).await.is_ok());
     assert!(ask("UPDATE nodes/status - n2", old(), old()).await.is_err());
 }
@@ -105,7 +121,11 @@ async fn a_node_handles_its_own_pods_and_no_others() {
     assert!(ask(status, pod("n1", "a"), pod("n1", "a")).await.is_ok());
     assert!(ask(status, pod("n2", "a"), pod("n2", "a")).await.is_err());
     assert!(ask(status, pod("n1", "a"), pod("n1", "b")).await.is_err());
-    assert!(ask("UPDATE pods web p", pod("n1", "a"), pod("n1", "a")).await.is_err());
+    assert!(
+        ask("UPDATE pods web p", pod("n1", "a"), pod("n1", "a"))
+            .await
+            .is_err()
+    );
     assert!(ask("CREATE pods web", None, pod("n1", "a")).await.is_err());
 }
 
@@ -144,23 +164,39 @@ async fn a_mirror_pod_belongs_to_its_node() {
 #[tokio::test]
 async fn a_node_has_one_lease() {
     let lease = |name: &str| Some(json!({ "metadata": { "name": name } }));
-    assert!(ask("CREATE leases kube-node-lease", None, lease("n1")).await.is_ok());
-    assert!(ask("CREATE leases kube-node-lease", None, lease("n2")).await.is_err());
-    assert!(ask("UPDATE leases kube-node-lease n1", lease("n1"), lease("n1")).await.is_ok());
+    assert!(
+        ask("CREATE leases kube-node-lease", None, lease("n1"))
+            .await
+            .is_ok()
+    );
+    assert!(
+        ask("CREATE leases kube-node-lease", None, lease("n2"))
+            .await
+            .is_err()
+    );
+    assert!(
+        ask("UPDATE leases kube-node-lease n1", lease("n1"), lease("n1"))
+            .await
+            .is_ok()
+    );
     assert!(ask("CREATE leases web", None, lease("n1")).await.is_err());
 }
 
 #[tokio::test]
 async fn a_node_asks_for_certificates_in_its_own_name() {
-    let request = |name: &str| Some(super::certificates::request(
-        "kubernetes.io/kubelet-serving",
-        name,
-        "system:nodes",
-    ));
+    let request = |name: &str| {
+        Some(super::certificates::request(
+            "kubernetes.io/kubelet-serving",
+            name,
+            "system:nodes",
+        ))
+    };
     let text = "CREATE certificatesigningrequests -";
     assert!(ask(text, None, request("system:node:n1")).await.is_ok());
     assert_eq!(
-        ask(text, None, request("system:node:n2")).await.unwrap_err(),
+        ask(text, None, request("system:node:n2"))
+            .await
+            .unwrap_err(),
         "certificatesigningrequests.certificates.k8s.io \"c\" is forbidden: can only create a \
          node CSR with CN=system:node:n1"
     );

@@ -7,11 +7,18 @@ fn pod(spec: Value) -> Value {
 
 async fn create(bench: &Bench, pod: Value) -> Result<Value, String> {
     let jane = User::named("jane");
-    bench.admit(&as_user(&jane, "CREATE pods web"), Some(pod)).await
+    bench
+        .admit(&as_user(&jane, "CREATE pods web"), Some(pod))
+        .await
 }
 
 async fn check(classes: Vec<Value>, spec: Value, expected: Expect) {
-    let bench = bench(classes.into_iter().map(|class| ("priorityclasses", class)).collect());
+    let bench = bench(
+        classes
+            .into_iter()
+            .map(|class| ("priorityclasses", class))
+            .collect(),
+    );
     let text = match create(&bench, pod(spec)).await {
         Ok(pod) => {
             let spec = &pod["spec"];
@@ -64,8 +71,12 @@ async fn a_plain_pod_is_filled_in() {
 #[tokio::test]
 async fn the_priority_class_gives_the_number() {
     let classes = || vec![class("high", 1000, false)];
-    check(classes(), json!({ "priorityClassName": "high" }), expect![[r#""high" 1000 "Never""#]])
-        .await;
+    check(
+        classes(),
+        json!({ "priorityClassName": "high" }),
+        expect![[r#""high" 1000 "Never""#]],
+    )
+    .await;
     check(
         classes(),
         json!({ "priorityClassName": "gone" }),
@@ -97,7 +108,9 @@ async fn only_one_class_is_the_default() {
     let bench = bench(vec![("priorityclasses", class("usual", 7, true))]);
     let jane = User::named("jane");
     let second = Some(class("other", 8, true));
-    let refused = bench.admit(&as_user(&jane, "CREATE priorityclasses -"), second).await;
+    let refused = bench
+        .admit(&as_user(&jane, "CREATE priorityclasses -"), second)
+        .await;
     assert_eq!(
         refused.unwrap_err(),
         "priorityclasses.scheduling.k8s.io \"other\" is forbidden: PriorityClass usual is \
@@ -141,14 +154,21 @@ async fn the_service_account_must_be_there() {
         "imagePullSecrets": [{ "name": "registry" }],
     });
     bench.view.put("serviceaccounts", robot);
-    let made = create(&bench, pod(json!({ "serviceAccountName": "robot" }))).await.unwrap();
-    assert_eq!(made["spec"]["imagePullSecrets"], json!([{ "name": "registry" }]));
+    let made = create(&bench, pod(json!({ "serviceAccountName": "robot" })))
+        .await
+        .unwrap();
+    assert_eq!(
+        made["spec"]["imagePullSecrets"],
+        json!([{ "name": "registry" }])
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_waits_for_the_default_account_of_a_new_namespace() {
     let bench = bench(vec![]);
-    bench.view.put("namespaces", json!({ "metadata": { "name": "fresh" } }));
+    bench
+        .view
+        .put("namespaces", json!({ "metadata": { "name": "fresh" } }));
     let jane = User::named("jane");
     let asked = as_user(&jane, "CREATE pods fresh");
     let comes = async {
@@ -158,7 +178,9 @@ async fn a_pod_waits_for_the_default_account_of_a_new_namespace() {
     };
     let (made, ()) = tokio::join!(bench.admit(&asked, Some(pod(json!({})))), comes);
     assert!(made.is_ok());
-    bench.view.put("namespaces", json!({ "metadata": { "name": "never" } }));
+    bench
+        .view
+        .put("namespaces", json!({ "metadata": { "name": "never" } }));
     let asked = as_user(&jane, "CREATE pods never");
     assert!(bench.admit(&asked, Some(pod(json!({})))).await.is_err());
 }
@@ -167,7 +189,8 @@ async fn a_pod_waits_for_the_default_account_of_a_new_namespace() {
 async fn an_update_keeps_the_priority_it_does_not_mention() {
     let bench = bench(vec![]);
     let jane = User::named("jane");
-    let old = Object::from_value(pod(json!({ "priority": 9, "preemptionPolicy": "Never" }))).unwrap();
+    let old =
+        Object::from_value(pod(json!({ "priority": 9, "preemptionPolicy": "Never" }))).unwrap();
     let asked = Asked {
         user: &jane,
         text: "UPDATE pods web p",
@@ -193,6 +216,9 @@ async fn a_mirror_pod_refers_to_nothing() {
         json!({ "volumes": [{ "name": "v", "secret": { "secretName": "s" } }] }),
         json!({ "volumes": [{ "projected": { "sources": [{ "serviceAccountToken": {} }] } }] }),
     ] {
-        assert!(create(&bench, mirror(spec.clone())).await.is_err(), "{spec}");
+        assert!(
+            create(&bench, mirror(spec.clone())).await.is_err(),
+            "{spec}"
+        );
     }
 }

@@ -1,0 +1,185 @@
+//! What streams between a client and a container: logs, exec, attach.
+//!
+//! Finds the pod, its container and its node, and passes bytes through the node's tunnel. Knows
+//! nothing of containers: the agent answers. Bounds every buffer; either end may stop at any time
+//! and the other learns of it.
+
+pub mod exec; // Exec and attach over WebSocket.
+pub mod log; // Logs, over plain HTTP or WebSocket.
+pub mod query; // The query of a URL.
+pub mod websocket; // The WebSocket handshake and the subprotocols.
+
+use crate::authenticate::User;
+use crate::authorize::Authorizer;
+use crate::request_info::RequestInfo;
+use crate::tunnel::{Body, TunnelError, Tunnels};
+use crate::view::View;
+use bytes::Bytes;
+use coracle_api::json;
+use coracle_api::object::Object;
+use coracle_api::status::{Status, Subject};
+use http::Response;
+use http::request::Parts;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use query::Query;
+use std::sync::Arc;
+
+/// What an agent may say about a failure; the rest is cut off.
+const ERROR_BYTES_MAX: usize = 64 * 1024;
+
+/// Subresources of pods that stream.
+pub struct Streams {
+    view: Arc<dyn View>,
+    authorizer: Arc<Authorizer>,
+    tunnels: Tunnels,
+}
+
+impl std::fmt::Debug for Streams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Streams").finish_non_exhaustive()
+    }
+}
+
+/// A container and where it runs.
+#[derive(Clone, Debug)]
+struct Place {
+    namespace: String,
+    pod: String,
+    uid: String,
+    container: String,
+    /// Empty for a pod that has no node yet.
+    node: String,
+}
+
+impl Streams {
+    pub fn new(view: Arc<dyn View>, authorizer: Arc<Authorizer>, tunnels: Tunnels) -> Self {
+        Self {
+            view,
+            authorizer,
+            tunnels,
+        }
+    }
+
+    /// Answers an authorized request for `pods/log`, `pods/exec` or `pods/attach`.
+    pub async fn connect(
+        &self,
+        request: Parts,
+        info: &RequestInfo,
+        user: &User,
+    ) -> Result<Response<Body>, Status> {
+        let query = Query::parse(request.uri.query().unwrap_or(""));
+        match info.subresource.as_str() {
+            "log" => self.log(request, info, &query).await,
+            "exec" => self.exec("exec", request, info, user, &query),
+            "attach" => self.exec("attach", request, info, user, &query),
+            _ => Err(Status::path_not_found()),
+        }
+    }
+
+    fn place(&self, info: &RequestInfo, container: &str) -> Result<Place, Status> {
+        let (namespace, name) = (info.namespace.as_str(), info.name.as_str());
+        let pod = self.view.get("", "pods", namespace, name).ok_or_else(|| {
+            Status::not_found(Subject {
+                group: "",
+                resource: "pods",
+                name,
+            })
+        })?;
+        Ok(Place {
+            namespace: namespace.to_owned(),
+            pod: name.to_owned(),
+            uid: pod.uid().to_owned(),
+            container: container_of(&pod, container)?,
+            node: pod.str(&["spec", "nodeName"]).to_owned(),
+        })
+    }
+
+    fn expect_connected(&self, node: &str) -> Result<(), Status> {
+        if self.tunnels.is_connected(node) {
+            return Ok(());
+        }
+        Err(TunnelError::NotConnected(node.to_owned()).into())
+    }
+}
+
+/// The container asked for, or the only one.
+fn container_of(pod: &Object, asked: &str) -> Result<String, Status> {
+    let lists = ["initContainers", "containers", "ephemeralContainers"];
+    let names: Vec<&str> = lists
+        .iter()
+        .flat_map(|list| pod.list(&["spec", list]))
+        .map(|container| json::text(container, "name"))
+        .collect();
+    if !asked.is_empty() {
+        if names.contains(&asked) {
+            return Ok(asked.to_owned());
+        }
+        return Err(Status::bad_request(format!(
+            "container {asked} is not valid for pod {}",
+            pod.name()
+        )));
+    }
+    match pod.list(&["spec", "containers"]) {
+        [only] => Ok(json::text(only, "name").to_owned()),
+        [] => Err(Status::bad_request(format!(
+            "a container name must be specified for pod {}",
+            pod.name()
+        ))),
+        _ => Err(Status::bad_request(format!(
+            "a container name must be specified for pod {}, choose one of: [{}]",
+            pod.name(),
+            names.join(" ")
+        ))),
+    }
+}
+
+/// An agent's refusal as the Status that upstream makes of the kubelet's.
+async fn refusal(response: Response<Incoming>, subresource: &str, name: &str) -> Status {
+    let code = response.status().as_u16();
+    let body = Limited::new(response.into_body(), ERROR_BYTES_MAX);
+    let text = match body.collect().await {
+        Ok(body) => String::from_utf8_lossy(&body.to_bytes()).trim().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let resource = format!("pods/{subresource}");
+    let details = serde_json::json!({ "name": name, "kind": resource });
+    let about = |reason: &'static str, message: &str| Status {
+        code,
+        reason,
+        message: format!("{message} ( {resource} {name})"),
+        details: details.clone(),
+    };
+    match code {
+        400 => Status::bad_request(text),
+        404 => about(
+            "NotFound",
+            "the server could not find the requested resource",
+        ),
+        500 => Status::internal(text),
+        503 => about(
+            "ServiceUnavailable",
+            "the server is currently unable to handle the request",
+        ),
+        code if code > 500 => about(
+            "InternalError",
+            &format!("an error on the server ({text:?}) has prevented the request from succeeding"),
+        ),
+        code => about(
+            "",
+            &format!(
+                "the server responded with the status code {code} but did not return more \
+                 information"
+            ),
+        ),
+    }
+}
+
+fn full(bytes: impl Into<Bytes>) -> Body {
+    http_body_util::Full::new(bytes.into())
+        .map_err(|never| match never {})
+        .boxed_unsync()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,363 @@
+//! `pods/exec` and `pods/attach` over WebSocket.
+//!
+//! A message of the client is a channel number and its bytes; towards the agent it is a frame.
+//! The last word is a Status on the error channel: success, an exit code, or what went wrong.
+
+use super::query::{Query, encode};
+use super::websocket::Upgrade;
+use super::{Place, Streams, refusal};
+use crate::authenticate::User;
+use crate::request_info::RequestInfo;
+use crate::tunnel::{Body, Tunnels};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::{Buf, Bytes, BytesMut};
+use coracle_api::frames::{Channel, Decoder, Encoder, Frame};
+use coracle_api::json;
+use coracle_api::status::Status;
+use futures::stream::{SplitSink, SplitStream};
+use futures::{SinkExt, StreamExt};
+use http::request::Parts;
+use http::{Request, Response};
+use http_body::Frame as BodyFrame;
+use http_body_util::{BodyExt, StreamBody};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+
+/// In the order of preference of a client that names none.
+const PROTOCOLS: &[&str] = &[
+    "channel.k8s.io",
+    V5,
+    "v4.channel.k8s.io",
+    "v4.base64.channel.k8s.io",
+    "base64.channel.k8s.io",
+];
+const V5: &str = "v5.channel.k8s.io";
+/// Chunks of input on their way to the agent; a full queue slows the client down.
+const INPUT_CHUNKS_MAX: usize = 16;
+/// A client that is silent for two pings and more is gone.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const SILENCE_MAX: Duration = Duration::from_secs(90);
+
+type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
+
+/// The streams that a client asked for.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    stdin: bool,
+    stdout: bool,
+    stderr: bool,
+    tty: bool,
+}
+
+impl Wanted {
+    fn read(query: &Query) -> Result<Self, Status> {
+        let tty = query.flag("tty");
+        let wanted = Self {
+            stdin: query.flag("stdin"),
+            stdout: query.flag("stdout"),
+            // A terminal has one output.
+            stderr: query.flag("stderr") && !tty,
+            tty,
+        };
+        if !wanted.stdin && !wanted.stdout && !wanted.stderr {
+            let why = "you must specify at least 1 of stdin, stdout, stderr";
+            return Err(Status::bad_request(why));
+        }
+        Ok(wanted)
+    }
+
+    fn takes(self, channel: Channel) -> bool {
+        match channel {
+            Channel::Stdin => self.stdin,
+            Channel::Resize => self.tty,
+            _ => false,
+        }
+    }
+}
+
+impl Streams {
+    pub(super) fn exec(
+        &self,
+        action: &'static str,
+        mut request: Parts,
+        info: &RequestInfo,
+        user: &User,
+        query: &Query,
+    ) -> Result<Response<Body>, Status> {
+        // A WebSocket begins with a GET, which must not be a way around the right to create.
+        let create = RequestInfo {
+            verb: "create".to_owned(),
+            ..info.clone()
+        };
+        self.authorizer.check(user, &create)?;
+        let place = self.place(info, query.text("container"))?;
+        if place.node.is_empty() {
+            let why = format!("pod {} does not have a host assigned", info.name);
+            return Err(Status::bad_request(why));
+        }
+        let wanted = Wanted::read(query)?;
+        self.expect_connected(&place.node)?;
+        let upgrade = Upgrade::negotiate(&mut request, PROTOCOLS)?;
+        let response = upgrade.response();
+        let session = Session {
+            action,
+            uri: uri(action, &place, wanted, query),
+            place,
+            wanted,
+            tunnels: self.tunnels.clone(),
+            speech: Speech::of(upgrade.protocol()),
+        };
+        tokio::spawn(session.run(upgrade));
+        Ok(response)
+    }
+}
+
+fn uri(action: &str, place: &Place, wanted: Wanted, query: &Query) -> String {
+    let mut passed = Query::default();
+    for command in query.all("command") {
+        passed.push("command", command);
+    }
+    let flags = [
+        ("stdin", wanted.stdin),
+        ("stdout", wanted.stdout),
+        ("stderr", wanted.stderr),
+        ("tty", wanted.tty),
+    ];
+    for (name, set) in flags {
+        if set {
+            passed.push(name, "true");
+        }
+    }
+    format!(
+        "http://node/{action}/{}/{}/{}/{}?{passed}",
+        encode(&place.namespace),
+        encode(&place.pod),
+        encode(&place.uid),
+        encode(&place.container)
+    )
+}
+
+/// How a subprotocol writes messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Speech {
+    base64: bool,
+    /// From v4 on, the error channel carries a Status; before, plain text and nothing on success.
+    status: bool,
+    /// From v5 on, a client can close one channel.
+    close: bool,
+}
+
+impl Speech {
+    fn of(protocol: &str) -> Self {
+        Self {
+            base64: protocol.contains("base64"),
+            status: protocol.starts_with('v'),
+            close: protocol == V5,
+        }
+    }
+
+    fn message(self, channel: Channel, payload: &[u8]) -> Message {
+        if self.base64 {
+            let text = format!("{}{}", channel.number(), STANDARD.encode(payload));
+            return Message::Text(Utf8Bytes::from(text));
+        }
+        let mut bytes = BytesMut::with_capacity(payload.len() + 1);
+        bytes.extend_from_slice(&[channel.number()]);
+        bytes.extend_from_slice(payload);
+        Message::Binary(bytes.freeze())
+    }
+
+    /// What a message of the client says; `None` for what no channel takes.
+    fn read(self, message: Message) -> Option<Frame> {
+        let mut data = match message {
+            Message::Binary(data) => data,
+            Message::Text(text) => text.into(),
+            _ => return None,
+        };
+        let first = *data.first()?;
+        data.advance(1);
+        let (number, payload) = if self.base64 {
+            let number = char::from(first).to_digit(10)?;
+            (
+                u8::try_from(number).ok()?,
+                STANDARD.decode(&data).ok()?.into(),
+            )
+        } else {
+            (first, data)
+        };
+        let channel = Channel::from_number(number)?;
+        Some(Frame { channel, payload })
+    }
+}
+
+struct Session {
+    action: &'static str,
+    uri: String,
+    place: Place,
+    wanted: Wanted,
+    tunnels: Tunnels,
+    speech: Speech,
+}
+
+impl Session {
+    async fn run(self, upgrade: Upgrade) {
+        let Ok(socket) = upgrade.open().await else {
+            return;
+        };
+        let (mut sink, stream) = socket.split();
+        let (input, chunks) = mpsc::channel(INPUT_CHUNKS_MAX);
+        let to_node = self.to_node(stream, input);
+        let from_node = async {
+            let last = match self.ask(chunks).await {
+                Ok(output) => self.from_node(&mut sink, output).await,
+                Err(status) => Some(status.to_value()),
+            };
+            if let Some(status) = last {
+                self.finish(&mut sink, &status).await;
+            }
+        };
+        // The client's end ends the session: the request is dropped, and the agent sees it reset.
+        tokio::select! {
+            () = to_node => {}
+            () = from_node => {}
+        }
+    }
+
+    /// Starts the command; the answer's body is what comes out of it.
+    async fn ask(&self, chunks: mpsc::Receiver<Bytes>) -> Result<Body, Status> {
+        let chunks = futures::stream::unfold(chunks, |mut chunks| async {
+            let chunk = chunks.recv().await?;
+            Some((Ok::<_, Infallible>(BodyFrame::data(chunk)), chunks))
+        });
+        let body = StreamBody::new(chunks)
+            .map_err(|never| match never {})
+            .boxed_unsync();
+        let request = Request::post(&self.uri)
+            .body(body)
+            .map_err(Status::internal)?;
+        let answer = self.tunnels.request(&self.place.node, request).await?;
+        if !answer.status().is_success() {
+            return Err(refusal(answer, self.action, &self.place.pod).await);
+        }
+        Ok(answer.into_body().map_err(Into::into).boxed_unsync())
+    }
+
+    /// Returns when the client is gone. While the client only listens, it waits.
+    async fn to_node(&self, mut stream: SplitStream<Socket>, input: mpsc::Sender<Bytes>) {
+        loop {
+            let message = match tokio::time::timeout(SILENCE_MAX, stream.next()).await {
+                Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) | Err(_) => return,
+                Ok(Some(Ok(message))) => message,
+            };
+            let Some(frame) = self.speech.read(message) else {
+                continue;
+            };
+            let mut bytes = BytesMut::new();
+            match frame.channel {
+                Channel::Close if self.speech.close => {
+                    match frame
+                        .payload
+                        .first()
+                        .copied()
+                        .and_then(Channel::from_number)
+                    {
+                        Some(closed) if self.wanted.takes(closed) => {
+                            Encoder.close(closed, &mut bytes);
+                        }
+                        _ => continue,
+                    }
+                }
+                channel if self.wanted.takes(channel) => {
+                    Encoder.encode(channel, &frame.payload, &mut bytes);
+                }
+                _ => continue,
+            }
+            // The command may have ended; its last word is on the way to the client.
+            let _ = input.send(bytes.freeze()).await;
+        }
+    }
+
+    /// Returns the last Status, or nothing when the client is gone.
+    async fn from_node(
+        &self,
+        sink: &mut SplitSink<Socket, Message>,
+        mut output: Body,
+    ) -> Option<Value> {
+        // Upstream greets on the lowest channel that it writes: the session is open.
+        let lowest = match self.wanted {
+            Wanted { stdout: true, .. } => Channel::Stdout,
+            Wanted { stderr: true, .. } => Channel::Stderr,
+            _ => Channel::Error,
+        };
+        sink.send(self.speech.message(lowest, b"")).await.ok()?;
+        let mut buffer = BytesMut::new();
+        let mut pings = tokio::time::interval(PING_INTERVAL);
+        loop {
+            let chunk = tokio::select! {
+                _ = pings.tick() => {
+                    sink.send(Message::Ping(Bytes::new())).await.ok()?;
+                    continue;
+                }
+                chunk = output.frame() => chunk,
+            };
+            let Some(Ok(chunk)) = chunk else {
+                return Some(Status::internal("the node ended the stream").to_value());
+            };
+            if let Ok(data) = chunk.into_data() {
+                buffer.extend_from_slice(&data);
+            }
+            loop {
+                match Decoder.decode(&mut buffer) {
+                    Ok(Some(frame)) if frame.channel == Channel::Error => {
+                        return Some(last_word(&frame.payload));
+                    }
+                    Ok(Some(frame)) => {
+                        let message = self.speech.message(frame.channel, &frame.payload);
+                        let shown = match frame.channel {
+                            Channel::Stdout => self.wanted.stdout,
+                            Channel::Stderr => self.wanted.stderr,
+                            _ => false,
+                        };
+                        if shown {
+                            sink.send(message).await.ok()?;
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(error) => return Some(Status::internal(error).to_value()),
+                }
+            }
+        }
+    }
+
+    async fn finish(&self, sink: &mut SplitSink<Socket, Message>, status: &Value) {
+        let text = if self.speech.status {
+            status.to_string()
+        } else if json::text(status, "status") == "Success" {
+            String::new()
+        } else {
+            json::text(status, "message").to_owned()
+        };
+        if !text.is_empty() {
+            let message = self.speech.message(Channel::Error, text.as_bytes());
+            if sink.send(message).await.is_err() {
+                return;
+            }
+        }
+        // The client may be gone already; there is nobody left to tell.
+        let _ = sink.close().await;
+    }
+}
+
+/// The agent's Status, or one about it when it cannot be read.
+fn last_word(payload: &[u8]) -> Value {
+    match serde_json::from_slice(payload) {
+        Ok(Value::Object(status)) => Value::Object(status),
+        _ => Status::internal("the node ended the stream without a status").to_value(),
+    }
+}

@@ -1,0 +1,114 @@
+//! The WebSocket handshake on a request that hyper serves.
+
+use super::full;
+use crate::authenticate::bearer;
+use crate::tunnel::Body;
+use coracle_api::status::Status;
+use http::header::{
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, UPGRADE,
+};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+
+/// Bounds what a client can make us hold for one message; kubectl sends 32 KiB.
+const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
+
+/// A handshake that was checked and not answered yet.
+#[derive(Debug)]
+pub struct Upgrade {
+    protocol: &'static str,
+    /// False when the client offered none: then the answer names none.
+    named: bool,
+    accept: String,
+    connection: OnUpgrade,
+}
+
+pub fn is_asked(headers: &HeaderMap) -> bool {
+    headers
+        .get(UPGRADE)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.eq_ignore_ascii_case("websocket"))
+}
+
+impl Upgrade {
+    /// Takes the first offered protocol that is supported; the first supported when the client
+    /// offers none.
+    pub fn negotiate(request: &mut Parts, supported: &[&'static str]) -> Result<Self, Status> {
+        if !is_asked(&request.headers) {
+            return Err(Status::bad_request("Upgrade request required"));
+        }
+        let key = request
+            .headers
+            .get(SEC_WEBSOCKET_KEY)
+            .ok_or_else(|| Status::bad_request("the header Sec-WebSocket-Key is missing"))?;
+        let accept = derive_accept_key(key.as_bytes());
+        let offered = offered(&request.headers);
+        let protocol = if offered.is_empty() {
+            supported.first()
+        } else {
+            offered
+                .iter()
+                .find_map(|offer| supported.iter().find(|known| *known == offer))
+        };
+        let Some(protocol) = protocol else {
+            let why = format!(
+                "none of the subprotocols {offered:?} is supported, choose one of {supported:?}"
+            );
+            return Err(Status::bad_request(why));
+        };
+        let connection = request.extensions.remove::<OnUpgrade>().ok_or_else(|| {
+            Status::bad_request("this connection cannot be upgraded: HTTP/1.1 is needed")
+        })?;
+        Ok(Self {
+            protocol,
+            named: !offered.is_empty(),
+            accept,
+            connection,
+        })
+    }
+
+    pub fn protocol(&self) -> &'static str {
+        self.protocol
+    }
+
+    pub fn response(&self) -> Response<Body> {
+        let mut response = Response::new(full(""));
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        let headers = response.headers_mut();
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+        let accept = self.accept.parse().expect("base64 is good in a header");
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+        if self.named {
+            let protocol = HeaderValue::from_static(self.protocol);
+            headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+        }
+        response
+    }
+
+    /// Waits until the 101 is out.
+    pub async fn open(self) -> hyper::Result<WebSocketStream<TokioIo<Upgraded>>> {
+        let connection = TokioIo::new(self.connection.await?);
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MESSAGE_BYTES_MAX))
+            .max_frame_size(Some(MESSAGE_BYTES_MAX));
+        Ok(WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await)
+    }
+}
+
+/// Subprotocols in the client's order, without the one that carries a token.
+fn offered(headers: &HeaderMap) -> Vec<&str> {
+    headers
+        .get_all(SEC_WEBSOCKET_PROTOCOL)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(|protocol| !protocol.is_empty() && !protocol.starts_with(bearer::PROTOCOL_PREFIX))
+        .collect()
+}
