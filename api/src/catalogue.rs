@@ -111,3 +111,6 @@ pub fn of_version(group: &str, version: &str) -> impl Iterator<Item = &'static R
     ALL.iter()
         .filter(move |row| row.group == group && row.version == version)
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,6 +35,7 @@ pub fn validate_metadata(object: &Object, resource: &Resource) -> ErrorList {
     }
     errors.extend(namespace(metadata, &path, resource.is_namespaced()));
     errors.extend(accessor(metadata, &path));
+    errors.extend(finalizers(metadata, &path.child("finalizers")));
     errors
 }
 
@@ -45,6 +46,15 @@ pub fn validate_metadata_update(new: &Object, old: &Object) -> ErrorList {
     let old = old.get(&["metadata"]).unwrap_or(&Value::Null);
     let mut errors = ErrorList::new();
     errors.extend(no_new_finalizers(new, old, &path));
+    let generation = |metadata: &Value| json::int(metadata, "generation").unwrap_or(0);
+    if generation(new) < generation(old) {
+        let path = path.child("generation");
+        errors.push(FieldError::invalid(
+            &path,
+            generation(new),
+            "must not be decremented",
+        ));
+    }
     for field in [
         "name",
         "namespace",
@@ -98,7 +108,6 @@ fn accessor(metadata: &Value, path: &Path) -> ErrorList {
         &path.child("annotations"),
     ));
     errors.extend(owner_references(metadata, &path.child("ownerReferences")));
-    errors.extend(finalizers(metadata, &path.child("finalizers")));
     errors
 }
 
@@ -108,12 +117,7 @@ pub fn labels(labels: &Value, path: &Path) -> ErrorList {
     for (key, value) in labels.as_object().into_iter().flatten() {
         errors.extend(label_name(key, path));
         let value = value.as_str().unwrap_or("");
-        invalid_each(
-            &mut errors,
-            &path.key(key),
-            value,
-            names::label_value(value),
-        );
+        invalid_each(&mut errors, path, value, names::label_value(value));
     }
     errors
 }
@@ -143,9 +147,9 @@ pub fn annotations(annotations: &Value, path: &Path) -> ErrorList {
 fn owner_references(metadata: &Value, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut controller: Option<String> = None;
-    for (index, reference) in json::list(metadata, "ownerReferences").iter().enumerate() {
-        let at = path.index(index);
-        errors.extend(owner_reference(reference, &at));
+    for reference in json::list(metadata, "ownerReferences") {
+        // Upstream names the list, and not the item.
+        errors.extend(owner_reference(reference, path));
         if !json::flag(reference, "controller") {
             continue;
         }
@@ -204,9 +208,9 @@ fn owner_reference(reference: &Value, path: &Path) -> ErrorList {
 fn finalizers(metadata: &Value, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     let all = json::list(metadata, "finalizers");
-    for (index, finalizer) in all.iter().enumerate() {
+    for finalizer in all {
         let finalizer = finalizer.as_str().unwrap_or("");
-        errors.extend(finalizer_name(finalizer, &path.index(index)));
+        errors.extend(finalizer_name(finalizer, path));
     }
     let has = |name: &str| all.iter().any(|f| f.as_str() == Some(name));
     if has("orphan") && has("foregroundDeletion") {
@@ -277,3 +281,6 @@ pub fn invalid_each(errors: &mut ErrorList, path: &Path, value: &str, details: V
             .map(|detail| FieldError::invalid(path, value, detail)),
     );
 }
+
+#[cfg(test)]
+mod tests;

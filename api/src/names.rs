@@ -2,6 +2,10 @@
 //!
 //! Each check returns the texts of what is wrong; none means the value is good.
 
+mod network;
+
+pub use network::{cidr, dns_subdomain_with_underscore, http_header, ip, port_name, port_number};
+
 /// Detail of a number that must not be negative.
 pub const MUST_NOT_BE_NEGATIVE: &str = "must be greater than or equal to 0";
 pub const IMMUTABLE: &str = "field is immutable";
@@ -44,7 +48,12 @@ fn pattern_error(rule: &str, pattern: &str, examples: &[&str]) -> String {
     text
 }
 
+/// Upstream counts bytes and says characters for names, bytes for labels.
 fn max_length_error(bytes_max: usize) -> String {
+    format!("must be no more than {bytes_max} characters")
+}
+
+fn max_bytes_error(bytes_max: usize) -> String {
     format!("must be no more than {bytes_max} bytes")
 }
 
@@ -159,7 +168,7 @@ pub fn qualified_name(text: &str) -> Vec<String> {
             name
         }
         _ => {
-            let rule = format!("a qualified name {QUALIFIED_RULE}");
+            let rule = format!("a valid label key {QUALIFIED_RULE}");
             let text = pattern_error(&rule, QUALIFIED_PATTERN, EXAMPLES);
             errors.push(format!(
                 "{text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -170,7 +179,7 @@ pub fn qualified_name(text: &str) -> Vec<String> {
     if name.is_empty() {
         errors.push("name part must be non-empty".to_owned());
     } else if name.len() > LABEL_BYTES_MAX {
-        errors.push(format!("name part {}", max_length_error(LABEL_BYTES_MAX)));
+        errors.push(format!("name part {}", max_bytes_error(LABEL_BYTES_MAX)));
     }
     if !matches_qualified(name) {
         let text = pattern_error(QUALIFIED_RULE, QUALIFIED_PATTERN, EXAMPLES);
@@ -183,7 +192,7 @@ pub fn qualified_name(text: &str) -> Vec<String> {
 pub fn label_value(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > LABEL_BYTES_MAX {
-        errors.push(max_length_error(LABEL_BYTES_MAX));
+        errors.push(max_bytes_error(LABEL_BYTES_MAX));
     }
     if !text.is_empty() && !matches_qualified(text) {
         errors.push(pattern_error(
@@ -217,7 +226,7 @@ pub fn config_key(text: &str) -> Vec<String> {
 pub fn relaxed_env_var(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.is_empty() {
-        errors.push("environment variable name must not be empty".to_owned());
+        errors.push("environment variable name must be non-empty".to_owned());
     }
     let bad = |c: char| !(' '..='~').contains(&c) || c == '=';
     if text.contains(bad) {
@@ -239,53 +248,12 @@ fn no_dots(text: &str) -> Vec<String> {
     }
 }
 
-/// The name of a port: an IANA service name.
-pub fn port_name(text: &str) -> Vec<String> {
-    let mut errors = Vec::new();
-    let bytes = text.as_bytes();
-    if text.len() > 15 {
-        errors.push("must be no more than 15 characters".to_owned());
-    }
-    if !bytes
-        .iter()
-        .all(|b| is_lower_alphanumeric(*b) || *b == b'-')
-    {
-        errors.push(
-            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned(),
-        );
-    }
-    if !bytes.iter().any(u8::is_ascii_lowercase) {
-        errors.push("must contain at least one letter (a-z)".to_owned());
-    }
-    if text.contains("--") {
-        errors.push("must not contain consecutive hyphens".to_owned());
-    }
-    if text.starts_with('-') || text.ends_with('-') {
-        errors.push("must not begin or end with a hyphen".to_owned());
-    }
-    errors
-}
-
-/// The number of a port.
-pub fn port_number(port: i64) -> Vec<String> {
-    between(port, 1, 65_535)
-}
-
 /// A number between two bounds, both allowed.
 pub fn between(value: i64, low: i64, high: i64) -> Vec<String> {
     if (low..=high).contains(&value) {
         Vec::new()
     } else {
         vec![format!("must be between {low} and {high}, inclusive")]
-    }
-}
-
-/// An IPv4 or IPv6 address.
-pub fn ip(text: &str) -> Vec<String> {
-    if text.parse::<std::net::IpAddr>().is_ok() {
-        Vec::new()
-    } else {
-        vec!["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".to_owned()]
     }
 }
 
@@ -300,53 +268,5 @@ pub fn percentage(text: &str) -> Vec<String> {
     }
 }
 
-/// An address range: `10.9.8.0/24`.
-pub fn cidr(text: &str) -> Vec<String> {
-    let valid = text.split_once('/').is_some_and(|(address, bits)| {
-        let bits_max = match address.parse::<std::net::IpAddr>() {
-            Ok(std::net::IpAddr::V4(_)) => 32,
-            Ok(std::net::IpAddr::V6(_)) => 128,
-            Err(_) => return false,
-        };
-        let digits = !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
-        digits && bits.parse::<u16>().is_ok_and(|bits| bits <= bits_max)
-    });
-    if valid {
-        Vec::new()
-    } else {
-        vec!["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)".to_owned()]
-    }
-}
-
-/// The name of an HTTP header.
-pub fn http_header(text: &str) -> Vec<String> {
-    let good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    if !text.is_empty() && text.bytes().all(good) {
-        return Vec::new();
-    }
-    let rule = "a valid HTTP header must consist of alphanumeric characters or '-'";
-    vec![pattern_error(rule, "[-A-Za-z0-9]+", &["X-Header-Name"])]
-}
-
-/// A search domain: as a subdomain, with underscores.
-pub fn dns_subdomain_with_underscore(text: &str) -> Vec<String> {
-    let mut errors = Vec::new();
-    if text.len() > SUBDOMAIN_BYTES_MAX {
-        errors.push(max_length_error(SUBDOMAIN_BYTES_MAX));
-    }
-    let good = |part: &str| {
-        let bytes = part.as_bytes();
-        let inner = |byte: &u8| is_lower_alphanumeric(*byte) || matches!(byte, b'-' | b'_');
-        let edge =
-            |byte: Option<&u8>| byte.is_some_and(|b| is_lower_alphanumeric(*b) || *b == b'_');
-        edge(bytes.first()) && edge(bytes.last()) && bytes.iter().all(inner)
-    };
-    if !text.split('.').all(good) {
-        let rule = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
-                    characters, '-', '.' or '_', and must start and end with an alphanumeric \
-                    character or '_'";
-        let pattern = "[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?(\\.[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?)*";
-        errors.push(pattern_error(rule, pattern, &["example.com"]));
-    }
-    errors
-}
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 //! API server names a kind.
 
 use crate::field::ErrorList;
+use crate::json;
 use crate::object::Object;
 use serde_json::Value;
 
@@ -153,7 +154,8 @@ pub trait Rules: Sync {
 
     /// True when this update raises `metadata.generation`: as a rule, `spec` changed.
     fn raises_generation(&self, new: &Object, old: &Object) -> bool {
-        self.counts_generations() && new.get(&["spec"]) != old.get(&["spec"])
+        let [new, old] = [new, old].map(|object| object.get(&["spec"]).unwrap_or(&json::NULL));
+        self.counts_generations() && !json::same(new, old)
     }
 
     /// Writes in what only the server knows: who asks, and when (`now`, RFC 3339). Runs after
@@ -198,6 +200,11 @@ pub trait Rules: Sync {
     /// One cell a column, in order. `now` in seconds since the epoch, for ages.
     fn cells(&self, object: &Object, now: i64) -> Vec<Value>;
 
+    /// `conditions` of the object's row in a Table: null, or a list.
+    fn row_conditions(&self, _object: &Object) -> Value {
+        Value::Null
+    }
+
     /// The value of a selectable field; absent fields select as the empty string.
     fn field(&self, object: &Object, name: &str) -> String {
         let path: Vec<&str> = name.split('.').collect();
@@ -214,6 +221,7 @@ pub trait Rules: Sync {
 
     /// Wire form of this version into the stored form, and back: differs for second views only.
     fn to_stored(&self, _object: &mut Object) {}
+    #[allow(clippy::wrong_self_convention)] // The rules turn the object, not themselves.
     fn from_stored(&self, _object: &mut Object) {}
 
     /// Warnings for the `Warning` header (deprecated fields and the like).

@@ -92,3 +92,6 @@ fn expression_text(expression: &Value) -> String {
         _ => key.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,6 +48,10 @@ pub fn column_definitions(columns: &[Column]) -> Value {
 pub fn row(resource: &Resource, object: &Object, include: Include, now: i64) -> Value {
     let cells = resource.rules.cells(object, now);
     let mut row = json!({ "cells": cells });
+    let conditions = resource.rules.row_conditions(object);
+    if !conditions.is_null() {
+        row["conditions"] = conditions;
+    }
     match include {
         Include::None => {}
         Include::Metadata => row["object"] = partial_metadata(object),
@@ -92,3 +96,6 @@ pub fn build<'a>(
         "rows": rows,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,3 +123,6 @@ pub fn immutable_data(new: &Object, old: &Object, fields: &[&str]) -> ErrorList 
     }
     errors
 }
+
+#[cfg(test)]
+mod tests;

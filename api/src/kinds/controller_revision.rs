@@ -84,3 +84,6 @@ impl Rules for ControllerRevision {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -85,12 +85,11 @@ impl Rules for Deployment {
 
     /// Annotations count too: they are copied to the replica sets.
     fn raises_generation(&self, new: &Object, old: &Object) -> bool {
-        let annotations = [new, old].map(|object| {
-            object
-                .get(&["metadata", "annotations"])
-                .unwrap_or(&json::NULL)
-        });
-        new.get(&["spec"]) != old.get(&["spec"]) || !json::same(annotations[0], annotations[1])
+        let same = |path: &[&str]| {
+            let [new, old] = [new, old].map(|object| object.get(path).unwrap_or(&json::NULL));
+            json::same(new, old)
+        };
+        !same(&["spec"]) || !same(&["metadata", "annotations"])
     }
 
     fn validate_create(&self, object: &Object) -> ErrorList {

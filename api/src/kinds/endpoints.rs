@@ -82,6 +82,11 @@ impl Rules for Endpoints {
             print::age_of(object, now),
         ]
     }
+
+    fn warnings(&self, _object: &Object) -> Vec<String> {
+        let text = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+        vec![text.to_owned()]
+    }
 }
 
 fn addresses(subsets: &[Value]) -> String {

@@ -92,3 +92,6 @@ impl Rules for Lease {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

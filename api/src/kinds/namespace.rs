@@ -170,3 +170,6 @@ fn phase(object: &Object) -> ErrorList {
         vec![FieldError::invalid(&path, phase, detail)]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! Pods: the one kind that runs.
 
+pub mod binding;
 pub mod columns;
 pub mod strategy;
 pub mod summary;
@@ -13,7 +14,7 @@ use crate::kinds::workload;
 use crate::object::Object;
 use crate::pod_spec;
 use crate::resource::{Column, Part, Resource, Rules, Subresource, SubresourceKind};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub const ROW: Resource = Resource {
     short_names: &["po"],
@@ -141,6 +142,20 @@ impl Rules for Pod {
 
     fn cells(&self, object: &Object, now: i64) -> Vec<Value> {
         columns::cells(object, now)
+    }
+
+    fn row_conditions(&self, object: &Object) -> Value {
+        let message = match object.str(&["status", "phase"]) {
+            "Succeeded" => "The pod has completed successfully.",
+            "Failed" => "The pod failed.",
+            _ => return Value::Null,
+        };
+        json!([{
+            "type": "Completed",
+            "status": "True",
+            "reason": object.str(&["status", "phase"]),
+            "message": message,
+        }])
     }
 
     fn field(&self, object: &Object, name: &str) -> String {

@@ -161,3 +161,6 @@ fn json_under(data: &Value, key: &str, path: &Path) -> ErrorList {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -66,3 +66,6 @@ impl Rules for ServiceAccount {
         vec![object.name().into(), print::age_of(object, now)]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,10 +48,15 @@ fn lines(errors: &[crate::field::FieldError]) -> String {
     lines.join("\n")
 }
 
-/// The defaulted object as pretty JSON.
-pub fn check_defaults(plural: &str, value: Value, expected: Expect) {
-    let object = defaulted(plural, value).into_value();
-    expected.assert_eq(&serde_json::to_string_pretty(&object).unwrap());
+/// What the defaulted object has under `spec`, a field a line.
+pub fn check_spec(plural: &str, value: Value, expected: Expect) {
+    let object = defaulted(plural, value);
+    let spec = object.get(&["spec"]).and_then(Value::as_object).unwrap();
+    let lines: Vec<String> = spec
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    expected.assert_eq(&lines.join("\n"));
 }
 
 /// `Column: cell`, one a line.

@@ -1,4 +1,4 @@
-use crate::kinds::testing::{check_defaults, check_errors, check_row, object, update_errors};
+use crate::kinds::testing::{check_errors, check_row, check_spec, object, update_errors};
 use crate::resource::{Part, Rules};
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -21,60 +21,16 @@ fn web() -> Value {
 
 #[test]
 fn defaults_of_a_minimal_deployment() {
-    check_defaults(
+    check_spec(
         "deployments",
         web(),
         expect![[r#"
-        {
-          "apiVersion": "apps/v1",
-          "kind": "Deployment",
-          "metadata": {
-            "creationTimestamp": "1970-01-01T00:00:00Z",
-            "name": "web",
-            "namespace": "shop"
-          },
-          "spec": {
-            "progressDeadlineSeconds": 600,
-            "replicas": 1,
-            "revisionHistoryLimit": 10,
-            "selector": {
-              "matchLabels": {
-                "app": "web"
-              }
-            },
-            "strategy": {
-              "rollingUpdate": {
-                "maxSurge": "25%",
-                "maxUnavailable": "25%"
-              },
-              "type": "RollingUpdate"
-            },
-            "template": {
-              "metadata": {
-                "labels": {
-                  "app": "web"
-                }
-              },
-              "spec": {
-                "containers": [
-                  {
-                    "image": "web:1",
-                    "imagePullPolicy": "IfNotPresent",
-                    "name": "web",
-                    "resources": {},
-                    "terminationMessagePath": "/dev/termination-log",
-                    "terminationMessagePolicy": "File"
-                  }
-                ],
-                "dnsPolicy": "ClusterFirst",
-                "restartPolicy": "Always",
-                "schedulerName": "default-scheduler",
-                "securityContext": {},
-                "terminationGracePeriodSeconds": 30
-              }
-            }
-          }
-        }"#]],
+        progressDeadlineSeconds: 600
+        replicas: 1
+        revisionHistoryLimit: 10
+        selector: {"matchLabels":{"app":"web"}}
+        strategy: {"rollingUpdate":{"maxSurge":"25%","maxUnavailable":"25%"},"type":"RollingUpdate"}
+        template: {"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"image":"web:1","imagePullPolicy":"IfNotPresent","name":"web","resources":{},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File"}],"dnsPolicy":"ClusterFirst","restartPolicy":"Always","schedulerName":"default-scheduler","securityContext":{},"terminationGracePeriodSeconds":30}}"#]],
     );
 }
 

@@ -23,6 +23,53 @@ pub fn prepare_create(pod: &mut Object) {
         }]);
     }
     pod.set(&["status"], status);
+    apply_label_keys(pod);
+}
+
+/// `matchLabelKeys` stand for the pod's own values of those labels: they are written into the
+/// selectors, once, when the pod is created.
+fn apply_label_keys(pod: &mut Object) {
+    let labels = pod
+        .get(&["metadata", "labels"])
+        .cloned()
+        .unwrap_or_default();
+    for field in ["podAffinity", "podAntiAffinity"] {
+        let Some(affinity) = pod.get_mut(&["spec", "affinity", field]) else {
+            continue;
+        };
+        let required = "requiredDuringSchedulingIgnoredDuringExecution";
+        for term in json::list_mut(affinity, required) {
+            extend_selector(term, &labels);
+        }
+        let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+        for weighted in json::list_mut(affinity, preferred) {
+            if let Some(term) = json::object_mut(weighted, "podAffinityTerm") {
+                extend_selector(term, &labels);
+            }
+        }
+    }
+    if let Some(spec) = pod.get_mut(&["spec"]) {
+        for constraint in json::list_mut(spec, "topologySpreadConstraints") {
+            extend_selector(constraint, &labels);
+        }
+    }
+}
+
+fn extend_selector(term: &mut Value, labels: &Value) {
+    let mut added = Vec::new();
+    for (field, operator) in [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")] {
+        for key in json::list(term, field).iter().filter_map(Value::as_str) {
+            if let Some(value) = labels.get(key) {
+                added.push(json!({ "key": key, "operator": operator, "values": [value] }));
+            }
+        }
+    }
+    if let Some(selector) = json::object_mut(term, "labelSelector").filter(|_| !added.is_empty()) {
+        json::default(selector, "matchExpressions", json!([]));
+        if let Some(expressions) = selector["matchExpressions"].as_array_mut() {
+            expressions.extend(added);
+        }
+    }
 }
 
 pub fn prepare_update(new: &mut Object, old: &Object, part: Part<'_>) {

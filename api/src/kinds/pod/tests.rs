@@ -1,7 +1,7 @@
 use super::Pod;
 use super::strategy::grace_seconds;
 use crate::kinds::testing::{
-    check_defaults, check_errors, check_row, defaulted, object, update_errors,
+    check_errors, check_row, check_spec, defaulted, object, update_errors,
 };
 use crate::resource::{Part, Rules};
 use expect_test::{Expect, expect};
@@ -29,33 +29,18 @@ fn with(fields: Value) -> Value {
 
 #[test]
 fn defaults_of_a_minimal_pod() {
-    check_defaults("pods", web(), expect![[r#"
-        {
-          "apiVersion": "v1",
-          "kind": "Pod",
-          "metadata": {
-            "name": "web",
-            "namespace": "shop"
-          },
-          "spec": {
-            "containers": [
-              {
-                "image": "web",
-                "imagePullPolicy": "Always",
-                "name": "web",
-                "resources": {},
-                "terminationMessagePath": "/dev/termination-log",
-                "terminationMessagePolicy": "File"
-              }
-            ],
-            "dnsPolicy": "ClusterFirst",
-            "enableServiceLinks": true,
-            "restartPolicy": "Always",
-            "schedulerName": "default-scheduler",
-            "securityContext": {},
-            "terminationGracePeriodSeconds": 30
-          }
-        }"#]]);
+    check_spec(
+        "pods",
+        web(),
+        expect![[r#"
+        containers: [{"image":"web","imagePullPolicy":"Always","name":"web","resources":{},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File"}]
+        dnsPolicy: "ClusterFirst"
+        enableServiceLinks: true
+        restartPolicy: "Always"
+        schedulerName: "default-scheduler"
+        securityContext: {}
+        terminationGracePeriodSeconds: 30"#]],
+    );
 }
 
 #[test]
@@ -82,118 +67,22 @@ fn defaults_of_what_a_container_holds() {
             "readinessProbe": { "grpc": { "port": 80 }, "periodSeconds": 3 },
         }],
     }));
-    let pod = defaulted("pods", pod);
-    let text = serde_json::to_string_pretty(pod.get(&["spec"]).unwrap()).unwrap();
-    expect![[r#"
-        {
-          "containers": [
-            {
-              "env": [
-                {
-                  "name": "A",
-                  "valueFrom": {
-                    "fieldRef": {
-                      "apiVersion": "v1",
-                      "fieldPath": "status.podIP"
-                    }
-                  }
-                }
-              ],
-              "image": "registry:5000/web:1@sha256:abc",
-              "imagePullPolicy": "IfNotPresent",
-              "livenessProbe": {
-                "failureThreshold": 3,
-                "httpGet": {
-                  "path": "/",
-                  "port": 80,
-                  "scheme": "HTTP"
-                },
-                "periodSeconds": 10,
-                "successThreshold": 1,
-                "timeoutSeconds": 1
-              },
-              "name": "web",
-              "ports": [
-                {
-                  "containerPort": 80,
-                  "hostPort": 80,
-                  "protocol": "TCP"
-                }
-              ],
-              "readinessProbe": {
-                "failureThreshold": 3,
-                "grpc": {
-                  "port": 80,
-                  "service": ""
-                },
-                "periodSeconds": 3,
-                "successThreshold": 1,
-                "timeoutSeconds": 1
-              },
-              "resources": {
-                "limits": {
-                  "cpu": "1500m",
-                  "memory": "512Mi"
-                },
-                "requests": {
-                  "cpu": "1500m",
-                  "memory": "512Mi"
-                }
-              },
-              "terminationMessagePath": "/dev/termination-log",
-              "terminationMessagePolicy": "File"
-            }
-          ],
-          "dnsPolicy": "ClusterFirst",
-          "enableServiceLinks": true,
-          "hostNetwork": true,
-          "restartPolicy": "Always",
-          "schedulerName": "default-scheduler",
-          "securityContext": {},
-          "serviceAccount": "old-name",
-          "serviceAccountName": "old-name",
-          "terminationGracePeriodSeconds": 30,
-          "volumes": [
-            {
-              "emptyDir": {},
-              "name": "scratch"
-            },
-            {
-              "hostPath": {
-                "path": "/var",
-                "type": ""
-              },
-              "name": "host"
-            },
-            {
-              "name": "all",
-              "projected": {
-                "defaultMode": 420,
-                "sources": [
-                  {
-                    "serviceAccountToken": {
-                      "expirationSeconds": 3600,
-                      "path": "token"
-                    }
-                  },
-                  {
-                    "downwardAPI": {
-                      "items": [
-                        {
-                          "fieldRef": {
-                            "apiVersion": "v1",
-                            "fieldPath": "metadata.name"
-                          },
-                          "path": "a"
-                        }
-                      ]
-                    }
-                  }
-                ]
-              }
-            }
-          ]
-        }"#]].assert_eq(&text);
+    check_spec(
+        "pods",
+        pod,
+        expect![[r#"
+        containers: [{"env":[{"name":"A","valueFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":"status.podIP"}}}],"image":"registry:5000/web:1@sha256:abc","imagePullPolicy":"IfNotPresent","livenessProbe":{"failureThreshold":3,"httpGet":{"path":"/","port":80,"scheme":"HTTP"},"periodSeconds":10,"successThreshold":1,"timeoutSeconds":1},"name":"web","ports":[{"containerPort":80,"hostPort":80,"protocol":"TCP"}],"readinessProbe":{"failureThreshold":3,"grpc":{"port":80,"service":""},"periodSeconds":3,"successThreshold":1,"timeoutSeconds":1},"resources":{"limits":{"cpu":"1500m","memory":"512Mi"},"requests":{"cpu":"1500m","memory":"512Mi"}},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File"}]
+        dnsPolicy: "ClusterFirst"
+        enableServiceLinks: true
+        hostNetwork: true
+        restartPolicy: "Always"
+        schedulerName: "default-scheduler"
+        securityContext: {}
+        serviceAccount: "old-name"
+        serviceAccountName: "old-name"
+        terminationGracePeriodSeconds: 30
+        volumes: [{"emptyDir":{},"name":"scratch"},{"hostPath":{"path":"/var","type":""},"name":"host"},{"name":"all","projected":{"defaultMode":420,"sources":[{"serviceAccountToken":{"expirationSeconds":3600,"path":"token"}},{"downwardAPI":{"items":[{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.name"},"path":"a"}]}}]}}]"#]],
+    );
 }
 
 #[test]
@@ -210,7 +99,10 @@ fn names_images_and_policies() {
         "hostname": "a.b",
         "nodeName": "-",
     }));
-    check_errors("pods", bad, expect![[r#"
+    check_errors(
+        "pods",
+        bad,
+        expect![[r#"
         spec.containers[0].name: Invalid value: "Web": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')
         spec.containers[0].image: Required value
         spec.containers[1].imagePullPolicy: Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never"
@@ -222,8 +114,13 @@ fn names_images_and_policies() {
         spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None
         spec.nodeName: Invalid value: "-": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
         spec.hostname: Invalid value: "a.b": must not contain dots
-        spec.containers[1].image: Invalid value: " a": must not have leading or trailing whitespace"#]]);
-    check_errors("pods", with(json!({ "containers": [] })), expect!["spec.containers: Required value"]);
+        spec.containers[1].image: Invalid value: " a": must not have leading or trailing whitespace"#]],
+    );
+    check_errors(
+        "pods",
+        with(json!({ "containers": [] })),
+        expect!["spec.containers: Required value"],
+    );
 }
 
 #[test]
@@ -252,7 +149,10 @@ fn ports_env_and_mounts() {
             ],
         }],
     }));
-    check_errors("pods", bad, expect![[r#"
+    check_errors(
+        "pods",
+        bad,
+        expect![[r#"
         spec.containers[0].ports[0].name: Invalid value: "toolongtoolongtoolong": must be no more than 15 characters
         spec.containers[0].ports[0].containerPort: Required value
         spec.containers[0].ports[2].protocol: Unsupported value: "X": supported values: "SCTP", "TCP", "UDP"
@@ -267,7 +167,8 @@ fn ports_env_and_mounts() {
         spec.containers[0].volumeMounts[1].name: Not found: "w"
         spec.containers[0].volumeMounts[1].mountPath: Invalid value: "/a": must be unique
         spec.containers[0].volumeMounts.subPath: Invalid value: "../b": must not contain '..'
-        spec.containers[0].ports[3].hostPort: Duplicate value: "TCP//80""#]]);
+        spec.containers[0].ports[3].hostPort: Duplicate value: "TCP//80""#]],
+    );
 }
 
 #[test]
@@ -283,7 +184,10 @@ fn volumes_have_one_good_source() {
         { "name": "e", "csi": { "driver": "x_y" } },
         { "name": "f" }, { "name": "f" },
     ] }));
-    check_errors("pods", bad, expect![[r#"
+    check_errors(
+        "pods",
+        bad,
+        expect![[r#"
         spec.volumes[0].secret.secretName: Required value
         spec.volumes[0].configMap: Forbidden: may not specify more than 1 volume type
         spec.volumes[1].hostPath.path: Invalid value: "/a/../b": must not contain '..'
@@ -294,7 +198,8 @@ fn volumes_have_one_good_source() {
         spec.volumes[3].projected.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 10: may not specify a duration less than 10 minutes
         spec.volumes[4].csi.driver: Invalid value: "x_y": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
         spec.volumes[6].name: Duplicate value: "f"
-        spec.volumes[3].projected.sources[0].serviceAccountToken: Forbidden: must not be specified when serviceAccountName is not set"#]]);
+        spec.volumes[3].projected.sources[0].serviceAccountToken: Forbidden: must not be specified when serviceAccountName is not set"#]],
+    );
 }
 
 #[test]
@@ -307,7 +212,10 @@ fn resources_are_known_and_within_limits() {
             "claims": [{ "name": "c" }],
         },
     }] }));
-    check_errors("pods", bad, expect![[r#"
+    check_errors(
+        "pods",
+        bad,
+        expect![[r#"
         spec.containers[0].resources.limits[example.com/gpu]: Invalid value: "1500m": must be an integer
         spec.containers[0].resources.limits[fruit]: Invalid value: "fruit": must be a standard resource type or fully qualified
         spec.containers[0].resources.limits[fruit]: Invalid value: "fruit": must be a standard resource for containers
@@ -317,7 +225,8 @@ fn resources_are_known_and_within_limits() {
         spec.containers[0].resources.requests[fruit]: Invalid value: "fruit": must be a standard resource for containers
         spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources
         spec.containers[0].resources.requests[memory]: Invalid value: "-1": must be greater than or equal to 0
-        spec.containers[0].resources.claims[0]: Not found: "c": must be one of the names in pod.spec.resourceClaims which is empty"#]]);
+        spec.containers[0].resources.claims[0]: Not found: "c": must be one of the names in pod.spec.resourceClaims which is empty"#]],
+    );
 }
 
 #[test]
@@ -330,7 +239,10 @@ fn probes_and_hooks() {
         "startupProbe": { "periodSeconds": -1 },
         "lifecycle": { "preStop": { "sleep": { "seconds": 60 } }, "stopSignal": "SIGUSR1" },
     }] }));
-    check_errors("pods", bad, expect![[r#"
+    check_errors(
+        "pods",
+        bad,
+        expect![[r#"
         spec.containers[0].lifecycle.preStop.sleep: Invalid value: 60: must be non-negative and less than terminationGracePeriodSeconds (30)
         spec.containers[0].lifecycle.stopSignal: Forbidden: may not be set for containers with empty `spec.os.name`
         spec.containers[0].livenessProbe.exec.command: Required value
@@ -341,7 +253,8 @@ fn probes_and_hooks() {
         spec.containers[0].readinessProbe.httpGet.scheme: Unsupported value: "FTP": supported values: "HTTP", "HTTPS"
         spec.containers[0].readinessProbe.terminationGracePeriodSeconds: Invalid value: 3: must not be set for readinessProbes
         spec.containers[0].startupProbe: Required value: must specify a handler type
-        spec.containers[0].startupProbe.periodSeconds: Invalid value: -1: must be greater than or equal to 0"#]]);
+        spec.containers[0].startupProbe.periodSeconds: Invalid value: -1: must be greater than or equal to 0"#]],
+    );
 }
 
 #[test]
@@ -371,8 +284,11 @@ fn scheduling_rules() {
             { "maxSkew": 1, "whenUnsatisfiable": "Whatever", "minDomains": 0 },
         ],
     }));
-    check_errors("pods", bad, expect![[r#"
-        spec.nodeSelector[a]: Invalid value: "-": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')
+    check_errors(
+        "pods",
+        bad,
+        expect![[r#"
+        spec.nodeSelector: Invalid value: "-": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')
         spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values: Required value: must be specified single value when `operator` is 'Lt' or 'Gt'
         spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].key: Invalid value: "b": not a valid field selector key
         spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 0: must be in the range 1-100
@@ -390,7 +306,8 @@ fn scheduling_rules() {
         spec.tolerations[1].effect: Invalid value: "": effect must be 'NoExecute' when `tolerationSeconds` is set
         spec.tolerations[1].operator: Invalid value: "x": value must be empty when `operator` is 'Exists'
         spec.tolerations[2].operator: Unsupported value: "Near": supported values: "Equal", "Exists"
-        spec.tolerations[2].effect: Unsupported value: "Sometimes": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute""#]]);
+        spec.tolerations[2].effect: Unsupported value: "Sometimes": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute""#]],
+    );
 }
 
 #[test]
@@ -407,7 +324,10 @@ fn security_and_host() {
             "securityContext": { "allowPrivilegeEscalation": false, "privileged": true },
         }],
     }));
-    check_errors("pods", bad, expect![[r#"
+    check_errors(
+        "pods",
+        bad,
+        expect![[r#"
         spec.containers[0].securityContext: Invalid value: {"allowPrivilegeEscalation":false,"privileged":true}: cannot set `allowPrivilegeEscalation` to false and `privileged` to true
         spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true
         spec.securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive
@@ -417,7 +337,8 @@ fn security_and_host() {
         spec.securityContext.fsGroupChangePolicy: Unsupported value: "Often": supported values: "Always", "OnRootMismatch"
         spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost
         spec.hostNetwork: Forbidden: when `hostUsers` is false
-        spec.HostPID: Forbidden: when `hostUsers` is false"#]]);
+        spec.HostPID: Forbidden: when `hostUsers` is false"#]],
+    );
 }
 
 #[test]

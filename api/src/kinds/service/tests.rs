@@ -1,5 +1,5 @@
 use crate::kinds::testing::{
-    check_defaults, check_errors, check_row, defaulted, resource, update_errors,
+    check_errors, check_row, check_spec, defaulted, resource, update_errors,
 };
 use crate::resource::Part;
 use expect_test::expect;
@@ -25,33 +25,15 @@ fn allocated() -> Value {
 
 #[test]
 fn defaults_of_a_minimal_service() {
-    check_defaults(
+    check_spec(
         "services",
         web(),
         expect![[r#"
-        {
-          "apiVersion": "v1",
-          "kind": "Service",
-          "metadata": {
-            "name": "web",
-            "namespace": "shop"
-          },
-          "spec": {
-            "internalTrafficPolicy": "Cluster",
-            "ports": [
-              {
-                "port": 80,
-                "protocol": "TCP",
-                "targetPort": 80
-              }
-            ],
-            "selector": {
-              "app": "web"
-            },
-            "sessionAffinity": "None",
-            "type": "ClusterIP"
-          }
-        }"#]],
+        internalTrafficPolicy: "Cluster"
+        ports: [{"port":80,"protocol":"TCP","targetPort":80}]
+        selector: {"app":"web"}
+        sessionAffinity: "None"
+        type: "ClusterIP""#]],
     );
 }
 

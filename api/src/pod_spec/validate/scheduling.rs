@@ -256,12 +256,31 @@ fn label_keys(term: &Value, path: &Path) -> ErrorList {
             errors.extend(label_name(key.as_str().unwrap_or(""), &path.index(index)));
         }
     }
+    errors.extend(keys_twice(term, path));
     let mismatched = json::list(term, "mismatchLabelKeys");
     for (index, key) in json::list(term, "matchLabelKeys").iter().enumerate() {
         if mismatched.contains(key) {
             let path = path.child("matchLabelKeys").index(index);
             let detail = "exists in both matchLabelKeys and mismatchLabelKeys";
             errors.push(FieldError::invalid(&path, key.clone(), detail));
+        }
+    }
+    errors
+}
+
+/// A key of `matchLabelKeys` is in the selector once, where the pod's own value was written; a
+/// second time is the client's doing.
+fn keys_twice(term: &Value, path: &Path) -> ErrorList {
+    let selector = json::get(term, "labelSelector");
+    let mut errors = ErrorList::new();
+    for (index, key) in json::list(term, "matchLabelKeys").iter().enumerate() {
+        let key = key.as_str().unwrap_or("");
+        let expressions = json::list(selector, "matchExpressions").iter();
+        let expressions = expressions.filter(|e| json::text(e, "key") == key).count();
+        let labels = usize::from(json::get(selector, "matchLabels").get(key).is_some());
+        if labels + expressions > 1 {
+            let detail = "exists in both matchLabelKeys and labelSelector";
+            errors.push(FieldError::invalid(&path.index(index), key, detail));
         }
     }
     errors

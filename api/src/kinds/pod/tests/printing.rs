@@ -17,7 +17,10 @@ fn a_running_pod() {
             "lastState": { "terminated": terminated(1, "Error") },
         }],
     });
-    check_status(status, 600, expect![[r#"
+    check_status(
+        status,
+        600,
+        expect![[r#"
         Name: web
         Ready: 1/1
         Status: Running
@@ -26,7 +29,8 @@ fn a_running_pod() {
         IP: 10.42.0.2
         Node: <none>
         Nominated Node: <none>
-        Readiness Gates: <none>"#]]);
+        Readiness Gates: <none>"#]],
+    );
 }
 
 #[test]
@@ -77,7 +81,8 @@ fn reasons() {
         Init:0/2
         Init:ErrImagePull
         Init:Error
-        Init:ExitCode:3"#]].assert_eq(&all.join("\n"));
+        Init:ExitCode:3"#]]
+    .assert_eq(&all.join("\n"));
 }
 
 #[test]
@@ -109,7 +114,11 @@ fn sidecars_count_and_completed_pods_may_still_run() {
             { "name": "b", "ready": true, "state": { "running": {} } },
         ],
     });
-    check_row("pods", pod, 0, expect![[r#"
+    check_row(
+        "pods",
+        pod,
+        0,
+        expect![[r#"
         Name: web
         Ready: 2/3
         Status: NotReady
@@ -118,5 +127,6 @@ fn sidecars_count_and_completed_pods_may_still_run() {
         IP: <none>
         Node: <none>
         Nominated Node: <none>
-        Readiness Gates: 0/1"#]]);
+        Readiness Gates: 0/1"#]],
+    );
 }

@@ -6,20 +6,32 @@ use super::*;
 fn images_may_change_and_names_may_not() {
     let mut new = web();
     new["spec"]["containers"][0]["image"] = "web:2".into();
-    update_errors("pods", new.clone(), web(), Part::Main, expect![[r#"
+    update_errors(
+        "pods",
+        new.clone(),
+        web(),
+        Part::Main,
+        expect![[r#"
         spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)
         - containers[0].imagePullPolicy: "Always"
-        + containers[0].imagePullPolicy: "IfNotPresent""#]]);
+        + containers[0].imagePullPolicy: "IfNotPresent""#]],
+    );
     new["spec"]["containers"][0]["command"] = json!(["sh"]);
     new["spec"]["nodeName"] = "edge-1".into();
-    update_errors("pods", new, web(), Part::Main, expect![[r#"
+    update_errors(
+        "pods",
+        new,
+        web(),
+        Part::Main,
+        expect![[r#"
         spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)
         - containers[0].command: null
         + containers[0].command: ["sh"]
         - containers[0].imagePullPolicy: "Always"
         + containers[0].imagePullPolicy: "IfNotPresent"
         - nodeName: null
-        + nodeName: "edge-1""#]]);
+        + nodeName: "edge-1""#]],
+    );
 }
 
 #[test]
@@ -44,11 +56,17 @@ fn deadlines_tolerations_and_gates() {
         "schedulingGates": [{ "name": "example.com/b" }],
         "nodeSelector": { "zone": "a" },
     }));
-    update_errors("pods", bad, old, Part::Main, expect![[r#"
+    update_errors(
+        "pods",
+        bad,
+        old,
+        Part::Main,
+        expect![[r#"
         spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil value
         spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds
         spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'example.com/b'
-        spec.nodeSelector: Invalid value: {"zone":"a"}: only additions to spec.nodeSelector are allowed (no mutations or deletions)"#]]);
+        spec.nodeSelector: Invalid value: {"zone":"a"}: only additions to spec.nodeSelector are allowed (no mutations or deletions)"#]],
+    );
 }
 
 #[test]
@@ -56,7 +74,13 @@ fn containers_do_not_come_or_go() {
     let new = with(json!({ "containers": [
         { "name": "web", "image": "web" }, { "name": "more", "image": "web" },
     ] }));
-    update_errors("pods", new, web(), Part::Main, expect!["spec.containers: Forbidden: pod updates may not add or remove containers"]);
+    update_errors(
+        "pods",
+        new,
+        web(),
+        Part::Main,
+        expect!["spec.containers: Forbidden: pod updates may not add or remove containers"],
+    );
 }
 
 #[test]
@@ -82,9 +106,15 @@ fn an_ended_container_stays_ended() {
     let mut new = old.clone();
     new["status"] = status(json!({ "running": {} }));
     new["status"]["podIPs"] = json!([{ "ip": "10.42.0.2" }, { "ip": "10.42.0.3" }]);
-    update_errors("pods", new.clone(), old.clone(), Part::Status, expect![[r#"
+    update_errors(
+        "pods",
+        new.clone(),
+        old.clone(),
+        Part::Status,
+        expect![[r#"
         status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state
-        status.podIPs: Invalid value: [{"ip":"10.42.0.2"},{"ip":"10.42.0.3"}]: may specify no more than one IP for each IP family"#]]);
+        status.podIPs: Invalid value: [{"ip":"10.42.0.2"},{"ip":"10.42.0.3"}]: may specify no more than one IP for each IP family"#]],
+    );
     old["status"] = status(json!({ "terminated": { "exitCode": 1 } }));
     new["status"]["podIPs"] = json!([]);
     update_errors("pods", new, old, Part::Status, expect![]);
@@ -104,11 +134,17 @@ fn ephemeral_containers_are_only_added() {
             { "containerPort": 1 },
         ] },
     ] }));
-    update_errors("pods", bad, old, part, expect![[r#"
+    update_errors(
+        "pods",
+        bad,
+        old,
+        part,
+        expect![[r#"
         spec.ephemeralContainers[0].targetContainerName: Not found: "x"
         spec.ephemeralContainers[0].ports: Forbidden: cannot be set for an Ephemeral Container
         spec.ephemeralContainers: Forbidden: existing ephemeral containers "d1" may not be removed
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -120,7 +156,13 @@ fn resize_changes_cpu_and_memory_alone() {
     };
     let part = Part::Other("resize");
     update_errors("pods", sized("2"), sized("1"), part, expect![]);
-    update_errors("pods", web(), sized("1"), part, expect![[r#"
+    update_errors(
+        "pods",
+        web(),
+        sized("1"),
+        part,
+        expect![[r#"
         spec: Invalid value: "": Pod QOS Class may not change as a result of resizing
-        spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"#]]);
+        spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"#]],
+    );
 }

@@ -1,0 +1,76 @@
+use super::*;
+use std::fmt::Write;
+
+const FACTS: &str = include_str!("../../facts/discovery.txt");
+
+/// The catalogue in the form of the facts.
+fn shown() -> String {
+    let or_none = |list: &[&str]| match list {
+        [] => "-".to_owned(),
+        list => list.join(","),
+    };
+    let mut text = String::new();
+    for row in all() {
+        let version = row.api_version();
+        let scope = if row.is_namespaced() {
+            "Namespaced"
+        } else {
+            "Cluster"
+        };
+        writeln!(
+            text,
+            "{version} {} {} {} {scope} {} {} {}",
+            row.plural,
+            row.singular,
+            row.kind,
+            or_none(row.short_names),
+            or_none(row.categories),
+            row.verbs.join(",")
+        )
+        .unwrap();
+        for sub in row.subresources {
+            let kind = sub.body.map_or(row.kind, |(_, _, kind)| kind);
+            let verbs = sub.verbs.join(",");
+            writeln!(
+                text,
+                "{version} {}/{} - {kind} {scope} - - {verbs}",
+                row.plural, sub.name
+            )
+            .unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn rows_are_as_upstream_lists_them() {
+    let facts: Vec<&str> = FACTS
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    let shown = shown();
+    let shown: Vec<&str> = shown.lines().collect();
+    for (ours, theirs) in shown.iter().zip(&facts) {
+        assert_eq!(ours, theirs);
+    }
+    assert_eq!(shown.len(), facts.len());
+}
+
+#[test]
+fn each_row_is_found_and_belongs_to_a_group() {
+    for row in all() {
+        let found = find(row.group, row.version, row.plural).unwrap();
+        assert!(std::ptr::eq(found, row));
+        assert!(std::ptr::eq(
+            by_kind(row.group, row.version, row.kind).unwrap(),
+            row
+        ));
+        assert!(
+            groups().any(|group| group.name == row.group && group.versions.contains(&row.version))
+        );
+        let (group, plural) = row.stored_as;
+        assert!(stored(group, plural).is_some(), "{row:?} is stored nowhere");
+        assert!(row.schema.starts_with("io.k8s.api."));
+    }
+    assert_eq!(of_version("apps", "v1").count(), 3);
+}
