@@ -40,6 +40,7 @@ struct World {
     revision: u64,
     compacted: u64,
     refuse: Vec<u16>,
+    watches_end_at_once: bool,
     requests: Vec<String>,
 }
 
@@ -125,6 +126,12 @@ impl FakeApi {
         self.shared.world.lock().refuse.extend(codes.iter().rev());
     }
 
+    /// From now on every watch is accepted and ends with no event.
+    pub(crate) fn end_watches_at_once(&self) {
+        self.shared.world.lock().watches_end_at_once = true;
+        self.break_watches();
+    }
+
     /// Method (or `WATCH`) and path of every request so far.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.shared.world.lock().requests.clone()
@@ -182,6 +189,9 @@ impl FakeApi {
             let status = status_body(410, "Expired");
             let line = format!("{}\n", json!({"type": "ERROR", "object": status}));
             return respond(200, Full::from(line).boxed_unsync());
+        }
+        if self.shared.world.lock().watches_end_at_once {
+            return respond(200, Full::default().boxed_unsync());
         }
         let changes = self.shared.changed.subscribe();
         let start = changes.borrow().1;

@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Client;
 
+mod pace;
 mod reflect;
 mod store;
 
@@ -162,7 +163,7 @@ impl Informers {
         {
             return known.clone();
         }
-        let client = self.shared.client.clone();
+        let client = pace::paced(self.shared.client.clone());
         let api = <K::Scope as ListScope<K>>::api(client, filter.namespace.as_deref());
         let informer = Informer::<K>::new(self.shared.shutdown.clone());
         tokio::spawn(reflect::run(

@@ -20,7 +20,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::labels::Selector;
-use crate::ownership::{Claim, claim, controller_of};
+use crate::ownership::{self, Claim, claim, controller_of};
 use crate::{Context, pods};
 
 mod conditions;
@@ -54,6 +54,8 @@ async fn run_loop(context: Context) {
         recorder: context.recorder(COMPONENT),
         clock: context.clock.clone(),
     });
+    ownership::index_by_controller(&controller.sets);
+    ownership::index_by_controller(&controller.pods);
     let told = controller.clone();
     controller.deployments.on_change(move |change| {
         told.queue.add(key_of(change.object().as_ref()));
@@ -108,12 +110,13 @@ impl Controller {
         Box::pin(self.execute(key, &deployment, claims, plan)).await
     }
 
-    /// What the sets of the namespace are to this deployment.
+    /// What its sets and the orphans of the namespace are to this deployment.
     fn claims(&self, key: &ObjectKey, deployment: &Deployment) -> Option<Claims> {
         let spec = deployment.spec.as_ref()?;
         let selector = Selector::from_label_selector(&spec.selector)?;
         let mut claims = Claims::default();
-        for set in self.sets.list_namespace(&key.namespace) {
+        let uid = deployment.metadata.uid.as_deref().unwrap_or_default();
+        for set in ownership::owned_or_orphaned(&self.sets, uid, &key.namespace) {
             if set.spec.is_none() {
                 continue;
             }
@@ -135,9 +138,8 @@ impl Controller {
     fn pods_left(&self, sets: &[Arc<ReplicaSet>]) -> Vec<String> {
         let uids = sets.iter().filter_map(|set| set.metadata.uid.clone());
         uids.filter(|uid| {
-            let pods = self.pods.by_owner_uid(uid);
-            pods.iter()
-                .any(|pod| controls(uid, &pod.metadata) && !pods::is_finished(pod))
+            let pods = ownership::owned(&self.pods, uid);
+            pods.iter().any(|pod| !pods::is_finished(pod))
         })
         .collect()
     }
@@ -208,10 +210,6 @@ impl Controller {
             .get(&ObjectKey::new(namespace, &controller.name))?;
         (deployment.metadata.uid.as_ref() == Some(&controller.uid)).then_some(deployment)
     }
-}
-
-fn controls(uid: &str, meta: &ObjectMeta) -> bool {
-    controller_of(meta).is_some_and(|controller| controller.uid == uid)
 }
 
 /// The sets of a deployment, and what has to be done for them to be just its sets.

@@ -4,7 +4,9 @@
 //! `claim` is pure. The patches name the object's uid, so that a successor of the same name is
 //! never adopted or released by mistake.
 
-use coracle_client::informer::Kind;
+use std::sync::Arc;
+
+use coracle_client::informer::{Informer, Kind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -33,6 +35,44 @@ pub(crate) fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
 
 pub(crate) fn is_controlled_by(meta: &ObjectMeta, uid: &str) -> bool {
     controller_of(meta).is_some_and(|controller| controller.uid == uid)
+}
+
+/// The index of objects by the uid of their controller, and of orphans by namespace.
+const BY_CONTROLLER: &str = "by-controller";
+
+/// Makes `owned_or_orphaned` answer quickly from now on.
+pub(crate) fn index_by_controller<K: Kind>(informer: &Informer<K>) {
+    informer.add_index(BY_CONTROLLER, |object: &K| {
+        match controller_of(object.meta()) {
+            Some(controller) => vec![controller.uid.clone()],
+            None => vec![orphans_of(
+                object.meta().namespace.as_deref().unwrap_or_default(),
+            )],
+        }
+    });
+}
+
+/// The objects that a controller owns.
+pub(crate) fn owned<K: Kind>(informer: &Informer<K>, uid: &str) -> Vec<Arc<K>> {
+    informer.by_index(BY_CONTROLLER, uid)
+}
+
+/// The objects that a controller owns or might adopt, by name: equal choices are made the same
+/// way each time.
+pub(crate) fn owned_or_orphaned<K: Kind>(
+    informer: &Informer<K>,
+    uid: &str,
+    namespace: &str,
+) -> Vec<Arc<K>> {
+    let mut objects = owned(informer, uid);
+    objects.extend(informer.by_index(BY_CONTROLLER, &orphans_of(namespace)));
+    objects.sort_by(|a, b| a.meta().name.cmp(&b.meta().name));
+    objects
+}
+
+/// Cannot be mistaken for a uid: those have no slash.
+fn orphans_of(namespace: &str) -> String {
+    format!("orphans/{namespace}")
 }
 
 /// The reference under which a controller object owns others.
@@ -81,8 +121,8 @@ pub(crate) async fn execute<O: Kind, K: Kind>(
     owners: &Api<O>,
     owner: &O,
     objects: &Api<K>,
-    adopt: &[std::sync::Arc<K>],
-    release: &[std::sync::Arc<K>],
+    adopt: &[Arc<K>],
+    release: &[Arc<K>],
 ) -> Result<(), ClaimError> {
     let name_of = |meta: &ObjectMeta| meta.name.clone().unwrap_or_default();
     if !adopt.is_empty() {

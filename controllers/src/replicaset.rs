@@ -20,7 +20,7 @@ use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 
 use crate::Context;
-use crate::ownership::controller_of;
+use crate::ownership::{self, controller_of};
 use crate::pods;
 
 mod execute;
@@ -35,8 +35,6 @@ use kind::Replicated;
 
 /// As many as upstream's default; a worker waits for the server most of its time.
 const WORKERS: usize = 5;
-/// The pods' index by the uid of their controller, and of orphans by namespace.
-const BY_CONTROLLER: &str = "replicas-by-controller";
 
 pub(crate) fn run_replica_sets(context: Context) -> BoxFuture<'static, ()> {
     run::<ReplicaSet>(context).boxed()
@@ -56,7 +54,7 @@ async fn run<K: Replicated>(context: Context) {
         recorder: context.recorder(K::COMPONENT),
         clock: context.clock.clone(),
     });
-    controller.pods.add_index(BY_CONTROLLER, index_values);
+    ownership::index_by_controller(&controller.pods);
     let told = controller.clone();
     controller
         .sets
@@ -108,13 +106,7 @@ impl<K: Replicated> Controller<K> {
         spec: &'a kind::Spec<'a>,
     ) -> plan::Observed<'a> {
         let uid = set.meta().uid.as_deref().unwrap_or_default();
-        let mut pods = self.pods.by_index(BY_CONTROLLER, uid);
-        pods.extend(
-            self.pods
-                .by_index(BY_CONTROLLER, &orphans_of(&key.namespace)),
-        );
-        // In the order of their names, so that equal choices are made the same way each time.
-        pods.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        let pods = ownership::owned_or_orphaned(&self.pods, uid, &key.namespace);
         let surplus = pods.len() > usize::try_from(spec.replicas).unwrap_or(0);
         plan::Observed {
             meta: set.meta(),
@@ -144,23 +136,9 @@ impl<K: Replicated> Controller<K> {
         };
         siblings
             .iter()
-            .flat_map(|uid| self.pods.by_index(BY_CONTROLLER, uid))
+            .flat_map(|uid| ownership::owned(&self.pods, uid))
             .collect()
     }
-}
-
-fn index_values(pod: &Pod) -> Vec<String> {
-    match controller_of(&pod.metadata) {
-        Some(controller) => vec![controller.uid.clone()],
-        None => vec![orphans_of(
-            pod.metadata.namespace.as_deref().unwrap_or_default(),
-        )],
-    }
-}
-
-/// Cannot be mistaken for a uid: those have no slash.
-fn orphans_of(namespace: &str) -> String {
-    format!("orphans/{namespace}")
 }
 
 #[cfg(test)]

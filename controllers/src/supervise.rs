@@ -38,3 +38,6 @@ pub(crate) async fn keep_running(one: Loop, context: Context) {
         wait = (wait * 2).min(RESTART_MAX);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! The task of an informer: turns list and watch into changes of the store.
 
 use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -205,8 +206,12 @@ impl<K: Kind> Reflector<K> {
     }
 }
 
-fn tell<K>(handlers: &[super::Handler<K>], change: &Change<K>) {
+/// A handler that panics misses this change and nothing else.
+fn tell<K: Kind>(handlers: &[super::Handler<K>], change: &Change<K>) {
     for handler in handlers {
-        handler(change);
+        if std::panic::catch_unwind(AssertUnwindSafe(|| handler(change))).is_err() {
+            let key = key_of(change.object().as_ref());
+            tracing::error!(kind = %K::kind(&()), %key, "a handler of changes panicked");
+        }
     }
 }

@@ -233,3 +233,33 @@ async fn a_shutdown_before_the_first_list_is_not_a_sync() {
     bench.shutdown.cancel();
     assert!(!bench.pods.synced().await);
 }
+
+#[tokio::test(start_paused = true)]
+async fn watches_that_end_at_once_are_not_asked_for_in_a_tight_loop() {
+    let bench = start(FakeApi::new());
+    assert!(bench.pods.synced().await);
+    bench.api.end_watches_at_once();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let watches = bench
+        .api
+        .requests()
+        .iter()
+        .filter(|one| one.starts_with("WATCH"))
+        .count();
+    assert!((10..50).contains(&watches), "{watches} in ten seconds");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_stops_neither_the_others_nor_the_informer() {
+    let bench = start(FakeApi::new());
+    assert!(bench.pods.synced().await);
+    bench.pods.on_change(|_| panic!("a bug"));
+    let last = Arc::new(Mutex::new(Vec::new()));
+    bench.pods.on_change(note(last.clone()));
+    bench.api.put(WEB, pod("1"));
+    bench.api.put(WEB, pod("2"));
+    bench
+        .told(&["added default/web 1", "updated default/web 2"])
+        .await;
+    assert_eq!(*last.lock(), *bench.told.lock());
+}
