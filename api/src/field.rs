@@ -16,7 +16,11 @@ impl Path {
     }
 
     pub fn child(&self, name: &str) -> Self {
-        if self.0.is_empty() { Self(name.to_owned()) } else { Self(format!("{}.{name}", self.0)) }
+        if self.0.is_empty() {
+            Self(name.to_owned())
+        } else {
+            Self(format!("{}.{name}", self.0))
+        }
     }
 
     pub fn index(&self, index: usize) -> Self {
@@ -103,7 +107,12 @@ pub struct FieldError {
 
 impl FieldError {
     fn new(kind: FieldErrorKind, path: &Path, value: Value, detail: impl Into<String>) -> Self {
-        Self { kind, path: path.clone(), value, detail: detail.into() }
+        Self {
+            kind,
+            path: path.clone(),
+            value,
+            detail: detail.into(),
+        }
     }
 
     pub fn required(path: &Path, detail: impl Into<String>) -> Self {

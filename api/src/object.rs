@@ -28,7 +28,10 @@ pub struct OwnerReference<'a> {
 
 impl ObjectKey {
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { namespace: namespace.into(), name: name.into() }
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
     }
 }
 
@@ -96,14 +99,18 @@ impl Object {
     /// Sets the value under a path, making the objects on the way. A step that holds something
     /// other than an object is replaced.
     pub fn set(&mut self, path: &[&str], new: Value) {
-        let Some((last, steps)) = path.split_last() else { return };
+        let Some((last, steps)) = path.split_last() else {
+            return;
+        };
         let mut map = &mut self.0;
         for step in steps {
             let slot = map.entry((*step).to_owned()).or_insert(Value::Null);
             if !slot.is_object() {
                 *slot = Value::Object(Map::new());
             }
-            let Value::Object(next) = slot else { unreachable!("made an object just above") };
+            let Value::Object(next) = slot else {
+                unreachable!("made an object just above")
+            };
             map = next;
         }
         map.insert((*last).to_owned(), new);
@@ -131,7 +138,9 @@ impl Object {
 
     /// The items of a list, or an empty slice.
     pub fn list(&self, path: &[&str]) -> &[Value] {
-        self.get(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+        self.get(path)
+            .and_then(Value::as_array)
+            .map_or(&[], Vec::as_slice)
     }
 
     pub fn api_version(&self) -> &str {
@@ -167,7 +176,10 @@ impl Object {
     }
 
     pub fn label(&self, key: &str) -> Option<&str> {
-        self.get(&["metadata", "labels"])?.as_object()?.get(key)?.as_str()
+        self.get(&["metadata", "labels"])?
+            .as_object()?
+            .get(key)?
+            .as_str()
     }
 
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -175,7 +187,10 @@ impl Object {
     }
 
     pub fn annotation(&self, key: &str) -> Option<&str> {
-        self.get(&["metadata", "annotations"])?.as_object()?.get(key)?.as_str()
+        self.get(&["metadata", "annotations"])?
+            .as_object()?
+            .get(key)?
+            .as_str()
     }
 
     pub fn string_map(&self, path: &[&str]) -> impl Iterator<Item = (&str, &str)> {
@@ -187,25 +202,30 @@ impl Object {
     }
 
     pub fn finalizers(&self) -> impl Iterator<Item = &str> {
-        self.list(&["metadata", "finalizers"]).iter().filter_map(Value::as_str)
+        self.list(&["metadata", "finalizers"])
+            .iter()
+            .filter_map(Value::as_str)
     }
 
     pub fn is_deleting(&self) -> bool {
-        self.get(&["metadata", "deletionTimestamp"]).is_some_and(|value| !value.is_null())
+        self.get(&["metadata", "deletionTimestamp"])
+            .is_some_and(|value| !value.is_null())
     }
 
     pub fn owner_references(&self) -> impl Iterator<Item = OwnerReference<'_>> {
-        self.list(&["metadata", "ownerReferences"]).iter().map(|item| {
-            let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or("");
-            let flag = |name: &str| item.get(name).and_then(Value::as_bool).unwrap_or(false);
-            OwnerReference {
-                api_version: text("apiVersion"),
-                kind: text("kind"),
-                name: text("name"),
-                uid: text("uid"),
-                controller: flag("controller"),
-                block_owner_deletion: flag("blockOwnerDeletion"),
-            }
-        })
+        self.list(&["metadata", "ownerReferences"])
+            .iter()
+            .map(|item| {
+                let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or("");
+                let flag = |name: &str| item.get(name).and_then(Value::as_bool).unwrap_or(false);
+                OwnerReference {
+                    api_version: text("apiVersion"),
+                    kind: text("kind"),
+                    name: text("name"),
+                    uid: text("uid"),
+                    controller: flag("controller"),
+                    block_owner_deletion: flag("blockOwnerDeletion"),
+                }
+            })
     }
 }

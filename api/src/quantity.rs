@@ -252,7 +252,11 @@ fn scaled_nano(whole: &str, fraction: &str, scale: Scale) -> i128 {
         return 1; // Finer than nano: rounded up, never to zero.
     }
     // Digits beyond what an i128 holds after scaling only matter for rounding up.
-    let digits_limit = if factor == 1 { 10_i128.pow(29) } else { 10_i128.pow(18) };
+    let digits_limit = if factor == 1 {
+        10_i128.pow(29)
+    } else {
+        10_i128.pow(18)
+    };
     let mut value: i128 = 0;
     let mut dropped = 0_i64;
     let mut inexact = false;

@@ -51,32 +51,58 @@ impl Subject<'_> {
 
 impl Status {
     fn about(code: u16, reason: &'static str, subject: Subject<'_>, message: String) -> Self {
-        Self { code, reason, message, details: subject.details() }
+        Self {
+            code,
+            reason,
+            message,
+            details: subject.details(),
+        }
     }
 
     fn plain(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: Value::Null }
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: Value::Null,
+        }
     }
 
     pub fn not_found(subject: Subject<'_>) -> Self {
-        Self::about(404, "NotFound", subject, format!("{} not found", subject.quoted()))
+        Self::about(
+            404,
+            "NotFound",
+            subject,
+            format!("{} not found", subject.quoted()),
+        )
     }
 
     /// No such path at all.
     pub fn path_not_found() -> Self {
         Self {
             details: json!({}),
-            ..Self::plain(404, "NotFound", "the server could not find the requested resource")
+            ..Self::plain(
+                404,
+                "NotFound",
+                "the server could not find the requested resource",
+            )
         }
     }
 
     pub fn already_exists(subject: Subject<'_>) -> Self {
-        Self::about(409, "AlreadyExists", subject, format!("{} already exists", subject.quoted()))
+        Self::about(
+            409,
+            "AlreadyExists",
+            subject,
+            format!("{} already exists", subject.quoted()),
+        )
     }
 
     pub fn conflict(subject: Subject<'_>, why: &str) -> Self {
-        let message =
-            format!("Operation cannot be fulfilled on {}: {why}", subject.quoted());
+        let message = format!(
+            "Operation cannot be fulfilled on {}: {why}",
+            subject.quoted()
+        );
         Self::about(409, "Conflict", subject, message)
     }
 
@@ -131,9 +157,15 @@ impl Status {
     }
 
     pub fn method_not_supported(group: &str, resource: &str, verb: &str) -> Self {
-        let subject = Subject { group, resource, name: "" };
-        let message =
-            format!("{verb} is not supported on resources of kind \"{}\"", subject.qualified());
+        let subject = Subject {
+            group,
+            resource,
+            name: "",
+        };
+        let message = format!(
+            "{verb} is not supported on resources of kind \"{}\"",
+            subject.qualified()
+        );
         Self::about(405, "MethodNotAllowed", subject, message)
     }
 
@@ -156,14 +188,21 @@ impl Status {
 
     pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Self {
         let details = json!({ "retryAfterSeconds": retry_after_seconds });
-        Self { details, ..Self::plain(429, "TooManyRequests", message) }
+        Self {
+            details,
+            ..Self::plain(429, "TooManyRequests", message)
+        }
     }
 
     pub fn internal(message: impl std::fmt::Display) -> Self {
         let details = json!({ "causes": [{ "message": message.to_string() }] });
         Self {
             details,
-            ..Self::plain(500, "InternalError", format!("Internal error occurred: {message}"))
+            ..Self::plain(
+                500,
+                "InternalError",
+                format!("Internal error occurred: {message}"),
+            )
         }
     }
 
@@ -173,7 +212,10 @@ impl Status {
 
     pub fn timeout(message: impl Into<String>, retry_after_seconds: u32) -> Self {
         let details = json!({ "retryAfterSeconds": retry_after_seconds });
-        Self { details, ..Self::plain(504, "Timeout", message) }
+        Self {
+            details,
+            ..Self::plain(504, "Timeout", message)
+        }
     }
 
     /// The wire form.

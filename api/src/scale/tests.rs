@@ -26,7 +26,8 @@ fn read_and_written_through_the_object() {
     write(deployments, &mut object, &scale);
     assert_eq!(object.i64(&["spec", "replicas"]), Some(0));
     scale.set(&["spec", "replicas"], (-1).into());
-    expect!["spec.replicas: Invalid value: -1: must be greater than or equal to 0"].assert_eq(&validate(&scale)[0].to_string());
+    expect!["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]
+        .assert_eq(&validate(&scale)[0].to_string());
 }
 
 #[test]

@@ -24,7 +24,10 @@ fn a_table_of_pods() {
         .iter()
         .map(|c| c["name"].as_str().unwrap())
         .collect();
-    expect!["Name | Ready | Status | Restarts | Age | IP | Node | Nominated Node | Readiness Gates"].assert_eq(&names.join(" | "));
+    expect![
+        "Name | Ready | Status | Restarts | Age | IP | Node | Nominated Node | Readiness Gates"
+    ]
+    .assert_eq(&names.join(" | "));
     expect![[r#"{"description":"The address of the pod, empty until it has one.","format":"","name":"IP","priority":1,"type":"string"}"#]].assert_eq(&columns[5].to_string());
     expect![[r#"
         {
@@ -65,7 +68,8 @@ fn a_table_of_pods() {
               }
             }
           ]
-        }"#]].assert_eq(&serde_json::to_string_pretty(&table).unwrap());
+        }"#]]
+    .assert_eq(&serde_json::to_string_pretty(&table).unwrap());
 }
 
 #[test]
