@@ -110,9 +110,14 @@ impl<'s> Merge<'s> {
             if handled {
                 continue;
             }
-            match key.strip_prefix(DELETE_PREFIX) {
-                Some(list) => delete_scalars(document, list, value)?,
-                None => self.field(document, key, value, self.known(shape, key))?,
+            if !key.starts_with(DELETE_PREFIX) {
+                self.field(document, key, value, self.known(shape, key))?;
+            }
+        }
+        // Last, so that what a patch both adds and deletes is gone.
+        for (key, value) in patch {
+            if let Some(list) = key.strip_prefix(DELETE_PREFIX) {
+                delete_scalars(document, list, value)?;
             }
         }
         Ok(())
@@ -131,8 +136,7 @@ impl<'s> Merge<'s> {
                 self.object(current, patch, known.shape)?;
             }
             (Some(Value::Array(current)), Value::Array(patch)) if known.merges => {
-                let merged = self.list(std::mem::take(current), patch, known)?;
-                *current = merged;
+                *current = self.list(std::mem::take(current), patch, known)?.items;
             }
             _ => {
                 if let Some(taken) = taken(value) {
@@ -167,16 +171,23 @@ impl<'s> Merge<'s> {
             Some(Value::Array(items)) => Some(std::mem::take(items)),
             Some(_) => return Err(malformed()),
         };
-        let server_order = lists::Order::of(current.as_deref().unwrap_or(&[]), known.merge_key);
+        lists::check_order(patched.map_or(&[], Vec::as_slice), order, known.merge_key)?;
+        let plain = |items: Vec<Value>, server: &[Value]| lists::Merged {
+            items,
+            server_order: lists::Order::of(server, known.merge_key),
+        };
         let merged = match (current, patched) {
             (None, None) => return Ok(()),
-            (Some(current), None) => current,
-            (None, Some(patched)) => patched.iter().filter_map(taken).collect(),
+            (Some(current), None) => plain(current.clone(), &current),
             (Some(current), Some(patched)) if known.merges => self.list(current, patched, known)?,
-            (Some(_), Some(patched)) => patched.iter().filter_map(taken).collect(),
+            (current, Some(patched)) => {
+                let items = patched.iter().filter_map(taken).collect();
+                plain(items, current.as_deref().unwrap_or(&[]))
+            }
         };
         let order = lists::Order::of(order, known.merge_key);
-        let ordered = lists::interleave(merged, &order, &server_order, known.merge_key);
+        let ordered =
+            lists::interleave(merged.items, &order, &merged.server_order, known.merge_key);
         document.insert(name.to_owned(), Value::Array(ordered));
         Ok(())
     }

@@ -149,11 +149,45 @@ fn element_order_of_apply() {
             { "name": "b", "image": "b:1" }] } } } }),
         json!({ "spec": { "template": { "spec": {
             "$setElementOrder/containers": [{ "name": "b" }, { "name": "new" }, { "name": "a" }],
-            "containers": [{ "name": "a", "image": "a:2" }, { "name": "new", "image": "n:1" },
+            "containers": [{ "name": "new", "image": "n:1" }, { "name": "a", "image": "a:2" },
                 { "$patch": "delete", "name": "gone" }] } } } }),
         expect![[
             r#"{"spec":{"template":{"spec":{"containers":[{"name":"injected"},{"image":"b:1","name":"b"},{"image":"n:1","name":"new"},{"image":"a:2","name":"a"}]}}}}"#
         ]],
+    );
+}
+
+/// Upstream works in place: an added item takes the slot of a deleted one in the server's order.
+#[test]
+fn added_items_take_the_slots_of_deleted_ones() {
+    strategic(
+        POD,
+        containers(json!([{ "name": "e" }, { "name": "c" }, { "name": "d" }, { "name": "f" }])),
+        json!({ "spec": {
+            "$setElementOrder/containers": [{ "name": "a" }, { "name": "d" }, { "name": "g" }],
+            "containers": [{ "$patch": "delete", "name": "e" }, { "name": "a" }, { "name": "d" }],
+        } }),
+        expect![[
+            r#"{"spec":{"containers":[{"name":"c"},{"name":"f"},{"name":"a"},{"name":"d"}]}}"#
+        ]],
+    );
+}
+
+#[test]
+fn a_patch_out_of_its_own_order() {
+    strategic(
+        POD,
+        containers(json!([{ "name": "a" }])),
+        json!({ "spec": {
+            "$setElementOrder/containers": [{ "name": "a" }, { "name": "b" }],
+            "containers": [{ "name": "b" }, { "name": "a" }],
+        } }),
+        expect![[r#"
+            The order in patch list:
+            [map[name:b] map[name:a]]
+             doesn't match $setElementOrder list:
+            [map[name:a] map[name:b]]
+        "#]],
     );
 }
 
@@ -222,10 +256,9 @@ fn json_patches() {
     ));
     expect!["remove /nothing: path is invalid"]
         .assert_eq(&apply(json!([{ "op": "remove", "path": "/nothing" }])));
-    expect!["replace /x/y: path is invalid"]
-        .assert_eq(&apply(
-            json!([{ "op": "replace", "path": "/x/y", "value": 1 }]),
-        ));
+    expect!["replace /x/y: path is invalid"].assert_eq(&apply(
+        json!([{ "op": "replace", "path": "/x/y", "value": 1 }]),
+    ));
     expect!["error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"]
         .assert_eq(&apply(json!({ "op": "remove" })));
     expect!["unknown variant `explode`, expected one of `add`, `remove`, `replace`, `move`, `copy`, `test`"].assert_eq(&apply(json!([{ "op": "explode", "path": "/a" }])));
@@ -253,7 +286,8 @@ fn merge_patches() {
     let patch = json!({ "a": { "b": null, "d": { "e": null } }, "l": [3] });
     let merged = merge_patch(&current, &patch).unwrap();
     assert_eq!(merged, json!({ "a": { "c": 2, "d": {} }, "l": [3] }));
-    expect!["json: cannot unmarshal array into Go value of type map[string]interface {}"].assert_eq(&merge_patch(&current, &json!([])).unwrap_err().to_string());
+    expect!["json: cannot unmarshal array into Go value of type map[string]interface {}"]
+        .assert_eq(&merge_patch(&current, &json!([])).unwrap_err().to_string());
 }
 
 fn named() -> impl Strategy<Value = Vec<(String, u8)>> {

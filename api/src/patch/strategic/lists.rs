@@ -3,8 +3,8 @@
 use super::{Known, Merge, PATCH, go_text, taken, unknown_directive};
 use crate::patch::PatchError;
 use serde_json::Value;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 /// What identifies an item: its merge key's value, or the scalar itself.
 fn identity(item: &Value, merge_key: &str) -> Option<String> {
@@ -31,6 +31,13 @@ impl Order {
             }
         }
         Self(places)
+    }
+
+    /// The order that upstream goes by once it has deleted and added items in place: what is added
+    /// takes the slots that deleted items left, so those few count as known to the server.
+    fn with_added(mut self, slots: usize) -> Self {
+        self.0.retain(|_, place| *place < slots);
+        self
     }
 
     fn place(&self, item: &Value, merge_key: &str) -> Option<usize> {
@@ -77,17 +84,23 @@ pub(super) fn interleave(
     }
 }
 
+/// A merged list, in order.
+pub(super) struct Merged {
+    pub items: Vec<Value>,
+    /// The order of the server's list for `$setElementOrder`, see [`Order::with_added`].
+    pub server_order: Order,
+}
+
 impl<'s> Merge<'s> {
     pub(super) fn list(
         &self,
         current: Vec<Value>,
         patch: &[Value],
         known: Known<'s>,
-    ) -> Result<Vec<Value>, PatchError> {
+    ) -> Result<Merged, PatchError> {
         if current.iter().chain(patch).any(Value::is_array) {
-            return Err(PatchError::NotApplicable(
-                "lists of lists are not supported".to_owned(),
-            ));
+            let text = "lists of lists are not supported";
+            return Err(PatchError::NotApplicable(text.to_owned()));
         }
         if current.iter().chain(patch).any(Value::is_object) {
             self.list_of_objects(current, patch, known)
@@ -101,35 +114,25 @@ impl<'s> Merge<'s> {
         mut current: Vec<Value>,
         patch: &[Value],
         known: Known<'s>,
-    ) -> Result<Vec<Value>, PatchError> {
+    ) -> Result<Merged, PatchError> {
         let key = known.merge_key;
-        let (mut changes, mut replace) = (Vec::new(), false);
-        for item in patch {
-            match item.get(PATCH) {
-                None => changes.push(item),
-                Some(Value::String(directive)) if directive == "replace" => replace = true,
-                Some(Value::String(directive)) if directive == "delete" => {
-                    let gone = identified(item, key)?;
-                    current.retain(|one| identity(one, key).as_ref() != Some(&gone));
-                }
-                Some(other) => {
-                    return Err(unknown_directive(
-                        other,
-                        item.as_object().unwrap_or(&Default::default()),
-                    ));
-                }
-            }
-        }
+        let size_before = current.len();
+        let (changes, replace) = follow_directives(&mut current, patch, key)?;
+        let mut places = Order::of(&current, key);
         if replace {
-            return Ok(changes.into_iter().filter_map(taken).collect());
+            let items = changes.into_iter().filter_map(taken).collect();
+            return Ok(Merged {
+                items,
+                server_order: places,
+            });
         }
+        let survivors = current.len();
         let server_order = Order::of(&current, key);
-        let mut places = Order::of(&current, key).0;
         let mut patch_order = HashMap::new();
         for (index, change) in changes.into_iter().enumerate() {
             let id = identified(change, key)?;
             patch_order.entry(id.clone()).or_insert(index);
-            match places.entry(id) {
+            match places.0.entry(id) {
                 Entry::Occupied(place) => match (&mut current[*place.get()], change) {
                     (Value::Object(old), Value::Object(new)) => {
                         self.object(old, new, self.item_shape(known.shape))?;
@@ -144,17 +147,76 @@ impl<'s> Merge<'s> {
                 }
             }
         }
-        Ok(interleave(current, &Order(patch_order), &server_order, key))
+        let items = interleave(current, &Order(patch_order), &server_order, key);
+        let deleted = size_before - survivors;
+        Ok(Merged {
+            items,
+            server_order: places.with_added(survivors + deleted),
+        })
     }
 }
 
-fn list_of_scalars(current: Vec<Value>, patch: &[Value]) -> Vec<Value> {
+/// Takes out of `current` what the patch deletes. What is left of the patch, and whether that
+/// replaces the list.
+fn follow_directives<'p>(
+    current: &mut Vec<Value>,
+    patch: &'p [Value],
+    merge_key: &str,
+) -> Result<(Vec<&'p Value>, bool), PatchError> {
+    let (mut changes, mut replace, mut gone) = (Vec::new(), false, HashSet::new());
+    for item in patch {
+        match item.get(PATCH) {
+            None => changes.push(item),
+            Some(Value::String(directive)) if directive == "replace" => replace = true,
+            Some(Value::String(directive)) if directive == "delete" => {
+                gone.insert(identified(item, merge_key)?);
+            }
+            Some(other) => {
+                let item = item.as_object().cloned().unwrap_or_default();
+                return Err(unknown_directive(other, &item));
+            }
+        }
+    }
+    if !gone.is_empty() {
+        current.retain(|item| identity(item, merge_key).is_none_or(|id| !gone.contains(&id)));
+    }
+    Ok((changes, replace))
+}
+
+fn list_of_scalars(current: Vec<Value>, patch: &[Value]) -> Merged {
     let server_order = Order::of(&current, "");
     let patch_order = Order::of(patch, "");
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     let both = current.into_iter().chain(patch.iter().cloned());
     let merged = both.filter(|item| seen.insert(item.to_string())).collect();
-    interleave(merged, &patch_order, &server_order, "")
+    let items = interleave(merged, &patch_order, &server_order, "");
+    Merged {
+        items,
+        server_order,
+    }
+}
+
+/// Refuses a patch whose items are not in the order that its `$setElementOrder` says.
+pub(super) fn check_order(
+    patch: &[Value],
+    order: &[Value],
+    merge_key: &str,
+) -> Result<(), PatchError> {
+    let mut ordered = order.iter();
+    let kept = patch.iter().filter(|item| item.get(PATCH).is_none());
+    let fits = order.is_empty()
+        || kept
+            .map(|item| identity(item, merge_key))
+            .all(|id| id.is_some() && ordered.any(|one| identity(one, merge_key) == id));
+    if fits {
+        return Ok(());
+    }
+    let show = |items: &[Value]| go_text(&Value::Array(items.to_vec()));
+    Err(PatchError::NotApplicable(format!(
+        "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
+        show(patch),
+        show(order)
+    )))
 }
 
 fn identified(item: &Value, merge_key: &str) -> Result<String, PatchError> {
