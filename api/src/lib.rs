@@ -1,28 +1,35 @@
 //! The catalogue: every kind Coracle serves, as pure knowledge.
 //!
 //! No tokio, no I/O, no clock: time and randomness are arguments. Nothing here knows the store,
-//! HTTP connections or who is asking.
+//! HTTP connections or who is asking. The groups below are in reading order.
 
-pub mod object; // The dynamic object: a JSON document with cheap access to metadata.
+// What everything is made of.
 pub mod field; // Field paths and field errors, in upstream's words.
-pub mod status; // Kubernetes `Status`: one constructor a reason.
-pub mod resource; // One row a resource, and the rules behind a kind.
 pub mod json; // Reading and defaulting the fields of a JSON value, as Go reads them.
-pub mod quantity; // Kubernetes quantities: `100m`, `1Gi`.
-pub mod names; // What names, labels and ports may look like, in upstream's words.
+pub mod object; // The dynamic object: a JSON document with cheap access to metadata.
+pub mod resource; // One row a resource, and the rules behind a kind.
+pub mod status; // Kubernetes `Status`: one constructor a reason.
+
+// What the rules of the kinds are made of.
 pub mod label_selector; // Validation of LabelSelector documents.
 pub mod meta_validate; // Validation of `metadata`, the same for every kind.
-pub mod print; // Ages for people.
+pub mod names; // What names, labels and ports may look like, in upstream's words.
 pub mod pod_spec; // The pod spec, shared by pods and pod templates.
-pub mod kinds; // One file or folder a kind.
-pub mod catalogue; // The one table of resources.
-pub mod table; // The Table that `kubectl get` prints.
-pub mod scale; // The Scale seen through a workload.
+pub mod print; // Ages for people.
+pub mod quantity; // Kubernetes quantities: `100m`, `1Gi`.
 pub mod timestamp; // RFC 3339 times, to the second and to the microsecond.
-pub mod frames; // Frames of the stream between API server and agent.
-pub mod schema; // Types, fields, list types and merge keys of every kind.
+
+// The kinds.
+pub mod catalogue; // The one table of resources.
+pub mod kinds; // One file or folder a kind.
+pub mod scale; // The Scale seen through a workload.
+pub mod table; // The Table that `kubectl get` prints.
+
+// From the wire, and onto it.
 pub mod decode; // Bytes into an object of a known type.
-pub mod patch; // JSON patch, merge patch, strategic merge patch.
-pub mod selector; // Label and field selectors.
 pub mod discovery; // Discovery documents.
+pub mod frames; // Frames of the stream between API server and agent.
 pub mod openapi; // OpenAPI v2 and v3 documents.
+pub mod patch; // JSON patch, merge patch, strategic merge patch.
+pub mod schema; // Types, fields, list types and merge keys of every kind.
+pub mod selector; // Label and field selectors.
