@@ -4,6 +4,7 @@
 
 pub mod covers; // Whether some rules already grant what others would.
 pub mod escalation; // Nobody grants what they do not have.
+pub mod follow; // Keeps the indexes in step with the store.
 pub mod node; // What the agent of a node may do.
 pub mod node_pods; // Which pods run where, and what they refer to.
 pub mod rbac; // Roles and bindings.

@@ -14,6 +14,7 @@ use rand::RngExt;
 use ring::digest::{SHA256, digest};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -105,8 +106,9 @@ pub fn secret_name(id: &str) -> String {
 }
 
 impl TokenInfo {
-    /// `None` for a Secret that is not a token.
-    pub fn from_secret(secret: &Object) -> Option<Self> {
+    /// `None` for a Secret that is not a token. Takes any form of a Secret that serializes.
+    pub fn from_secret(secret: &impl Serialize) -> Option<Self> {
+        let secret = &Object::from_value(serde_json::to_value(secret).ok()?)?;
         let id = data(secret, "token-id");
         if secret.str(&["type"]) != SECRET_TYPE || id.is_empty() {
             return None;

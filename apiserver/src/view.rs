@@ -1,6 +1,7 @@
 //! What authorization and admission may read: objects by key, never a write.
 
-use coracle_api::object::Object;
+use coracle_api::object::{Object, ObjectKey};
+use coracle_store::Store;
 
 /// A read-only look at the newest stored objects. `group` is empty for the core group and
 /// `namespace` for cluster-scoped resources.
@@ -9,6 +10,36 @@ pub trait View: Send + Sync {
 
     /// All objects, or those of one namespace, in the order of their keys.
     fn list(&self, group: &str, plural: &str, namespace: Option<&str>) -> Vec<Object>;
+}
+
+/// Where the objects of a resource are in the store.
+pub fn partition(group: &str, plural: &str) -> String {
+    format!("{group}/{plural}")
+}
+
+/// An object as it is stored; `None` for bytes that are none, which nobody here wrote.
+pub fn decode(value: &[u8]) -> Option<Object> {
+    Object::from_value(serde_json::from_slice(value).ok()?)
+}
+
+impl View for Store {
+    fn get(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Object> {
+        let key = ObjectKey::new(namespace, name).to_string();
+        let snapshot = self.snapshot(&partition(group, plural));
+        decode(&snapshot.get(&key)?.value)
+    }
+
+    fn list(&self, group: &str, plural: &str, namespace: Option<&str>) -> Vec<Object> {
+        let prefix = match namespace {
+            Some(namespace) if !namespace.is_empty() => format!("{namespace}/"),
+            _ => String::new(),
+        };
+        let snapshot = self.snapshot(&partition(group, plural));
+        snapshot
+            .range_from("", &prefix)
+            .filter_map(|(_, entry)| decode(&entry.value))
+            .collect()
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ fn a_generated_token_is_unlike_the_next_and_authenticates_until_it_ends() {
     let found = user("2026-06-01T00:59:59Z").unwrap();
     assert_eq!(found.groups, ["system:bootstrappers", GROUP]);
     assert!(user("2026-06-01T01:00:00Z").is_none());
-    let info = TokenInfo::from_secret(&kept).unwrap();
+    let info = TokenInfo::from_secret(&kept.to_value()).unwrap();
     assert_eq!(info.expires, "2026-06-01T01:00:00Z");
     assert_eq!(info.description, "for n1");
 }
@@ -24,8 +24,11 @@ fn a_generated_token_is_unlike_the_next_and_authenticates_until_it_ends() {
 #[test]
 fn a_token_without_a_life_stays() {
     let kept = secret("abcdef.0123456789abcdef", "", None, now());
-    assert_eq!(TokenInfo::from_secret(&kept).unwrap().expires, "never");
-    assert!(TokenInfo::from_secret(&Object::new("v1", "Secret")).is_none());
+    assert_eq!(
+        TokenInfo::from_secret(&kept.to_value()).unwrap().expires,
+        "never"
+    );
+    assert!(TokenInfo::from_secret(&Object::new("v1", "Secret").into_value()).is_none());
 }
 
 #[test]
