@@ -13,6 +13,7 @@ use crate::schema::schema;
 use operation::Style;
 use schemas::Types;
 use serde_json::{Map, Value, json};
+use std::sync::OnceLock;
 
 /// Version of Kubernetes that the documents speak of.
 const KUBERNETES_VERSION: &str = "v1.36.0";
@@ -121,12 +122,15 @@ struct Fnv(u64);
 
 impl Fnv {
     fn new() -> Self {
-        let mut hash = Self(0xcbf2_9ce4_8422_2325);
-        hash.add(env!("CARGO_PKG_VERSION").as_bytes());
-        for blob in crate::schema::blobs() {
-            hash.add(blob);
-        }
-        hash
+        static BLOBS: OnceLock<u64> = OnceLock::new();
+        Self(*BLOBS.get_or_init(|| {
+            let mut hash = Self(0xcbf2_9ce4_8422_2325);
+            hash.add(env!("CARGO_PKG_VERSION").as_bytes());
+            for blob in crate::schema::blobs() {
+                hash.add(blob);
+            }
+            hash.0
+        }))
     }
 
     fn add(&mut self, bytes: &[u8]) {
