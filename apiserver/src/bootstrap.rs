@@ -4,6 +4,10 @@
 //! As upstream, what the operator took away comes back and what they added stays, unless the
 //! object is annotated `rbac.authorization.kubernetes.io/autoupdate: "false"`.
 
+mod reconcile; // Brings what is there in line, over the API.
+
+pub use reconcile::{ReconcileError, reconcile};
+
 use crate::authorize::covers::uncovered;
 use crate::authorize::rbac::GROUP;
 use crate::authorize::rule::{self, Rule};

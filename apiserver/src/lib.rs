@@ -2,6 +2,7 @@
 //!
 //! The only user of the store. Knows no kind by name: the catalogue does.
 
+pub mod access; // All of the following, set up together.
 pub mod admission; // What may still change or stop a write.
 pub mod authenticate; // Who is asking.
 pub mod authorize; // What a user may do.

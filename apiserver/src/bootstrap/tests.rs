@@ -90,3 +90,65 @@ fn bindings_regain_subjects_and_are_made_anew_for_another_role() {
     );
     assert_eq!(plan(&wanted, &wanted), Step::Nothing);
 }
+
+/// A tiny API over a map of paths, to see what reconciling asks for.
+#[derive(Clone, Default)]
+struct Api(std::sync::Arc<parking_lot::Mutex<std::collections::BTreeMap<String, Value>>>);
+
+impl Api {
+    async fn reconcile(&self) -> usize {
+        use http_body_util::{BodyExt, Full};
+        let map = std::sync::Arc::clone(&self.0);
+        let service = tower::service_fn(move |request: http::Request<Full<bytes::Bytes>>| {
+            let map = std::sync::Arc::clone(&map);
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect().await?.to_bytes();
+                let path = parts.uri.path().to_owned();
+                let mut map = map.lock();
+                let (code, answer) = match parts.method.as_str() {
+                    "GET" => match map.get(&path) {
+                        Some(found) => (200, found.clone()),
+                        None => (404, json!({})),
+                    },
+                    "DELETE" => (200, map.remove(&path).unwrap()),
+                    method => {
+                        let object: Value = serde_json::from_slice(&body).unwrap();
+                        let path = match method {
+                            "POST" => {
+                                format!("{path}/{}", object["metadata"]["name"].as_str().unwrap())
+                            }
+                            _ => path,
+                        };
+                        map.insert(path, object.clone());
+                        (201, object)
+                    }
+                };
+                let body = Full::new(bytes::Bytes::from(answer.to_string()));
+                let response = http::Response::builder().status(code).body(body).unwrap();
+                Ok::<_, std::convert::Infallible>(response)
+            }
+        });
+        reconcile(service).await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn reconciling_makes_everything_once_and_mends_what_changed() {
+    let api = Api::default();
+    assert_eq!(api.reconcile().await, objects().len());
+    assert_eq!(api.0.lock().len(), objects().len());
+    assert_eq!(api.reconcile().await, 0);
+    let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node";
+    let binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/cluster-admin";
+    let rules = api.0.lock()[role]["rules"].clone();
+    api.0.lock().get_mut(role).unwrap()["rules"] = json!([]);
+    api.0.lock().get_mut(binding).unwrap()["roleRef"]["name"] = "view".into();
+    assert_eq!(api.reconcile().await, 2);
+    assert_eq!(api.0.lock()[binding]["roleRef"]["name"], "cluster-admin");
+    let mended = uncovered(
+        &rule::rules(api.0.lock()[role]["rules"].as_array().unwrap()),
+        &rule::rules(rules.as_array().unwrap()),
+    );
+    assert_eq!(mended, []);
+}

@@ -1,0 +1,76 @@
+//! Everything that decides who may do what, set up together over one store.
+
+use crate::admission::Chain;
+use crate::authenticate::Authenticator;
+use crate::authorize::Authorizer;
+use crate::authorize::follow::{self, Followed};
+use crate::pki::names::ServerNames;
+use crate::pki::{Pki, PkiError};
+use crate::reviews::Reviews;
+use crate::streaming::Streams;
+use crate::tunnel::Tunnels;
+use crate::view::View;
+use coracle_store::Store;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use std::path::Path;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug)]
+pub struct Access {
+    pub pki: Arc<Pki>,
+    pub authenticator: Arc<Authenticator>,
+    pub authorizer: Arc<Authorizer>,
+    pub admission: Chain,
+    pub reviews: Reviews,
+    pub tunnels: Tunnels,
+    pub streams: Streams,
+    store: Store,
+    loaded: Mutex<Vec<Followed>>,
+}
+
+impl Access {
+    /// Reads or makes the CA under `pki_directory` and loads the rules that are stored.
+    /// Connections of nodes end with `shutdown`.
+    pub fn open(
+        pki_directory: &Path,
+        names: ServerNames,
+        store: Store,
+        now: Timestamp,
+        shutdown: CancellationToken,
+    ) -> Result<Self, PkiError> {
+        let pki = Arc::new(Pki::open(pki_directory, names, now)?);
+        let view: Arc<dyn View> = Arc::new(store.clone());
+        let authenticator = Authenticator::new(pki.clients().clone(), Arc::clone(&view));
+        let authenticator = Arc::new(authenticator);
+        let authorizer = Arc::new(Authorizer::new(Arc::clone(&view)));
+        let loaded = Mutex::new(follow::load(&store, &authorizer));
+        let tunnels = Tunnels::new(shutdown);
+        Ok(Self {
+            admission: Chain::new(Arc::clone(&view), Arc::clone(&authorizer)),
+            reviews: Reviews::new(Arc::clone(&authorizer), Arc::clone(&authenticator)),
+            streams: Streams::new(view, Arc::clone(&authorizer), tunnels.clone()),
+            pki,
+            authenticator,
+            authorizer,
+            tunnels,
+            store,
+            loaded,
+        })
+    }
+
+    /// Follows the store and looks after the server's certificate until shutdown. To be started
+    /// once, before anything is served: rules that are written later count from then on only.
+    pub async fn run(
+        &self,
+        clock: impl Fn() -> Timestamp + Send + 'static,
+        shutdown: CancellationToken,
+    ) {
+        let loaded = std::mem::take(&mut *self.loaded.lock());
+        let authorizer = Arc::clone(&self.authorizer);
+        let following = follow::follow(self.store.clone(), authorizer, loaded, shutdown.clone());
+        let fresh = Arc::clone(&self.pki).keep_fresh(clock, shutdown);
+        tokio::join!(following, fresh);
+    }
+}
