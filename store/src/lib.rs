@@ -1,1 +1,33 @@
-//! To be.
+//! Revisions on disk and in memory: commit, read at a revision, watch, compact, snapshot.
+//!
+//! Knows bytes, keys and revisions; no JSON, no kinds, no HTTP. One writer owns the tail, readers
+//! never wait for it. A panic in here ends the process: half a state is worse than a restart.
+//! See docs/store.md.
+
+mod revision;
+mod types; // What goes in and comes out: writes, entries, events, errors.
+
+mod record; // One change as it stands on disk.
+
+mod backend; // The trait, and sled behind it.
+mod mark; // What must be in it.
+
+mod history; // The newest changes of a partition, in memory.
+mod state; // Partitions: the current map and its history.
+
+mod snapshot; // A partition at a revision.
+mod watch; // A partition's changes from a revision on.
+
+mod archive; // Snapshot files, their ring, and restoring one.
+mod writer; // The one writer.
+
+mod store; // The handle.
+
+pub use archive::{RestoreError, restore_newest_snapshot};
+pub use revision::Revision;
+pub use snapshot::{Range, Snapshot, SnapshotError};
+pub use store::{Config, Stats, Store};
+pub use types::{
+    Change, CommitError, Durability, Entry, Event, EventKind, Expect, OpenError, Stamped, Write,
+};
+pub use watch::{Watch, WatchClosed, WatchError};

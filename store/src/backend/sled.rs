@@ -1,0 +1,184 @@
+//! Records in sled: keys are revisions, big-endian, so that every write is an append at the right
+//! edge of the tree. The numbers beside them live in the same tree, under keys that sort after
+//! every revision, so that one batch changes both.
+
+use super::{Backend, BackendError, Loaded, Numbered, Reader};
+use crate::record::Record;
+use crate::revision::Revision;
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) const FORMAT: &str = "1";
+const FORMAT_KEY: &[u8] = b"~format";
+const COMPACTED_KEY: &[u8] = b"~compacted";
+const RESERVED_KEY: &[u8] = b"~reserved";
+/// Current values are in memory already: the cache only serves appends and old history.
+const CACHE_BYTES: u64 = 4 * 1024 * 1024;
+
+#[derive(Clone)]
+pub(crate) struct SledBackend {
+    db: sled::Db,
+}
+
+impl From<sled::Error> for BackendError {
+    fn from(error: sled::Error) -> Self {
+        Self::Io(error.to_string())
+    }
+}
+
+fn key(revision: Revision) -> [u8; 8] {
+    revision.0.to_be_bytes()
+}
+
+/// `None` for the keys of numbers.
+fn revision_of(key: &[u8]) -> Option<Revision> {
+    key.try_into()
+        .ok()
+        .map(|bytes| Revision(u64::from_be_bytes(bytes)))
+}
+
+impl SledBackend {
+    pub(crate) fn open(directory: &Path) -> Result<Self, BackendError> {
+        let db = sled::Config::new()
+            .path(directory)
+            .cache_capacity(CACHE_BYTES)
+            .flush_every_ms(None)
+            .mode(sled::Mode::LowSpace)
+            .open()?;
+        let backend = Self { db };
+        match backend.db.get(FORMAT_KEY)? {
+            Some(found) if found == FORMAT.as_bytes() => {}
+            Some(found) => {
+                let found = String::from_utf8_lossy(&found).into_owned();
+                return Err(BackendError::Format { found });
+            }
+            None if backend.db.is_empty() => {
+                backend.db.insert(FORMAT_KEY, FORMAT.as_bytes())?;
+                backend.db.flush()?;
+            }
+            None => {
+                return Err(BackendError::Format {
+                    found: "unknown".to_owned(),
+                });
+            }
+        }
+        Ok(backend)
+    }
+
+    /// History at and before this is gone.
+    pub(crate) fn compacted(&self) -> Result<Revision, BackendError> {
+        self.number(COMPACTED_KEY)
+    }
+
+    fn number(&self, key: &[u8]) -> Result<Revision, BackendError> {
+        let Some(bytes) = self.db.get(key)? else {
+            return Ok(Revision(0));
+        };
+        revision_of(&bytes).ok_or_else(|| {
+            let name = String::from_utf8_lossy(key).into_owned();
+            BackendError::Io(format!("the number {name} is not eight bytes"))
+        })
+    }
+}
+
+fn decode(revision: Revision, bytes: &[u8]) -> Result<Record, BackendError> {
+    Record::decode(bytes, |text| text.into()).map_err(|error| BackendError::Damaged {
+        revision,
+        why: error.to_string(),
+    })
+}
+
+impl Backend for SledBackend {
+    fn load(&mut self, visit: &mut dyn FnMut(Revision, Record)) -> Result<Loaded, BackendError> {
+        let mut known: HashSet<Arc<str>> = HashSet::new();
+        let mut last = Revision(0);
+        for item in self.db.iter() {
+            let (key, bytes) = item?;
+            let Some(revision) = revision_of(&key) else {
+                continue;
+            };
+            let record = Record::decode(&bytes, |text| match known.get(text) {
+                Some(shared) => Arc::clone(shared),
+                None => {
+                    let shared: Arc<str> = text.into();
+                    known.insert(Arc::clone(&shared));
+                    shared
+                }
+            })
+            .map_err(|error| BackendError::Damaged {
+                revision,
+                why: error.to_string(),
+            })?;
+            visit(revision, record);
+            last = revision;
+        }
+        let reserved = self.number(RESERVED_KEY)?.max(last);
+        Ok(Loaded {
+            compacted: self.compacted()?,
+            reserved,
+        })
+    }
+
+    fn commit(&mut self, batch: &[Numbered]) -> Result<(), BackendError> {
+        let mut writes = sled::Batch::default();
+        for (revision, record) in batch {
+            writes.insert(&key(*revision), record.encode());
+        }
+        self.db.apply_batch(writes)?;
+        self.db.flush()?;
+        Ok(())
+    }
+
+    fn reserve(&mut self, up_to: Revision) -> Result<(), BackendError> {
+        self.db.insert(RESERVED_KEY, &key(up_to))?;
+        self.db.flush()?;
+        Ok(())
+    }
+
+    /// The directory is locked: nobody else commits.
+    fn foreign(&mut self) -> Result<Vec<Numbered>, BackendError> {
+        Ok(Vec::new())
+    }
+
+    fn compact(&mut self, drop: &[Revision], to: Revision) -> Result<(), BackendError> {
+        let mut writes = sled::Batch::default();
+        for revision in drop {
+            writes.remove(&key(*revision));
+        }
+        writes.insert(COMPACTED_KEY, &key(to));
+        self.db.apply_batch(writes)?;
+        self.db.flush()?;
+        Ok(())
+    }
+
+    fn size(&self) -> u64 {
+        self.db.size_on_disk().unwrap_or(0)
+    }
+
+    fn reader(&self) -> Arc<dyn Reader> {
+        Arc::new(self.clone())
+    }
+}
+
+impl Reader for SledBackend {
+    fn after(&self, revision: Revision, count: usize) -> Result<Vec<Numbered>, BackendError> {
+        let mut found = Vec::new();
+        for item in self.db.range(key(revision.next())..) {
+            let (key, bytes) = item?;
+            let Some(revision) = revision_of(&key) else {
+                break;
+            };
+            found.push((revision, decode(revision, &bytes)?));
+            if found.len() == count {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn at(&self, revision: Revision) -> Result<Option<Record>, BackendError> {
+        let found = self.db.get(key(revision))?;
+        found.map(|bytes| decode(revision, &bytes)).transpose()
+    }
+}

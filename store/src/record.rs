@@ -1,0 +1,113 @@
+//! One change as it stands on disk.
+//!
+//! Layout, numbers big-endian: crc32 of all that follows (4), operation (1), created (8),
+//! previous (8, zero for none), length of the partition (2), length of the key (2), partition,
+//! key, value. The key under which a record is stored is its revision.
+
+use crate::revision::Revision;
+use bytes::Bytes;
+use std::sync::Arc;
+
+const HEAD: usize = 4 + 1 + 8 + 8 + 2 + 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Put,
+    Delete,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) operation: Operation,
+    pub(crate) partition: Arc<str>,
+    pub(crate) key: Arc<str>,
+    pub(crate) created: Revision,
+    /// The revision that this one supersedes.
+    pub(crate) previous: Option<Revision>,
+    pub(crate) value: Bytes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RecordError {
+    #[error("it is cut off")]
+    Short,
+    #[error("its checksum is wrong")]
+    Checksum,
+    #[error("its operation is unknown")]
+    Operation,
+    #[error("its key is no text")]
+    Text,
+}
+
+impl Record {
+    /// Bytes it takes on disk.
+    pub(crate) fn weight(&self) -> u64 {
+        (HEAD + self.partition.len() + self.key.len() + self.value.len()) as u64
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let length = HEAD + self.partition.len() + self.key.len() + self.value.len();
+        let mut bytes = Vec::with_capacity(length);
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.push(match self.operation {
+            Operation::Put => 1,
+            Operation::Delete => 2,
+        });
+        bytes.extend_from_slice(&self.created.0.to_be_bytes());
+        bytes.extend_from_slice(&self.previous.map_or(0, |previous| previous.0).to_be_bytes());
+        for text in [&self.partition, &self.key] {
+            let length = u16::try_from(text.len()).expect("the writer refuses longer keys");
+            bytes.extend_from_slice(&length.to_be_bytes());
+        }
+        bytes.extend_from_slice(self.partition.as_bytes());
+        bytes.extend_from_slice(self.key.as_bytes());
+        bytes.extend_from_slice(&self.value);
+        let checksum = crc32fast::hash(&bytes[4..]);
+        bytes[..4].copy_from_slice(&checksum.to_be_bytes());
+        bytes
+    }
+
+    /// `intern` shares the text of partitions and keys that are known already.
+    pub(crate) fn decode(
+        bytes: &[u8],
+        mut intern: impl FnMut(&str) -> Arc<str>,
+    ) -> Result<Self, RecordError> {
+        if bytes.len() < HEAD {
+            return Err(RecordError::Short);
+        }
+        let checksum = u32::from_be_bytes(array(&bytes[..4]));
+        if crc32fast::hash(&bytes[4..]) != checksum {
+            return Err(RecordError::Checksum);
+        }
+        let operation = match bytes[4] {
+            1 => Operation::Put,
+            2 => Operation::Delete,
+            _ => return Err(RecordError::Operation),
+        };
+        let created = Revision(u64::from_be_bytes(array(&bytes[5..13])));
+        let previous = Revision(u64::from_be_bytes(array(&bytes[13..21])));
+        let partition_end = HEAD + usize::from(u16::from_be_bytes(array(&bytes[21..23])));
+        let key_end = partition_end + usize::from(u16::from_be_bytes(array(&bytes[23..25])));
+        if bytes.len() < key_end {
+            return Err(RecordError::Short);
+        }
+        let text = |range: &[u8]| std::str::from_utf8(range).map(str::to_owned);
+        let partition = text(&bytes[HEAD..partition_end]).map_err(|_| RecordError::Text)?;
+        let key = text(&bytes[partition_end..key_end]).map_err(|_| RecordError::Text)?;
+        Ok(Self {
+            operation,
+            partition: intern(&partition),
+            key: intern(&key),
+            created,
+            previous: (previous.0 > 0).then_some(previous),
+            value: Bytes::copy_from_slice(&bytes[key_end..]),
+        })
+    }
+}
+
+fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().expect("the slice was cut to this length")
+}
+
+#[cfg(test)]
+mod tests;

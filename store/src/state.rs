@@ -1,0 +1,175 @@
+//! Partitions: the current map and the history of each, and the revision of all.
+//!
+//! Only the writer changes them. A reader holds a lock as long as it takes to clone a pointer.
+
+use crate::backend::{BackendError, Reader};
+use crate::history::{History, Map};
+use crate::record::{Operation, Record};
+use crate::revision::Revision;
+use crate::types::{Entry, Event, EventKind};
+use parking_lot::{Mutex, RwLock};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use tokio::sync::watch;
+
+/// How much history is in memory, a partition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) events_max: usize,
+    pub(crate) bytes_max: usize,
+}
+
+pub(crate) struct Partition {
+    pub(crate) name: Arc<str>,
+    /// The newest map, with the revision of its newest change.
+    pub(crate) current: RwLock<(Revision, Map)>,
+    pub(crate) history: Mutex<History>,
+    /// Says the newest revision to watchers.
+    pub(crate) news: watch::Sender<Revision>,
+}
+
+pub(crate) struct State {
+    partitions: RwLock<HashMap<Arc<str>, Arc<Partition>>>,
+    /// The newest revision that is visible.
+    current: AtomicU64,
+    compacted: AtomicU64,
+    pub(crate) watchers: AtomicUsize,
+    pub(crate) reader: Arc<dyn Reader>,
+    bounds: Bounds,
+    /// Where partitions that are made later begin their history.
+    started: Revision,
+    /// True once the store is closed: watchers end.
+    pub(crate) closed: watch::Sender<bool>,
+}
+
+impl State {
+    pub(crate) fn new(
+        maps: HashMap<Arc<str>, (Revision, Map)>,
+        current: Revision,
+        compacted: Revision,
+        reader: Arc<dyn Reader>,
+        bounds: Bounds,
+    ) -> Self {
+        let state = Self {
+            partitions: RwLock::default(),
+            current: AtomicU64::new(current.0),
+            compacted: AtomicU64::new(compacted.0),
+            watchers: AtomicUsize::new(0),
+            reader,
+            bounds,
+            started: current,
+            closed: watch::Sender::new(false),
+        };
+        for (name, found) in maps {
+            let partition = Arc::new(state.make(&name, found));
+            state.partitions.write().insert(name, partition);
+        }
+        state
+    }
+
+    fn make(&self, name: &Arc<str>, current: (Revision, Map)) -> Partition {
+        let Bounds {
+            events_max,
+            bytes_max,
+        } = self.bounds;
+        Partition {
+            name: Arc::clone(name),
+            current: RwLock::new(current),
+            history: Mutex::new(History::new(self.started, events_max, bytes_max)),
+            news: watch::Sender::new(self.started),
+        }
+    }
+
+    pub(crate) fn revision(&self) -> Revision {
+        Revision(self.current.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn set_revision(&self, revision: Revision) {
+        self.current.store(revision.0, Ordering::Release);
+    }
+
+    pub(crate) fn compacted(&self) -> Revision {
+        Revision(self.compacted.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn set_compacted(&self, revision: Revision) {
+        self.compacted.store(revision.0, Ordering::Release);
+    }
+
+    pub(crate) fn partition(&self, name: &str) -> Arc<Partition> {
+        if let Some(found) = self.partitions.read().get(name) {
+            return Arc::clone(found);
+        }
+        let mut partitions = self.partitions.write();
+        if let Some(found) = partitions.get(name) {
+            return Arc::clone(found);
+        }
+        let name: Arc<str> = name.into();
+        let made = Arc::new(self.make(&name, (Revision(0), Map::new())));
+        partitions.insert(name, Arc::clone(&made));
+        made
+    }
+
+    /// How many keys have a value, over all partitions.
+    pub(crate) fn entries(&self) -> u64 {
+        let partitions = self.partitions.read();
+        partitions
+            .values()
+            .map(|partition| partition.current.read().1.len() as u64)
+            .sum()
+    }
+
+    /// Every partition, in order of name.
+    pub(crate) fn partitions(&self) -> Vec<Arc<Partition>> {
+        let mut all: Vec<_> = self.partitions.read().values().cloned().collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    /// At most `count` records after `after`, and up to which revision that is complete.
+    /// Changes of the partition among them become events.
+    pub(crate) fn read_history(
+        &self,
+        partition: &str,
+        after: Revision,
+        count: usize,
+    ) -> Result<(Vec<Event>, Revision), BackendError> {
+        let records = self.reader.after(after, count)?;
+        let complete = records.last().map_or(after, |(revision, _)| *revision);
+        let mut events = Vec::new();
+        for (revision, record) in records {
+            if &*record.partition == partition {
+                events.push(self.event(revision, record)?);
+            }
+        }
+        Ok((events, complete))
+    }
+
+    fn event(&self, revision: Revision, record: Record) -> Result<Event, BackendError> {
+        let previous = match record.previous {
+            None => None,
+            Some(at) => self.reader.at(at)?.map(|before| Entry {
+                created: before.created,
+                modified: at,
+                value: before.value,
+            }),
+        };
+        Ok(Event {
+            revision,
+            kind: kind_of(record.operation, previous.is_some()),
+            key: record.key,
+            value: record.value,
+            created: record.created,
+            previous,
+        })
+    }
+}
+
+pub(crate) fn kind_of(operation: Operation, had_previous: bool) -> EventKind {
+    match (operation, had_previous) {
+        (Operation::Delete, _) => EventKind::Deleted,
+        (Operation::Put, true) => EventKind::Modified,
+        (Operation::Put, false) => EventKind::Added,
+    }
+}

@@ -1,0 +1,403 @@
+//! The handle: opens, commits, reads, watches, closes.
+
+use crate::backend::{Backend, BackendError, Loaded, SledBackend};
+use crate::history::Map;
+use crate::mark::{Mark, MarkFile};
+use crate::record::{Operation, Record};
+use crate::revision::Revision;
+use crate::snapshot::{Snapshot, SnapshotError};
+use crate::state::{Bounds, State};
+use crate::types::{CommitError, Entry, OpenError, Write};
+use crate::watch::{Watch, WatchError};
+use crate::writer::{Counters, Request, Writer, Written};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{Semaphore, oneshot};
+
+/// Requests that wait for the writer; whoever comes then waits to queue.
+const QUEUE_MAX: usize = 4096;
+const FORMAT: u32 = 1;
+
+/// Where the store is and how much it keeps.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub directory: PathBuf,
+    /// Larger values are refused.
+    pub value_bytes_max: usize,
+    /// History younger than this is kept, unless it is longer than `retain_bytes_max`.
+    pub retain_time: Duration,
+    pub retain_bytes_max: u64,
+    /// Compaction waits until it drops at least this much.
+    pub compact_bytes_min: u64,
+    /// History in memory, a partition.
+    pub history_events_max: usize,
+    pub history_bytes_max: usize,
+    /// A lazy write is on disk after this at the latest.
+    pub lazy_delay: Duration,
+    /// How often a snapshot file is written, if anything changed.
+    pub snapshot_every: Duration,
+    /// How often the writer looks at its timers while nothing happens.
+    pub tick: Duration,
+    /// How often the writer remembers which revision was the newest.
+    pub mark_every: Duration,
+}
+
+impl Config {
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            value_bytes_max: 8 * 1024 * 1024,
+            retain_time: Duration::from_secs(10 * 60),
+            retain_bytes_max: 32 * 1024 * 1024,
+            compact_bytes_min: 256 * 1024,
+            history_events_max: 4096,
+            history_bytes_max: 2 * 1024 * 1024,
+            lazy_delay: Duration::from_secs(10),
+            snapshot_every: Duration::from_secs(12 * 60 * 60),
+            tick: Duration::from_secs(60),
+            mark_every: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Files of a store.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) database: PathBuf,
+    pub(crate) snapshots: PathBuf,
+    pub(crate) lock: PathBuf,
+    pub(crate) mark: PathBuf,
+}
+
+impl Layout {
+    pub(crate) fn new(directory: &Path) -> Self {
+        Self {
+            database: directory.join("database"),
+            snapshots: directory.join("snapshots"),
+            lock: directory.join("lock"),
+            mark: directory.join("mark"),
+        }
+    }
+
+    /// Held as long as the file is open; `WouldBlock` when another process holds it.
+    pub(crate) fn lock(&self) -> std::io::Result<File> {
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&self.lock)?;
+        file.try_lock().map_err(std::io::Error::from)?;
+        Ok(file)
+    }
+}
+
+/// Numbers for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    pub revision: Revision,
+    pub compacted: Revision,
+    pub watchers: usize,
+    pub writes: u64,
+    pub flushes: u64,
+    pub disk_bytes: u64,
+}
+
+/// Cheap to clone; clones share. The writer stops when the store is closed or the last is dropped.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Arc<State>,
+    counters: Arc<Counters>,
+    requests: SyncSender<Request>,
+    places: Semaphore,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    _lock: File,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("stats", &self.stats())
+            .finish()
+    }
+}
+
+impl Store {
+    /// Reads and checks everything, then starts the writer. Never begins empty over something that
+    /// cannot be read.
+    pub fn open(config: Config) -> Result<Self, OpenError> {
+        let directory = config.directory.clone();
+        let layout = Layout::new(&directory);
+        let unusable = |source| OpenError::Directory {
+            directory: directory.clone(),
+            source,
+        };
+        std::fs::create_dir_all(&directory).map_err(unusable)?;
+        let lock = layout.lock().map_err(|error| match error.kind() {
+            std::io::ErrorKind::WouldBlock => OpenError::InUse {
+                directory: directory.clone(),
+            },
+            _ => unusable(error),
+        })?;
+        let failed = |error| open_error(&directory, error);
+        let mut backend = SledBackend::open(&layout.database).map_err(failed)?;
+        let mark = MarkFile::new(&layout.mark);
+        let expected = mark.read().map_err(|error| OpenError::Damaged {
+            directory: directory.clone(),
+            what: error.to_string(),
+        })?;
+        let mut written = Written::default();
+        let loaded = load(&mut backend, expected, &mut written);
+        let (maps, loaded) = loaded.map_err(|what| OpenError::Damaged {
+            directory: directory.clone(),
+            what,
+        })?;
+        // From here on a stop is not clean until it says so again.
+        mark.write(Mark {
+            reserved: loaded.reserved,
+            entries: None,
+        })
+        .map_err(unusable)?;
+        let bounds = Bounds {
+            events_max: config.history_events_max,
+            bytes_max: config.history_bytes_max,
+        };
+        let reader = backend.reader();
+        let state = Arc::new(State::new(
+            maps,
+            loaded.reserved,
+            loaded.compacted,
+            reader,
+            bounds,
+        ));
+        let counters = Arc::new(Counters::default());
+        let writer = Writer::new(
+            Box::new(backend),
+            Arc::clone(&state),
+            Arc::clone(&counters),
+            config,
+            loaded.reserved,
+            written,
+        );
+        let (requests, queue) = sync_channel(QUEUE_MAX);
+        let writer = std::thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || end_on_panic(|| writer.run(&queue)))
+            .map_err(OpenError::Writer)?;
+        let places = Semaphore::new(QUEUE_MAX);
+        Ok(Self {
+            shared: Arc::new(Shared {
+                state,
+                counters,
+                requests,
+                places,
+                writer: Mutex::new(Some(writer)),
+                _lock: lock,
+            }),
+        })
+    }
+
+    /// Answers when the write is visible and, unless it is lazy, on disk.
+    pub async fn commit(&self, write: Write) -> Result<Revision, CommitError> {
+        self.ask(|answer| Request::Commit(write, answer)).await?
+    }
+
+    /// Drops history up to a revision.
+    pub async fn compact(&self, to: Revision) -> Result<(), CommitError> {
+        self.ask(|answer| Request::Compact(to, answer)).await?
+    }
+
+    /// Writes a snapshot file now and gives back where.
+    pub async fn write_snapshot(&self) -> Result<PathBuf, CommitError> {
+        self.ask(Request::Archive)
+            .await?
+            .map_err(CommitError::Backend)
+    }
+
+    /// A place in the queue is free before anything is sent, so sending never blocks.
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+    ) -> Result<T, CommitError> {
+        let place = self
+            .shared
+            .places
+            .acquire()
+            .await
+            .map_err(|_| CommitError::Closed)?;
+        let (answer, answered) = oneshot::channel();
+        self.shared
+            .requests
+            .send(request(answer))
+            .map_err(|_| CommitError::Closed)?;
+        let result = answered.await.map_err(|_| CommitError::Closed);
+        drop(place);
+        result
+    }
+
+    /// The newest state of a partition. Never waits.
+    pub fn snapshot(&self, partition: &str) -> Snapshot {
+        Snapshot::newest(&self.shared.state, &self.shared.state.partition(partition))
+    }
+
+    /// The state of a partition at a revision. Reads the disk when that is long ago.
+    pub fn snapshot_at(&self, partition: &str, at: Revision) -> Result<Snapshot, SnapshotError> {
+        Snapshot::at(
+            &self.shared.state,
+            &self.shared.state.partition(partition),
+            at,
+        )
+    }
+
+    /// The newest revision that is visible.
+    pub fn revision(&self) -> Revision {
+        self.shared.state.revision()
+    }
+
+    /// History at and before this is gone.
+    pub fn compacted(&self) -> Revision {
+        self.shared.state.compacted()
+    }
+
+    /// The changes of a partition after a revision, from now on.
+    pub fn watch(&self, partition: &str, after: Revision) -> Result<Watch, WatchError> {
+        Watch::new(
+            &self.shared.state,
+            self.shared.state.partition(partition),
+            after,
+        )
+    }
+
+    /// Names and sizes of the partitions that hold anything.
+    pub fn partitions(&self) -> Vec<(Arc<str>, usize)> {
+        let all = self.shared.state.partitions();
+        let sized = all.into_iter().map(|partition| {
+            let count = partition.current.read().1.len();
+            (Arc::clone(&partition.name), count)
+        });
+        sized.filter(|(_, count)| *count > 0).collect()
+    }
+
+    pub fn stats(&self) -> Stats {
+        let (state, counters) = (&self.shared.state, &self.shared.counters);
+        Stats {
+            revision: state.revision(),
+            compacted: state.compacted(),
+            watchers: state.watchers.load(Ordering::Relaxed),
+            writes: counters.writes.load(Ordering::Relaxed),
+            flushes: counters.flushes.load(Ordering::Relaxed),
+            disk_bytes: counters.size_bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Brings everything to disk, ends all watches and stops the writer.
+    pub async fn close(self) {
+        drop(self.ask(Request::Close).await);
+        let writer = self.shared.writer.lock().take();
+        if let Some(writer) = writer {
+            // It is about to end: it lets go of the database first.
+            drop(tokio::task::spawn_blocking(move || writer.join()).await);
+        }
+    }
+}
+
+type Maps = HashMap<Arc<str>, (Revision, Map)>;
+
+/// Reads everything and checks that nothing is missing; else says what.
+fn load(
+    backend: &mut SledBackend,
+    expected: Option<Mark>,
+    written: &mut Written,
+) -> Result<(Maps, Loaded), String> {
+    let mut maps = Maps::new();
+    let mut missing = None;
+    let compacted = backend.compacted().map_err(|error| error.to_string())?;
+    let loaded = backend
+        .load(&mut |revision, record| {
+            if revision > compacted && !follows(&maps, &record) {
+                missing.get_or_insert((revision, record.previous));
+            }
+            written.add(revision, record.weight());
+            apply(&mut maps, revision, record);
+        })
+        .map_err(|error| error.to_string())?;
+    if let Some((revision, previous)) = missing {
+        let previous = previous.map_or("nothing".to_owned(), |at| at.to_string());
+        return Err(format!(
+            "the record of revision {revision} follows {previous}, which is lost"
+        ));
+    }
+    let Some(mark) = expected else {
+        return Ok((maps, loaded));
+    };
+    if loaded.reserved < mark.reserved {
+        let (found, reserved) = (loaded.reserved, mark.reserved);
+        return Err(format!(
+            "it knows revisions up to {found}, and {reserved} were reserved"
+        ));
+    }
+    let found: u64 = maps.values().map(|(_, map)| map.len() as u64).sum();
+    match mark.entries {
+        Some(entries) if entries != found => Err(format!(
+            "it holds {found} entries, and {entries} were there at its last stop"
+        )),
+        _ => Ok((maps, loaded)),
+    }
+}
+
+/// Whether the change that a record supersedes is the one that was read before it.
+fn follows(maps: &Maps, record: &Record) -> bool {
+    let before = maps
+        .get(&record.partition)
+        .and_then(|(_, map)| map.get(&record.key));
+    record.previous == before.map(|entry| entry.modified)
+}
+
+fn apply(maps: &mut Maps, revision: Revision, record: Record) {
+    let (newest, map) = maps.entry(record.partition).or_default();
+    *newest = revision;
+    match record.operation {
+        Operation::Put => {
+            let entry = Entry {
+                created: record.created,
+                modified: revision,
+                value: record.value,
+            };
+            map.insert(record.key, entry);
+        }
+        Operation::Delete => drop(map.remove(&record.key)),
+    }
+}
+
+fn open_error(directory: &Path, error: BackendError) -> OpenError {
+    let directory = directory.to_owned();
+    match error {
+        BackendError::Format { found } => OpenError::Format {
+            directory,
+            found,
+            known: FORMAT,
+        },
+        other => OpenError::Damaged {
+            directory,
+            what: other.to_string(),
+        },
+    }
+}
+
+/// A writer that broke off would leave everyone waiting on half a state.
+fn end_on_panic(run: impl FnOnce()) {
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err() {
+        tracing::error!("the writer of the store broke off: ending the process");
+        std::process::abort();
+    }
+}

@@ -1,0 +1,503 @@
+//! The one writer: takes what has queued up, decides each write, keeps the batch, publishes it,
+//! then answers.
+//!
+//! Invariants: a synced write is answered after it is on disk; a revision is never given twice,
+//! crash or not; readers and watchers see batches in order. When the disk fails the writer answers
+//! everyone with that error from then on: what the disk holds is no longer known.
+
+use crate::archive::Archive;
+use crate::backend::{Backend, BackendError, Numbered};
+use crate::history::Map;
+use crate::mark::{Mark, MarkFile};
+use crate::record::{Operation, Record};
+use crate::revision::Revision;
+use crate::state::{Partition, State, kind_of};
+use crate::store::{Config, Layout};
+use crate::types::{Change, CommitError, Durability, Entry, Event, Expect, Write};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+mod compaction;
+
+use compaction::Compaction;
+pub(crate) use compaction::Written;
+
+/// Writes in one batch: enough to share a flush, few enough to bound how long the first waits.
+const BATCH_MAX: usize = 512;
+/// Revisions reserved at a time: one more write to the disk each this many changes.
+const RESERVE_BLOCK: u64 = 100_000;
+/// Lazy changes not yet on disk; one more brings them all there.
+const LAZY_MAX: usize = 256;
+
+pub(crate) enum Request {
+    Commit(Write, oneshot::Sender<Result<Revision, CommitError>>),
+    Compact(Revision, oneshot::Sender<Result<(), CommitError>>),
+    Archive(oneshot::Sender<Result<std::path::PathBuf, String>>),
+    Close(oneshot::Sender<()>),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) writes: AtomicU64,
+    pub(crate) flushes: AtomicU64,
+    pub(crate) size_bytes: AtomicU64,
+}
+
+pub(crate) struct Writer {
+    backend: Box<dyn Backend>,
+    state: Arc<State>,
+    counters: Arc<Counters>,
+    config: Config,
+    compaction: Compaction,
+    archive: Archive,
+    mark: MarkFile,
+    /// The newest revision given out.
+    last: Revision,
+    reserved: Revision,
+    /// Visible, not yet on disk; oldest first, with when the oldest came.
+    lazy: Vec<Numbered>,
+    lazy_since: Option<Instant>,
+    /// All of history that was ever seen by this process, for the window of the compaction.
+    written_bytes: u64,
+    broken: Option<String>,
+}
+
+/// A partition as this batch leaves it, before anybody sees it.
+struct Draft {
+    partition: Arc<Partition>,
+    map: Map,
+    events: Vec<Event>,
+}
+
+impl Draft {
+    fn apply(&mut self, revision: Revision, record: &Record) {
+        let (key, created) = (Arc::clone(&record.key), record.created);
+        let value = record.value.clone();
+        let previous = match record.operation {
+            Operation::Put => {
+                let entry = Entry {
+                    created,
+                    modified: revision,
+                    value: value.clone(),
+                };
+                self.map.insert(Arc::clone(&key), entry)
+            }
+            Operation::Delete => self.map.remove(&key),
+        };
+        let kind = kind_of(record.operation, previous.is_some());
+        self.events.push(Event {
+            revision,
+            key,
+            kind,
+            value,
+            previous,
+            created,
+        });
+    }
+}
+
+/// How keeping a batch went, short of a failure, which is in `broken`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    All,
+    Overtaken,
+}
+
+type Answer = (
+    oneshot::Sender<Result<Revision, CommitError>>,
+    Result<Revision, CommitError>,
+);
+
+impl Writer {
+    pub(crate) fn new(
+        backend: Box<dyn Backend>,
+        state: Arc<State>,
+        counters: Arc<Counters>,
+        config: Config,
+        reserved: Revision,
+        found: Written,
+    ) -> Self {
+        let compaction = Compaction::new(state.compacted(), found);
+        let written_bytes = compaction.found_bytes();
+        let archive = Archive::new(&config, state.revision());
+        let last = state.revision();
+        let mark = MarkFile::new(&Layout::new(&config.directory).mark);
+        Self {
+            backend,
+            state,
+            counters,
+            config,
+            compaction,
+            archive,
+            mark,
+            last,
+            reserved,
+            lazy: Vec::new(),
+            lazy_since: None,
+            written_bytes,
+            broken: None,
+        }
+    }
+
+    #[allow(clippy::disallowed_methods)] // The store's own timers; time never decides a result.
+    pub(crate) fn run(mut self, requests: &Receiver<Request>) {
+        loop {
+            let wait = self.wait(Instant::now());
+            match requests.recv_timeout(wait) {
+                Ok(Request::Commit(write, answer)) => self.batch(write, answer, requests),
+                Ok(Request::Compact(to, answer)) => {
+                    let done = self.compact_to(to);
+                    drop(answer.send(done));
+                }
+                Ok(Request::Archive(answer)) => self.archive.write(&self.state, Some(answer)),
+                Ok(Request::Close(answer)) => {
+                    self.close();
+                    let _ = answer.send(());
+                    return;
+                }
+                Err(RecvTimeoutError::Disconnected) => return self.close(),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            self.tick(Instant::now());
+        }
+    }
+
+    fn wait(&self, now: Instant) -> Duration {
+        if self.compaction.is_under_way() && self.broken.is_none() {
+            return Duration::ZERO;
+        }
+        let lazy = self.lazy_since.map_or(self.config.tick, |since| {
+            (since + self.config.lazy_delay).saturating_duration_since(now)
+        });
+        lazy.min(self.config.tick)
+    }
+
+    fn tick(&mut self, now: Instant) {
+        if self
+            .lazy_since
+            .is_some_and(|since| now - since >= self.config.lazy_delay)
+        {
+            self.keep(Vec::new());
+        }
+        if self.broken.is_some() {
+            return;
+        }
+        if let Some(to) = self
+            .compaction
+            .due(now, &self.config, self.last, self.written_bytes)
+        {
+            // What is set aside must be on disk before history up to it can be dropped.
+            self.keep(Vec::new());
+            self.compaction.begin(&self.state, to);
+        }
+        let Self {
+            compaction,
+            backend,
+            ..
+        } = self;
+        if let Err(error) = compaction.step(&mut **backend) {
+            tracing::error!(%error, "compaction failed");
+            self.broken = Some(error.to_string());
+        }
+        self.archive.tick(now, &self.state);
+        self.counters
+            .size_bytes
+            .store(self.backend.size(), Ordering::Relaxed);
+    }
+
+    /// Synced so that a clean stop loses no lazy write and leaves no gap in the revisions.
+    fn close(&mut self) {
+        self.keep(Vec::new());
+        if self.broken.is_none() {
+            let last = self.last;
+            self.fail_on(|writer| writer.backend.reserve(last));
+            let entries = Some(self.state.entries());
+            self.fail_on(|writer| {
+                writer.mark.write(Mark {
+                    reserved: last,
+                    entries,
+                })
+            });
+        }
+        self.state.closed.send_replace(true);
+    }
+
+    fn batch(
+        &mut self,
+        first: Write,
+        answer: oneshot::Sender<Result<Revision, CommitError>>,
+        requests: &Receiver<Request>,
+    ) {
+        self.follow();
+        let mut drafts: HashMap<Arc<str>, Draft> = HashMap::new();
+        let mut records: Vec<Numbered> = Vec::new();
+        let mut answers: Vec<Answer> = Vec::new();
+        let mut must_sync = false;
+        let mut after: Option<Request> = None;
+        let mut next = Some((first, answer));
+        while let Some((write, answer)) = next.take() {
+            let durability = write.durability;
+            let decided = self.decide(write, &mut drafts, &mut records);
+            must_sync |= decided.is_ok() && durability == Durability::Synced;
+            answers.push((answer, decided));
+            if answers.len() == BATCH_MAX {
+                break;
+            }
+            match requests.try_recv() {
+                Ok(Request::Commit(write, answer)) => next = Some((write, answer)),
+                Ok(other) => after = Some(other),
+                Err(_) => {}
+            }
+        }
+        self.settle(drafts, records, answers, must_sync);
+        self.other(after);
+    }
+
+    /// What came in between the commits of a batch and had to wait for its end.
+    fn other(&mut self, request: Option<Request>) {
+        match request {
+            Some(Request::Compact(to, answer)) => {
+                let done = self.compact_to(to);
+                drop(answer.send(done));
+            }
+            Some(Request::Archive(answer)) => self.archive.write(&self.state, Some(answer)),
+            Some(Request::Close(answer)) => {
+                self.close();
+                self.broken = Some("the store is closed".to_owned());
+                let _ = answer.send(());
+            }
+            Some(Request::Commit(..)) | None => {}
+        }
+    }
+
+    /// Keeps, publishes and answers a batch that was decided.
+    fn settle(
+        &mut self,
+        drafts: HashMap<Arc<str>, Draft>,
+        records: Vec<Numbered>,
+        answers: Vec<Answer>,
+        must_sync: bool,
+    ) {
+        if self.broken.is_none() && !records.is_empty() {
+            self.written_bytes += records
+                .iter()
+                .map(|(_, record)| record.weight())
+                .sum::<u64>();
+            self.reserve();
+            if must_sync || self.lazy.len() + records.len() > LAZY_MAX {
+                if self.keep(records) == Kept::Overtaken {
+                    return self.overtaken(answers);
+                }
+            } else {
+                self.set_aside(records);
+            }
+        }
+        if let Some(why) = self.broken.clone() {
+            for (answer, decided) in answers {
+                let result = decided.and(Err(CommitError::Backend(why.clone())));
+                drop(answer.send(result));
+            }
+            return;
+        }
+        self.publish(drafts);
+        for (answer, decided) in answers {
+            drop(answer.send(decided));
+        }
+    }
+
+    #[allow(clippy::disallowed_methods)] // Bounds how long a lazy write may wait.
+    fn set_aside(&mut self, records: Vec<Numbered>) {
+        self.lazy_since.get_or_insert_with(Instant::now);
+        self.lazy.extend(records);
+    }
+
+    /// Writes what was set aside and this batch, in order of revision, and waits for the disk.
+    fn keep(&mut self, records: Vec<Numbered>) -> Kept {
+        let mut all = std::mem::take(&mut self.lazy);
+        self.lazy_since = None;
+        all.extend(records);
+        if all.is_empty() || self.broken.is_some() {
+            return Kept::All;
+        }
+        self.counters.flushes.fetch_add(1, Ordering::Relaxed);
+        match self.backend.commit(&all) {
+            Err(BackendError::Overtaken) => return Kept::Overtaken,
+            result => self.fail_on(|_| result),
+        }
+        Kept::All
+    }
+
+    /// Everyone of the batch decided on a state that is no longer the newest: they look again.
+    fn overtaken(&mut self, answers: Vec<Answer>) {
+        self.follow();
+        for (answer, decided) in answers {
+            let result = decided.and(Err(CommitError::Conflict { current: None }));
+            drop(answer.send(result));
+        }
+    }
+
+    /// Takes over what other servers committed.
+    fn follow(&mut self) {
+        let foreign = match self.backend.foreign() {
+            Ok(foreign) => foreign,
+            Err(error) => return self.fail_on(|_| Err(error)),
+        };
+        let mut drafts = HashMap::new();
+        for (revision, record) in foreign {
+            self.draft(&record.partition, &mut drafts)
+                .apply(revision, &record);
+            self.last = revision;
+        }
+        if !drafts.is_empty() {
+            self.publish(drafts);
+        }
+    }
+
+    fn draft<'a>(
+        &self,
+        partition: &Arc<str>,
+        drafts: &'a mut HashMap<Arc<str>, Draft>,
+    ) -> &'a mut Draft {
+        drafts.entry(Arc::clone(partition)).or_insert_with(|| {
+            let partition = self.state.partition(partition);
+            let (_, map) = partition.current.read().clone();
+            Draft {
+                partition,
+                map,
+                events: Vec::new(),
+            }
+        })
+    }
+
+    /// No revision is visible before the disk knows that it is used.
+    fn reserve(&mut self) {
+        if self.last <= self.reserved {
+            return;
+        }
+        let up_to = Revision(self.last.0 + RESERVE_BLOCK);
+        self.fail_on(|writer| writer.backend.reserve(up_to));
+        // After the database: the mark never promises more than it holds.
+        self.fail_on(|writer| {
+            writer.mark.write(Mark {
+                reserved: up_to,
+                entries: None,
+            })
+        });
+        self.reserved = up_to;
+    }
+
+    fn fail_on<E: std::fmt::Display>(&mut self, act: impl FnOnce(&mut Self) -> Result<(), E>) {
+        if let Err(error) = act(self) {
+            tracing::error!(%error, "the disk failed: nothing more is written");
+            self.broken = Some(error.to_string());
+        }
+    }
+
+    fn decide(
+        &mut self,
+        write: Write,
+        drafts: &mut HashMap<Arc<str>, Draft>,
+        records: &mut Vec<Numbered>,
+    ) -> Result<Revision, CommitError> {
+        let value_max = self.config.value_bytes_max;
+        let (operation, stamped) = match write.change {
+            Change::Put(stamped) => (Operation::Put, stamped),
+            Change::Delete(stamped) => (Operation::Delete, stamped),
+        };
+        let length = stamped
+            .value
+            .len()
+            .max(write.key.len() * (value_max / KEY_BYTES_MAX));
+        if length > value_max {
+            return Err(CommitError::TooLarge {
+                bytes: stamped.value.len(),
+                bytes_max: value_max,
+            });
+        }
+        let draft = self.draft(&write.partition, drafts);
+        let previous = draft.map.get(&write.key).cloned();
+        check(write.expect, previous.as_ref())?;
+        if operation == Operation::Delete && previous.is_none() {
+            return Err(CommitError::NotFound);
+        }
+        let revision = self.last.next();
+        self.last = revision;
+        let record = Record {
+            operation,
+            partition: write.partition,
+            key: write.key,
+            created: previous.as_ref().map_or(revision, |entry| entry.created),
+            previous: previous.map(|entry| entry.modified),
+            value: stamped.stamp(revision),
+        };
+        draft.apply(revision, &record);
+        records.push((revision, record));
+        Ok(revision)
+    }
+
+    fn publish(&mut self, drafts: HashMap<Arc<str>, Draft>) {
+        let persisted = self.lazy.first().map_or(self.last, |(revision, _)| {
+            Revision(revision.0.saturating_sub(1))
+        });
+        let mut changed = Vec::new();
+        for draft in drafts.into_values() {
+            let Some(newest) = draft.events.last().map(|event| event.revision) else {
+                continue;
+            };
+            self.counters
+                .writes
+                .fetch_add(draft.events.len() as u64, Ordering::Relaxed);
+            // Map and history change together, so that an old state can be made from the two.
+            let mut history = draft.partition.history.lock();
+            *draft.partition.current.write() = (newest, draft.map);
+            for event in draft.events {
+                history.push(event, persisted);
+            }
+            drop(history);
+            changed.push((draft.partition, newest));
+        }
+        self.state.set_revision(self.last);
+        for (partition, newest) in changed {
+            partition.news.send_replace(newest);
+        }
+    }
+
+    fn compact_to(&mut self, to: Revision) -> Result<(), CommitError> {
+        let to = to.min(self.state.revision());
+        if let Some(why) = &self.broken {
+            return Err(CommitError::Backend(why.clone()));
+        }
+        self.keep(Vec::new());
+        self.compaction.begin(&self.state, to);
+        while self.compaction.is_under_way() {
+            let Self {
+                compaction,
+                backend,
+                ..
+            } = self;
+            compaction
+                .step(&mut **backend)
+                .map_err(|error| CommitError::Backend(error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Partition and key must fit the lengths of a record.
+const KEY_BYTES_MAX: usize = 1024;
+
+fn check(expect: Expect, current: Option<&Entry>) -> Result<(), CommitError> {
+    match (expect, current) {
+        (Expect::Any, _) | (Expect::Absent, None) | (Expect::Present, Some(_)) => Ok(()),
+        (Expect::Absent, Some(entry)) => Err(CommitError::Exists { at: entry.modified }),
+        (Expect::Present, None) => Err(CommitError::NotFound),
+        (Expect::At(revision), Some(entry)) if entry.modified == revision => Ok(()),
+        (Expect::At(_), entry) => Err(CommitError::Conflict {
+            current: entry.map(|entry| entry.modified),
+        }),
+    }
+}

@@ -1,0 +1,295 @@
+//! What the store promises, shown on a real directory.
+
+#![allow(clippy::unwrap_used)]
+
+use coracle_store::{
+    Change, CommitError, Config, Durability, EventKind, Expect, OpenError, Revision, SnapshotError,
+    Stamped, Store, Watch, WatchError, Write, restore_newest_snapshot,
+};
+use std::time::Duration;
+
+fn config(directory: &std::path::Path) -> Config {
+    Config {
+        tick: Duration::from_millis(50),
+        ..Config::new(directory)
+    }
+}
+
+fn put(key: &str, value: &str, expect: Expect) -> Write {
+    Write {
+        partition: "apps/deployments".into(),
+        key: key.into(),
+        change: Change::Put(Stamped {
+            value: value.as_bytes().to_vec(),
+            revision_at: None,
+        }),
+        expect,
+        durability: Durability::Synced,
+    }
+}
+
+fn delete(key: &str, expect: Expect) -> Write {
+    let change = Change::Delete(Stamped {
+        value: b"last".to_vec(),
+        revision_at: None,
+    });
+    Write {
+        change,
+        ..put(key, "", expect)
+    }
+}
+
+fn shown(store: &Store) -> Vec<String> {
+    let snapshot = store.snapshot("apps/deployments");
+    let line = |(key, entry): (&std::sync::Arc<str>, &coracle_store::Entry)| {
+        format!("{key}={}", String::from_utf8_lossy(&entry.value))
+    };
+    snapshot.iter().map(line).collect()
+}
+
+async fn next(watch: &mut Watch) -> String {
+    let event = tokio::time::timeout(Duration::from_secs(20), watch.next())
+        .await
+        .unwrap()
+        .unwrap();
+    let previous = event.previous.map_or("-".into(), |entry| {
+        String::from_utf8_lossy(&entry.value).into_owned()
+    });
+    let kind = match event.kind {
+        EventKind::Added => "added",
+        EventKind::Modified => "modified",
+        EventKind::Deleted => "deleted",
+    };
+    let value = String::from_utf8_lossy(&event.value).into_owned();
+    format!(
+        "{} {kind} {}={value} was {previous}",
+        event.revision, event.key
+    )
+}
+
+#[tokio::test]
+async fn preconditions_decide_and_a_refused_write_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(config(directory.path())).unwrap();
+    let first = store.commit(put("a", "1", Expect::Absent)).await.unwrap();
+    let refused = store.commit(put("a", "2", Expect::Absent)).await;
+    assert_eq!(refused, Err(CommitError::Exists { at: first }));
+    let refused = store.commit(put("b", "2", Expect::Present)).await;
+    assert_eq!(refused, Err(CommitError::NotFound));
+    let refused = store.commit(put("a", "2", Expect::At(Revision(99)))).await;
+    assert_eq!(
+        refused,
+        Err(CommitError::Conflict {
+            current: Some(first)
+        })
+    );
+    assert_eq!(
+        store.commit(delete("b", Expect::Any)).await,
+        Err(CommitError::NotFound)
+    );
+    assert_eq!(store.revision(), first, "nothing refused used a revision");
+    let second = store
+        .commit(put("a", "2", Expect::At(first)))
+        .await
+        .unwrap();
+    assert_eq!(second, first.next());
+    let large = vec![b'x'; 9 * 1024 * 1024];
+    let change = Change::Put(Stamped {
+        value: large,
+        revision_at: None,
+    });
+    let refused = store
+        .commit(Write {
+            change,
+            ..put("c", "", Expect::Any)
+        })
+        .await;
+    assert!(matches!(refused, Err(CommitError::TooLarge { .. })));
+    let long = store.commit(put(&"k".repeat(5000), "", Expect::Any)).await;
+    assert!(matches!(long, Err(CommitError::TooLarge { .. })));
+}
+
+#[tokio::test]
+async fn the_revision_is_written_into_the_value() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(config(directory.path())).unwrap();
+    let stamped = Stamped {
+        value: br#"{"rv":""}"#.to_vec(),
+        revision_at: Some(7),
+    };
+    let write = Write {
+        change: Change::Put(stamped),
+        ..put("a", "", Expect::Any)
+    };
+    let revision = store.commit(write).await.unwrap();
+    assert_eq!(shown(&store), [format!("a={{\"rv\":\"{revision}\"}}")]);
+}
+
+#[tokio::test]
+async fn a_watcher_sees_everything_after_its_revision_also_across_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(config(directory.path())).unwrap();
+    let begun = store.revision();
+    let mut live = store.watch("apps/deployments", begun).unwrap();
+    let one = store.commit(put("a", "1", Expect::Any)).await.unwrap();
+    let two = store.commit(put("a", "2", Expect::Any)).await.unwrap();
+    let three = store.commit(delete("a", Expect::Any)).await.unwrap();
+    let story = [
+        format!("{one} added a=1 was -"),
+        format!("{two} modified a=2 was 1"),
+        format!("{three} deleted a=last was 2"),
+    ];
+    for line in &story {
+        assert_eq!(&next(&mut live).await, line);
+    }
+    assert_eq!(live.revision(), three);
+    store.close().await;
+    assert!(live.next().await.is_err(), "the watch ends with the store");
+    drop(live);
+
+    let store = Store::open(config(directory.path())).unwrap();
+    assert_eq!(store.revision(), three, "a clean stop leaves no gap");
+    let mut resumed = store.watch("apps/deployments", one).unwrap();
+    assert_eq!(next(&mut resumed).await, story[1]);
+    assert_eq!(next(&mut resumed).await, story[2]);
+    let four = store.commit(put("b", "1", Expect::Any)).await.unwrap();
+    assert_eq!(next(&mut resumed).await, format!("{four} added b=1 was -"));
+    let elsewhere = Write {
+        partition: "/pods".into(),
+        ..put("x", "1", Expect::Any)
+    };
+    let five = store.commit(elsewhere).await.unwrap();
+    assert_eq!(
+        resumed.revision(),
+        five,
+        "a bookmark moves while nothing happens here"
+    );
+    let future = store.watch("apps/deployments", Revision(five.0 + 1));
+    assert!(matches!(future, Err(WatchError::Future { .. })));
+}
+
+#[tokio::test]
+async fn old_states_are_read_until_they_are_compacted() {
+    let directory = tempfile::tempdir().unwrap();
+    let small = Config {
+        history_events_max: 2,
+        ..config(directory.path())
+    };
+    let store = Store::open(small).unwrap();
+    let mut revisions = Vec::new();
+    for number in 0..10 {
+        let value = number.to_string();
+        revisions.push(store.commit(put("a", &value, Expect::Any)).await.unwrap());
+        store
+            .commit(put(&format!("k{number}"), &value, Expect::Any))
+            .await
+            .unwrap();
+    }
+    for (number, revision) in revisions.iter().enumerate() {
+        let snapshot = store.snapshot_at("apps/deployments", *revision).unwrap();
+        assert_eq!(
+            snapshot.get("a").unwrap().value,
+            number.to_string().as_bytes()
+        );
+        assert_eq!(snapshot.get("a").unwrap().modified, *revision);
+        assert_eq!(snapshot.len(), number + 1);
+    }
+    store.compact(revisions[5]).await.unwrap();
+    let gone = store.snapshot_at("apps/deployments", revisions[4]);
+    let oldest = revisions[5];
+    assert_eq!(
+        gone.unwrap_err(),
+        SnapshotError::Compacted {
+            asked: revisions[4],
+            oldest
+        }
+    );
+    let kept = store.snapshot_at("apps/deployments", revisions[5]).unwrap();
+    assert_eq!(kept.get("a").unwrap().value, "5");
+    let watch = store.watch("apps/deployments", revisions[4]);
+    assert!(matches!(watch, Err(WatchError::Compacted { .. })));
+    let mut watch = store.watch("apps/deployments", revisions[5]).unwrap();
+    assert!(next(&mut watch).await.ends_with("added k5=5 was -"));
+    assert!(next(&mut watch).await.ends_with("modified a=6 was 5"));
+}
+
+#[tokio::test]
+async fn a_slow_watcher_is_closed() {
+    let directory = tempfile::tempdir().unwrap();
+    let small = Config {
+        history_events_max: 4,
+        ..config(directory.path())
+    };
+    let store = Store::open(small).unwrap();
+    let mut watch = store.watch("apps/deployments", store.revision()).unwrap();
+    store.commit(put("a", "0", Expect::Any)).await.unwrap();
+    next(&mut watch).await;
+    for number in 1..20 {
+        store
+            .commit(put("a", &number.to_string(), Expect::Any))
+            .await
+            .unwrap();
+    }
+    assert_eq!(watch.next().await, Err(coracle_store::WatchClosed::TooSlow));
+}
+
+#[tokio::test]
+async fn lazy_writes_are_visible_at_once_and_on_disk_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(config(directory.path())).unwrap();
+    let flushes = store.stats().flushes;
+    let lazy = Write {
+        durability: Durability::Lazy,
+        ..put("a", "1", Expect::Any)
+    };
+    store.commit(lazy).await.unwrap();
+    assert_eq!(shown(&store), ["a=1"]);
+    assert_eq!(store.stats().flushes, flushes);
+    store.commit(put("b", "1", Expect::Any)).await.unwrap();
+    assert_eq!(store.stats().flushes, flushes + 1, "one flush takes both");
+    store.close().await;
+    let store = Store::open(config(directory.path())).unwrap();
+    assert_eq!(shown(&store), ["a=1", "b=1"]);
+}
+
+#[tokio::test]
+async fn two_processes_cannot_use_one_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let _store = Store::open(config(directory.path())).unwrap();
+    let second = Store::open(config(directory.path()));
+    assert!(matches!(second, Err(OpenError::InUse { .. })));
+}
+
+#[tokio::test]
+async fn a_damaged_store_is_refused_and_restored_from_its_snapshot() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(config(directory.path())).unwrap();
+    for number in 0..200 {
+        store
+            .commit(put(&format!("k{number:03}"), &"v".repeat(500), Expect::Any))
+            .await
+            .unwrap();
+    }
+    let last = store.revision();
+    let file = store.write_snapshot().await.unwrap();
+    store.close().await;
+
+    let database = directory.path().join("database/db");
+    let mut bytes = std::fs::read(&database).unwrap();
+    for place in (0..bytes.len()).step_by(97) {
+        bytes[place] ^= 0x55;
+    }
+    std::fs::write(&database, bytes).unwrap();
+    let error = Store::open(config(directory.path())).unwrap_err();
+    assert!(error.to_string().contains("--restore-snapshot"), "{error}");
+
+    assert_eq!(restore_newest_snapshot(directory.path()).unwrap(), file);
+    let store = Store::open(config(directory.path())).unwrap();
+    assert_eq!(store.snapshot("apps/deployments").len(), 200);
+    assert!(store.revision() > last, "no revision is used twice");
+    let old = store.watch("apps/deployments", last);
+    assert!(
+        matches!(old, Err(WatchError::Compacted { .. })),
+        "clients list again"
+    );
+}
