@@ -41,7 +41,7 @@ impl Row<'_> {
         self.insert(paths, collection.clone(), operations, plain);
         if row.is_namespaced() && row.verbs.contains(&"list") {
             let mut list = self.list();
-            list.id = self.id("list", "", false) + "ForAllNamespaces";
+            list.id = self.id("list", "", "").replace("Namespaced", "") + "ForAllNamespaces";
             let pretty = self.path_parameters_of(&[]);
             self.insert(paths, format!("{root}/{}", row.plural), vec![list], pretty);
         }
@@ -106,7 +106,9 @@ impl Row<'_> {
         (self.row.group, self.row.version, self.row.kind)
     }
 
-    fn id(&self, verb: &str, sub: &str, namespaced: bool) -> String {
+    /// `patchAppsV1NamespacedDeploymentScale`: generators name methods of clients by it. `what` is
+    /// `Collection` or the HTTP method of a stream.
+    fn id(&self, verb: &str, what: &str, sub: &str) -> String {
         let row = self.row;
         let group = if row.group.is_empty() {
             "core"
@@ -118,13 +120,13 @@ impl Row<'_> {
             .split('.')
             .map(capital)
             .collect();
-        let scope = if namespaced { "Namespaced" } else { "" };
-        format!(
-            "{verb}{group}{}{scope}{}{}",
-            capital(row.version),
-            row.kind,
-            capital(sub)
-        )
+        let scope = if row.is_namespaced() {
+            "Namespaced"
+        } else {
+            ""
+        };
+        let (version, what, sub) = (capital(row.version), capital(what), capital(sub));
+        format!("{verb}{group}{version}{what}{scope}{}{sub}", row.kind)
     }
 
     fn list(&self) -> Operation<'_> {
@@ -132,7 +134,7 @@ impl Row<'_> {
             method: "get",
             action: "list",
             description: format!("list or watch objects of kind {}", self.row.kind),
-            id: self.id("list", "", self.row.is_namespaced()),
+            id: self.id("list", "", ""),
             parameters: self.style.queries(LIST),
             body: None,
             answer: list_of(self.row).map(|list| list.schema),
@@ -152,7 +154,7 @@ impl Row<'_> {
                 method: "post",
                 action: "post",
                 description: format!("create a {}", row.kind),
-                id: self.id("create", "", row.is_namespaced()),
+                id: self.id("create", "", ""),
                 parameters: self.style.queries(WRITE),
                 body: Some((row.schema, &["*/*"])),
                 answer: Some(row.schema),
@@ -174,7 +176,7 @@ impl Row<'_> {
                 method: "delete",
                 action: "deletecollection",
                 description: format!("delete collection of {}", row.kind),
-                id: self.id("deleteCollection", "", row.is_namespaced()),
+                id: self.id("delete", "Collection", ""),
                 parameters,
                 body: Some((DELETE_OPTIONS, &["*/*"])),
                 answer: Some(STATUS),
@@ -193,13 +195,15 @@ impl Row<'_> {
     ) -> Vec<Operation<'r>> {
         let row = self.row;
         let kind = sub.and_then(|sub| sub.body).unwrap_or(self.own_kind());
-        let connect = sub.is_some_and(|sub| sub.kind == SubresourceKind::Connect);
+        let stream = sub.is_some_and(|sub| sub.kind == SubresourceKind::Connect);
+        // A stream that is only read (`log`) is a plain get whose answer is text.
+        let connect = stream && verbs != ["get"];
         let schema = if kind == self.own_kind() {
             Some(row.schema)
         } else {
             known(kind.0, kind.1, kind.2).map(|known| known.schema)
         };
-        let schema = schema.filter(|_| !connect);
+        let schema = schema.filter(|_| !stream);
         let sub_name = sub.map_or("", |sub| sub.name);
         let operation = |verb: &str| -> Option<Operation<'r>> {
             let body = schema.map(|schema| (schema, &["*/*"] as &[&str]));
@@ -246,11 +250,11 @@ impl Row<'_> {
                 method,
                 action: if connect { "connect" } else { action },
                 description: describe(word, row.kind, sub_name),
-                id: self.id(
-                    if connect { "connect" } else { word },
-                    sub_name,
-                    row.is_namespaced(),
-                ) + if connect { method } else { "" },
+                id: if connect {
+                    self.id("connect", method, sub_name)
+                } else {
+                    self.id(word, "", sub_name)
+                },
                 parameters: if connect { Vec::new() } else { parameters },
                 body: body.filter(|_| !connect),
                 answer,
