@@ -17,7 +17,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coracle_api::object::ObjectKey;
-use kube::Api;
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
@@ -27,8 +26,10 @@ use crate::Client;
 
 mod pace;
 mod reflect;
+mod scope;
 mod store;
 
+pub use scope::{Filter, ListScope};
 use store::Store;
 
 /// How often every object is offered again as `Change::Resync`, in case a handler lost one.
@@ -65,39 +66,6 @@ impl<K> Change<K> {
         match self {
             Self::Added(object) | Self::Deleted(object) | Self::Resync(object) => object,
             Self::Updated { new, .. } => new,
-        }
-    }
-}
-
-/// Restricts an informer to a part of a kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Filter {
-    pub fields: Option<String>,
-    pub labels: Option<String>,
-    /// One namespace only; all of them otherwise.
-    pub namespace: Option<String>,
-}
-
-impl Filter {
-    pub fn fields(selector: impl Into<String>) -> Self {
-        Self {
-            fields: Some(selector.into()),
-            ..Self::default()
-        }
-    }
-
-    pub fn labels(selector: impl Into<String>) -> Self {
-        Self {
-            labels: Some(selector.into()),
-            ..Self::default()
-        }
-    }
-
-    #[must_use]
-    pub fn in_namespace(self, namespace: impl Into<String>) -> Self {
-        Self {
-            namespace: Some(namespace.into()),
-            ..self
         }
     }
 }
@@ -174,32 +142,6 @@ impl Informers {
         ));
         started.insert(slot, Box::new(informer.clone()));
         informer
-    }
-}
-
-/// Chooses the API to list through by the kind's scope.
-pub trait ListScope<K> {
-    fn api(client: Client, namespace: Option<&str>) -> Api<K>;
-}
-
-impl<K> ListScope<K> for k8s_openapi::NamespaceResourceScope
-where
-    K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
-{
-    fn api(client: Client, namespace: Option<&str>) -> Api<K> {
-        match namespace {
-            Some(namespace) => Api::namespaced(client, namespace),
-            None => Api::all(client),
-        }
-    }
-}
-
-impl<K> ListScope<K> for k8s_openapi::ClusterResourceScope
-where
-    K: kube::Resource<DynamicType = (), Scope = k8s_openapi::ClusterResourceScope>,
-{
-    fn api(client: Client, _namespace: Option<&str>) -> Api<K> {
-        Api::all(client)
     }
 }
 

@@ -29,6 +29,7 @@ mod plan; // Pure. Start reading here.
 mod proportion;
 mod revision;
 mod rollout;
+mod sets;
 mod spec;
 mod status;
 mod template;

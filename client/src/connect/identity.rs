@@ -117,6 +117,10 @@ impl Identity {
         self.shared.certificate.read().is_some()
     }
 
+    pub(super) fn resolver(&self) -> Arc<dyn rustls::client::ResolvesClientCert> {
+        self.shared.clone()
+    }
+
     pub(super) fn generation(&self) -> u64 {
         self.shared.generation.load(Ordering::Acquire)
     }
@@ -190,11 +194,5 @@ impl rustls::client::ResolvesClientCert for Shared {
 
     fn has_certs(&self) -> bool {
         self.certificate.read().is_some()
-    }
-}
-
-impl Identity {
-    pub(super) fn resolver(&self) -> Arc<dyn rustls::client::ResolvesClientCert> {
-        self.shared.clone()
     }
 }

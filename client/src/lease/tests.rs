@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
 use super::*;
+use crate::clock::Clock;
 use crate::fake_api::{FakeApi, eventually};
 
 const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/scheduler";

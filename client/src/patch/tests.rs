@@ -10,7 +10,7 @@ fn replica_set(yaml: Value) -> ReplicaSet {
 }
 
 fn check(body: Option<Value>, expected: Expect) {
-    expected.assert_eq(&body.map_or("nothing".to_owned(), |body| body.to_string()));
+    expected.assert_eq(&body.map_or("nothing".to_owned(), |body| format!("{body:#}")));
 }
 
 #[test]
@@ -25,9 +25,18 @@ fn what_vanished_is_nulled_and_what_stayed_is_left_out() {
     }));
     check(
         status_body(&old, &new, Precondition::Unchanged).unwrap(),
-        expect![[
-            r#"{"metadata":{"resourceVersion":"7","uid":"u1"},"status":{"availableReplicas":1,"observedGeneration":2,"readyReplicas":null}}"#
-        ]],
+        expect![[r#"
+            {
+              "metadata": {
+                "resourceVersion": "7",
+                "uid": "u1"
+              },
+              "status": {
+                "availableReplicas": 1,
+                "observedGeneration": 2,
+                "readyReplicas": null
+              }
+            }"#]],
     );
     check(
         status_body(&old, &old, Precondition::Unchanged).unwrap(),
@@ -48,6 +57,15 @@ fn an_object_patch_never_touches_status() {
     new.status.as_mut().unwrap().replicas = 9;
     check(
         object_body(&old, &new, Precondition::SameObject).unwrap(),
-        expect![[r#"{"metadata":{"annotations":null,"uid":"u1"},"spec":{"replicas":5}}"#]],
+        expect![[r#"
+            {
+              "metadata": {
+                "annotations": null,
+                "uid": "u1"
+              },
+              "spec": {
+                "replicas": 5
+              }
+            }"#]],
     );
 }

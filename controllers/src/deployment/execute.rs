@@ -9,7 +9,8 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use kube::Api;
 use kube::api::PostParams;
 
-use super::plan::{Plan, size};
+use super::plan::Plan;
+use super::sets::size;
 use super::{Claims, Controller, ObjectKey, Requeue, conditions, status, template};
 use crate::ownership::{self, ClaimError, is_controlled_by};
 use crate::refusal;

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 
-use super::plan::{Sets, size};
+use super::sets::{Sets, size};
 use super::{revision, spec, template};
 
 /// Gives every active set its part of the deployment's size.

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 
 use super::conditions::{self, PROGRESSING, reason};
-use super::plan::{self, Sets, size};
+use super::plan;
+use super::sets::{Sets, size};
 use super::{revision, spec, status};
 
 /// Moves the rollout on by what the strategy allows now. Each step is followed by a look at what

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet};
 
 use super::conditions::{self, AVAILABLE, PROGRESSING, REPLICA_FAILURE, reason};
-use super::plan::Sets;
+use super::sets::Sets;
 use super::{rollout, spec};
 
 /// Times carry whole seconds: look again when the last of them is surely over.

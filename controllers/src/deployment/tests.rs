@@ -193,13 +193,13 @@ fn describe(plan: &plan::Plan) -> String {
             text,
             "create {} size={}{}",
             image(set),
-            plan::size(set),
+            sets::size(set),
             annotation_text(set)
         )
         .unwrap();
     }
     for (old, new) in &plan.update {
-        let sizes = match (plan::size(old), plan::size(new)) {
+        let sizes = match (sets::size(old), sets::size(new)) {
             (from, to) if from == to => String::new(),
             (from, to) => format!(" {from}->{to}"),
         };

@@ -18,12 +18,10 @@ fn check(owner: serde_json::Value, object: serde_json::Value) -> Claim {
 }
 
 fn object(labels: serde_json::Value, controller: Option<&str>) -> serde_json::Value {
-    let owners: Vec<_> = controller
-        .map(|uid| {
-            json!({"apiVersion": "apps/v1", "kind": "X", "name": "x", "uid": uid, "controller": true})
-        })
-        .into_iter()
-        .collect();
+    let owners = controller.map(|uid| {
+        let (version, kind) = ("apps/v1", "X");
+        json!([{"apiVersion": version, "kind": kind, "name": "x", "uid": uid, "controller": true}])
+    });
     json!({"name": "o", "labels": labels, "ownerReferences": owners})
 }
 

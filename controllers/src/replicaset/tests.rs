@@ -182,9 +182,9 @@ fn check_status(text: &str, expected: Expect) {
         Timestamp::from_second(NOW_S).unwrap(),
     );
     let status = status::next(&fixture.set, &spec, &plan, fixture.failure.as_deref(), now);
-    let mut said = serde_json::to_string(&status).unwrap();
+    let mut said = serde_json::to_string_pretty(&status).unwrap();
     if let Some(wait) = status::next_check(&plan.active, spec.min_ready_seconds, now) {
-        write!(said, " again in {} s", wait.as_secs()).unwrap();
+        write!(said, "\nagain in {} s", wait.as_secs()).unwrap();
     }
     expected.assert_eq(&said);
 }
@@ -311,13 +311,25 @@ fn the_status_counts() {
          pod c
          pod d ready deleting
          pod e failed",
-        expect![[
-            r#"{"availableReplicas":1,"fullyLabeledReplicas":3,"observedGeneration":2,"readyReplicas":2,"replicas":3,"terminatingReplicas":1} again in 20 s"#
-        ]],
+        expect![[r#"
+            {
+              "availableReplicas": 1,
+              "fullyLabeledReplicas": 3,
+              "observedGeneration": 2,
+              "readyReplicas": 2,
+              "replicas": 3,
+              "terminatingReplicas": 1
+            }
+            again in 20 s"#]],
     );
     check_status(
         "rs replicas=0",
-        expect![[r#"{"observedGeneration":2,"replicas":0,"terminatingReplicas":0}"#]],
+        expect![[r#"
+            {
+              "observedGeneration": 2,
+              "replicas": 0,
+              "terminatingReplicas": 0
+            }"#]],
     );
 }
 
@@ -325,13 +337,30 @@ fn the_status_counts() {
 fn a_failure_is_told_until_it_is_over() {
     check_status(
         "rs replicas=1 fails=quota",
-        expect![[
-            r#"{"conditions":[{"lastTransitionTime":"2027-01-15T08:00:00Z","message":"quota","reason":"FailedCreate","status":"True","type":"ReplicaFailure"}],"observedGeneration":2,"replicas":0,"terminatingReplicas":0}"#
-        ]],
+        expect![[r#"
+            {
+              "conditions": [
+                {
+                  "lastTransitionTime": "2027-01-15T08:00:00Z",
+                  "message": "quota",
+                  "reason": "FailedCreate",
+                  "status": "True",
+                  "type": "ReplicaFailure"
+                }
+              ],
+              "observedGeneration": 2,
+              "replicas": 0,
+              "terminatingReplicas": 0
+            }"#]],
     );
     check_status(
         "rs replicas=1 failed_before=FailedCreate",
-        expect![[r#"{"observedGeneration":2,"replicas":0,"terminatingReplicas":0}"#]],
+        expect![[r#"
+            {
+              "observedGeneration": 2,
+              "replicas": 0,
+              "terminatingReplicas": 0
+            }"#]],
     );
 }
 

@@ -78,7 +78,7 @@ fn apply(observed: &mut plan::Observed, plan: plan::Plan, made: &mut i64) -> boo
     }
     for set in &mut observed.sets {
         let set = Arc::make_mut(set);
-        let size = plan::size(set);
+        let size = sets::size(set);
         let status = set.status.get_or_insert_default();
         moved |= status.replicas != size;
         status.replicas = size;
@@ -95,7 +95,7 @@ fn get_on(observed: &mut plan::Observed, lucky: impl Fn(usize) -> bool) -> bool 
     let before = available(observed);
     for (number, set) in observed.sets.iter_mut().enumerate() {
         let set = Arc::make_mut(set);
-        let size = plan::size(set);
+        let size = sets::size(set);
         if lucky(number) {
             set.status.get_or_insert_default().available_replicas = Some(size);
         }
@@ -108,11 +108,15 @@ fn available(observed: &plan::Observed) -> i32 {
 }
 
 fn total(observed: &plan::Observed) -> i32 {
-    observed.sets.iter().map(|set| plan::size(set)).sum()
+    observed.sets.iter().map(|set| sets::size(set)).sum()
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
     fn every_rollout_keeps_its_limits_and_ends(case in case()) {
