@@ -7,6 +7,7 @@
 pub mod exec; // Exec and attach over WebSocket.
 pub mod log; // Logs, over plain HTTP or WebSocket.
 pub mod query; // The query of a URL.
+mod speech; // The subprotocols of exec and attach.
 pub mod websocket; // The WebSocket handshake and the subprotocols.
 
 use crate::authenticate::User;

@@ -147,3 +147,6 @@ fn completed(mut user: User) -> User {
     }
     user
 }
+
+#[cfg(test)]
+mod tests;

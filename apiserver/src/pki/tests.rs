@@ -121,18 +121,30 @@ fn the_server_certificate_answers_to_its_names() {
     .assert_debug_eq(&listed);
 }
 
-#[test]
-fn a_client_trusts_the_server_and_shows_its_certificate() {
-    let directory = tempfile::tempdir().unwrap();
-    let pki = Pki::open(directory.path(), names(), now()).unwrap();
+/// A whole handshake in memory; the client shows `leaf` of `authority`, when there is one.
+fn handshake(pki: &Pki, authority: Option<&Authority>) -> Vec<CertificateDer<'static>> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(pki.ca_der().clone()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let config = match authority {
+        None => config.with_no_client_auth(),
+        Some(authority) => {
+            let leaf = Leaf {
+                common_name: "somebody",
+                organization: "",
+                names: &[],
+                usage: Usage::Client,
+            };
+            let issued = authority.issue(&leaf, now()).unwrap();
+            let key = rustls::pki_types::PrivatePkcs8KeyDer::from(issued.key_der);
+            let chain = vec![issued.certificate];
+            config.with_client_auth_cert(chain, key.into()).unwrap()
+        }
+    };
     let name = "kubernetes.default.svc".try_into().unwrap();
     let mut client = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
     let server_config = Arc::new(pki.server_config().unwrap());
@@ -148,6 +160,20 @@ fn a_client_trusts_the_server_and_shows_its_certificate() {
         client.read_tls(&mut wire.as_slice()).unwrap();
         client.process_new_packets().unwrap();
     }
+    server.peer_certificates().unwrap_or_default().to_vec()
+}
+
+#[test]
+fn the_handshake_takes_any_client_and_the_ca_judges_afterwards() {
+    let directory = tempfile::tempdir().unwrap();
+    let pki = Pki::open(&directory.path().join("a"), names(), now()).unwrap();
+    let other = Pki::open(&directory.path().join("b"), names(), now()).unwrap();
+    assert!(handshake(&pki, None).is_empty());
+    let own = handshake(&pki, Some(&pki.authority));
+    assert!(pki.clients().vouches(&own, now()));
+    let foreign = handshake(&pki, Some(&other.authority));
+    assert_eq!(foreign.len(), 1);
+    assert!(!pki.clients().vouches(&foreign, now()));
 }
 
 #[test]

@@ -4,15 +4,14 @@
 //! The last word is a Status on the error channel: success, an exit code, or what went wrong.
 
 use super::query::{Query, encode};
+use super::speech::{PROTOCOLS, Speech};
 use super::websocket::Upgrade;
 use super::{Place, Streams, refusal};
 use crate::authenticate::User;
 use crate::request_info::RequestInfo;
 use crate::tunnel::{Body, Tunnels};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use bytes::{Buf, Bytes, BytesMut};
-use coracle_api::frames::{Channel, Decoder, Encoder, Frame};
+use bytes::{Bytes, BytesMut};
+use coracle_api::frames::{Channel, Decoder, Encoder};
 use coracle_api::json;
 use coracle_api::status::Status;
 use futures::stream::{SplitSink, SplitStream};
@@ -27,17 +26,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+use tokio_tungstenite::tungstenite::Message;
 
-/// In the order of preference of a client that names none.
-const PROTOCOLS: &[&str] = &[
-    "channel.k8s.io",
-    V5,
-    "v4.channel.k8s.io",
-    "v4.base64.channel.k8s.io",
-    "base64.channel.k8s.io",
-];
-const V5: &str = "v5.channel.k8s.io";
 /// Chunks of input on their way to the agent; a full queue slows the client down.
 const INPUT_CHUNKS_MAX: usize = 16;
 /// A client that is silent for two pings and more is gone.
@@ -143,59 +133,6 @@ fn uri(action: &str, place: &Place, wanted: Wanted, query: &Query) -> String {
     )
 }
 
-/// How a subprotocol writes messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Speech {
-    base64: bool,
-    /// From v4 on, the error channel carries a Status; before, plain text and nothing on success.
-    status: bool,
-    /// From v5 on, a client can close one channel.
-    close: bool,
-}
-
-impl Speech {
-    fn of(protocol: &str) -> Self {
-        Self {
-            base64: protocol.contains("base64"),
-            status: protocol.starts_with('v'),
-            close: protocol == V5,
-        }
-    }
-
-    fn message(self, channel: Channel, payload: &[u8]) -> Message {
-        if self.base64 {
-            let text = format!("{}{}", channel.number(), STANDARD.encode(payload));
-            return Message::Text(Utf8Bytes::from(text));
-        }
-        let mut bytes = BytesMut::with_capacity(payload.len() + 1);
-        bytes.extend_from_slice(&[channel.number()]);
-        bytes.extend_from_slice(payload);
-        Message::Binary(bytes.freeze())
-    }
-
-    /// What a message of the client says; `None` for what no channel takes.
-    fn read(self, message: Message) -> Option<Frame> {
-        let mut data = match message {
-            Message::Binary(data) => data,
-            Message::Text(text) => text.into(),
-            _ => return None,
-        };
-        let first = *data.first()?;
-        data.advance(1);
-        let (number, payload) = if self.base64 {
-            let number = char::from(first).to_digit(10)?;
-            (
-                u8::try_from(number).ok()?,
-                STANDARD.decode(&data).ok()?.into(),
-            )
-        } else {
-            (first, data)
-        };
-        let channel = Channel::from_number(number)?;
-        Some(Frame { channel, payload })
-    }
-}
-
 struct Session {
     action: &'static str,
     uri: String,
@@ -212,10 +149,10 @@ impl Session {
         };
         let (mut sink, stream) = socket.split();
         let (input, chunks) = mpsc::channel(INPUT_CHUNKS_MAX);
-        let to_node = self.to_node(stream, input);
-        let from_node = async {
+        let write_node = self.write_node(stream, input);
+        let read_node = async {
             let last = match self.ask(chunks).await {
-                Ok(output) => self.from_node(&mut sink, output).await,
+                Ok(output) => self.read_node(&mut sink, output).await,
                 Err(status) => Some(status.to_value()),
             };
             if let Some(status) = last {
@@ -224,8 +161,8 @@ impl Session {
         };
         // The client's end ends the session: the request is dropped, and the agent sees it reset.
         tokio::select! {
-            () = to_node => {}
-            () = from_node => {}
+            () = write_node => {}
+            () = read_node => {}
         }
     }
 
@@ -249,7 +186,7 @@ impl Session {
     }
 
     /// Returns when the client is gone. While the client only listens, it waits.
-    async fn to_node(&self, mut stream: SplitStream<Socket>, input: mpsc::Sender<Bytes>) {
+    async fn write_node(&self, mut stream: SplitStream<Socket>, input: mpsc::Sender<Bytes>) {
         loop {
             let message = match tokio::time::timeout(SILENCE_MAX, stream.next()).await {
                 Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) | Err(_) => return,
@@ -284,7 +221,7 @@ impl Session {
     }
 
     /// Returns the last Status, or nothing when the client is gone.
-    async fn from_node(
+    async fn read_node(
         &self,
         sink: &mut SplitSink<Socket, Message>,
         mut output: Body,
