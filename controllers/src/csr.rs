@@ -3,7 +3,9 @@
 //! A node may ask for a client certificate and for a serving certificate of its own name. The
 //! rules are those of upstream's signers (KEP-1513).
 
-use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec};
+use k8s_openapi::api::certificates::v1::{
+    CertificateSigningRequest, CertificateSigningRequestSpec,
+};
 use rcgen::{CertificateSigningRequestParams, DnType, DnValue, SanType};
 use std::net::IpAddr;
 
@@ -69,7 +71,10 @@ fn text_of(value: &DnValue) -> String {
 }
 
 /// Why a request is not one that a node's signer takes, in upstream's words; `None` when it is.
-pub(crate) fn node_client_fault(spec: &CertificateSigningRequestSpec, asked: &Asked) -> Option<String> {
+pub(crate) fn node_client_fault(
+    spec: &CertificateSigningRequestSpec,
+    asked: &Asked,
+) -> Option<String> {
     if let Some(fault) = node_name_fault(asked) {
         return Some(fault);
     }
@@ -85,7 +90,10 @@ pub(crate) fn node_client_fault(spec: &CertificateSigningRequestSpec, asked: &As
     usages_fault(spec, "client auth")
 }
 
-pub(crate) fn node_serving_fault(spec: &CertificateSigningRequestSpec, asked: &Asked) -> Option<String> {
+pub(crate) fn node_serving_fault(
+    spec: &CertificateSigningRequestSpec,
+    asked: &Asked,
+) -> Option<String> {
     if let Some(fault) = node_name_fault(asked) {
         return Some(fault);
     }
@@ -102,7 +110,10 @@ fn node_name_fault(asked: &Asked) -> Option<String> {
     if asked.organization != NODES {
         return Some(format!("subject organization is not {NODES}"));
     }
-    let is_node = asked.common_name.strip_prefix(NODE_PREFIX).is_some_and(|name| !name.is_empty());
+    let is_node = asked
+        .common_name
+        .strip_prefix(NODE_PREFIX)
+        .is_some_and(|name| !name.is_empty());
     (!is_node).then(|| format!("subject common name does not begin with {NODE_PREFIX}"))
 }
 
@@ -115,7 +126,9 @@ fn usages_fault(spec: &CertificateSigningRequestSpec, purpose: &str) -> Option<S
     };
     let fits = has(purpose) && has("digital signature") && usages.iter().all(is_known);
     (!fits).then(|| {
-        format!("usages did not match [digital signature {purpose}] with or without key encipherment")
+        format!(
+            "usages did not match [digital signature {purpose}] with or without key encipherment"
+        )
     })
 }
 
@@ -125,17 +138,28 @@ pub(crate) fn node_of(asked: &Asked) -> &str {
 }
 
 pub(crate) fn has_condition(csr: &CertificateSigningRequest, kind: &str) -> bool {
-    let conditions = csr.status.as_ref().and_then(|status| status.conditions.as_deref());
-    conditions.unwrap_or(&[]).iter().any(|condition| condition.type_ == kind)
+    let conditions = csr
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_deref());
+    conditions
+        .unwrap_or(&[])
+        .iter()
+        .any(|condition| condition.type_ == kind)
 }
 
 /// Approved, denied or failed: nobody decides again.
 pub(crate) fn is_decided(csr: &CertificateSigningRequest) -> bool {
-    ["Approved", "Denied", "Failed"].iter().any(|kind| has_condition(csr, kind))
+    ["Approved", "Denied", "Failed"]
+        .iter()
+        .any(|kind| has_condition(csr, kind))
 }
 
 pub(crate) fn has_certificate(csr: &CertificateSigningRequest) -> bool {
-    let certificate = csr.status.as_ref().and_then(|status| status.certificate.as_ref());
+    let certificate = csr
+        .status
+        .as_ref()
+        .and_then(|status| status.certificate.as_ref());
     certificate.is_some_and(|bytes| !bytes.0.is_empty())
 }
 

@@ -54,7 +54,9 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
             clock: context.clock.clone(),
         });
         let added = queue.clone();
-        controller.requests.on_change(move |change| added.add(key_of(change.object().as_ref())));
+        controller
+            .requests
+            .on_change(move |change| added.add(key_of(change.object().as_ref())));
         // A serving request may wait for the addresses of its node.
         let (added, requests) = (queue.clone(), controller.requests.clone());
         controller.nodes.on_change(move |_| {
@@ -77,7 +79,9 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
 
 impl Controller {
     async fn reconcile(&self, key: &ObjectKey) -> Result<Requeue, ApproveError> {
-        let Some(request) = self.requests.get(key) else { return Ok(Requeue::Never) };
+        let Some(request) = self.requests.get(key) else {
+            return Ok(Requeue::Never);
+        };
         let node = |name: &str| self.nodes.get(&ObjectKey::new("", name));
         match plan::plan(&request, node) {
             Plan::Leave => {}
@@ -143,7 +147,10 @@ impl Controller {
             last_transition_time: Some(now),
         };
         let status = approved.status.get_or_insert_with(Default::default);
-        status.conditions.get_or_insert_with(Vec::new).push(condition);
+        status
+            .conditions
+            .get_or_insert_with(Vec::new)
+            .push(condition);
         let requests: Api<CertificateSigningRequest> = Api::all(self.client.clone());
         let name = request.metadata.name.as_deref().unwrap_or_default();
         requests

@@ -58,7 +58,9 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
             clock: context.clock.clone(),
         });
         let added = queue.clone();
-        controller.requests.on_change(move |change| added.add(key_of(change.object().as_ref())));
+        controller
+            .requests
+            .on_change(move |change| added.add(key_of(change.object().as_ref())));
         if !controller.requests.synced().await {
             return;
         }
@@ -72,7 +74,9 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
 
 impl Controller {
     async fn reconcile(&self, key: &ObjectKey) -> Result<Requeue, SignError> {
-        let Some(request) = self.requests.get(key) else { return Ok(Requeue::Never) };
+        let Some(request) = self.requests.get(key) else {
+            return Ok(Requeue::Never);
+        };
         let is_ours = issue::SIGNERS.contains(&request.spec.signer_name.as_str());
         let is_over = csr::has_certificate(&request)
             || csr::has_condition(&request, "Failed")
@@ -83,10 +87,15 @@ impl Controller {
         let mut answered = CertificateSigningRequest::clone(&request);
         let status = answered.status.get_or_insert_with(Default::default);
         match issue::fault(&request.spec) {
-            Some(fault) => status.conditions.get_or_insert_with(Vec::new).push(self.failed(fault)),
+            Some(fault) => status
+                .conditions
+                .get_or_insert_with(Vec::new)
+                .push(self.failed(fault)),
             None => {
                 let serial = rand::random();
-                let pem = self.authority.issue(&request.spec, self.clock.now(), serial)?;
+                let pem = self
+                    .authority
+                    .issue(&request.spec, self.clock.now(), serial)?;
                 status.certificate = Some(ByteString(pem.into_bytes()));
             }
         }

@@ -22,6 +22,17 @@ mod supervise;
 mod deployment;
 mod replicaset;
 
+mod root_ca;
+mod service_account;
+
+mod pod_gc;
+
+mod node_ipam;
+
+mod csr; // What a certificate request asks for; shared by the two below.
+mod csr_approve;
+mod csr_sign;
+
 mod labels;
 mod ownership;
 mod pods;
@@ -131,6 +142,36 @@ pub static LOOPS: &[Loop] = &[
         name: "replicationcontroller",
         identity: "replication-controller",
         run: replicaset::run_replication_controllers,
+    },
+    Loop {
+        name: "service-account",
+        identity: "service-account-controller",
+        run: service_account::run,
+    },
+    Loop {
+        name: "root-ca",
+        identity: "root-ca-cert-publisher",
+        run: root_ca::run,
+    },
+    Loop {
+        name: "pod-gc",
+        identity: "pod-garbage-collector",
+        run: pod_gc::run,
+    },
+    Loop {
+        name: "node-ipam",
+        identity: "node-controller",
+        run: node_ipam::run,
+    },
+    Loop {
+        name: "csr-approve",
+        identity: "certificate-controller",
+        run: csr_approve::run,
+    },
+    Loop {
+        name: "csr-sign",
+        identity: "certificate-controller",
+        run: csr_sign::run,
     },
 ];
 

@@ -12,9 +12,17 @@ pub(crate) fn request(
 ) -> CertificateSigningRequestSpec {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let mut params = CertificateParams::new(names).unwrap();
-    params.distinguished_name.push(DnType::CommonName, common_name);
-    params.distinguished_name.push(DnType::OrganizationName, organization);
-    let pem = params.serialize_request(&KeyPair::generate().unwrap()).unwrap().pem().unwrap();
+    params
+        .distinguished_name
+        .push(DnType::CommonName, common_name);
+    params
+        .distinguished_name
+        .push(DnType::OrganizationName, organization);
+    let pem = params
+        .serialize_request(&KeyPair::generate().unwrap())
+        .unwrap()
+        .pem()
+        .unwrap();
     CertificateSigningRequestSpec {
         request: ByteString(pem.into_bytes()),
         signer_name: signer.to_owned(),
@@ -25,16 +33,27 @@ pub(crate) fn request(
 
 const CLIENT_USAGES: [&str; 2] = ["digital signature", "client auth"];
 
-fn client_fault(common_name: &str, organization: &str, names: &[&str], usages: &[&str]) -> Option<String> {
+fn client_fault(
+    common_name: &str,
+    organization: &str,
+    names: &[&str],
+    usages: &[&str],
+) -> Option<String> {
     let spec = request(common_name, organization, names, NODE_CLIENT, usages);
     node_client_fault(&spec, &read(&spec).unwrap())
 }
 
 #[test]
 fn a_node_asks_for_itself_and_nothing_more() {
-    assert_eq!(client_fault("system:node:a", "system:nodes", &[], &CLIENT_USAGES), None);
+    assert_eq!(
+        client_fault("system:node:a", "system:nodes", &[], &CLIENT_USAGES),
+        None
+    );
     let more = ["digital signature", "client auth", "key encipherment"];
-    assert_eq!(client_fault("system:node:a", "system:nodes", &[], &more), None);
+    assert_eq!(
+        client_fault("system:node:a", "system:nodes", &[], &more),
+        None
+    );
     assert!(client_fault("admin", "system:nodes", &[], &CLIENT_USAGES).is_some());
     assert!(client_fault("system:node:", "system:nodes", &[], &CLIENT_USAGES).is_some());
     assert!(client_fault("system:node:a", "system:masters", &[], &CLIENT_USAGES).is_some());
@@ -48,7 +67,13 @@ fn a_node_asks_for_itself_and_nothing_more() {
 fn a_serving_request_needs_a_name_or_an_address() {
     let usages = ["digital signature", "server auth"];
     let fault = |names: &[&str]| {
-        let spec = request("system:node:a", "system:nodes", names, NODE_SERVING, &usages);
+        let spec = request(
+            "system:node:a",
+            "system:nodes",
+            names,
+            NODE_SERVING,
+            &usages,
+        );
         node_serving_fault(&spec, &read(&spec).unwrap())
     };
     assert_eq!(fault(&["a", "10.0.0.1"]), None);
@@ -60,10 +85,17 @@ fn what_is_no_request_is_refused() {
     let mut spec = request("a", "b", &[], NODE_CLIENT, &[]);
     let mut text = String::from_utf8(spec.request.0.clone()).unwrap();
     let middle = text.len() / 2;
-    let other = if text.as_bytes()[middle] == b'A' { "B" } else { "A" };
+    let other = if text.as_bytes()[middle] == b'A' {
+        "B"
+    } else {
+        "A"
+    };
     text.replace_range(middle..=middle, other);
     spec.request = ByteString(text.into_bytes());
-    assert!(read(&spec).is_err(), "a request that was changed is not signed by its key");
+    assert!(
+        read(&spec).is_err(),
+        "a request that was changed is not signed by its key"
+    );
     spec.request = ByteString(b"\xff\xfe".to_vec());
     assert!(matches!(read(&spec), Err(AskError::NotText)));
 }

@@ -38,16 +38,26 @@ pub(super) fn plan(
         return Plan::Leave;
     }
     let spec = &request.spec;
-    let Ok(asked) = csr::read(spec) else { return Plan::Leave };
+    let Ok(asked) = csr::read(spec) else {
+        return Plan::Leave;
+    };
     let is_self = spec.username.as_deref() == Some(asked.common_name.as_str());
     match spec.signer_name.as_str() {
         csr::NODE_CLIENT if csr::node_client_fault(spec, &asked).is_none() => {
-            let choices = if is_self { vec![SELF_CLIENT, CLIENT] } else { vec![CLIENT] };
+            let choices = if is_self {
+                vec![SELF_CLIENT, CLIENT]
+            } else {
+                vec![CLIENT]
+            };
             Plan::ApproveIfAllowed { choices }
         }
         csr::NODE_SERVING if is_self && csr::node_serving_fault(spec, &asked).is_none() => {
             let is_own = node(csr::node_of(&asked)).is_some_and(|node| has_all(&node, &asked));
-            if is_own { Plan::Approve { message: SERVING } } else { Plan::Leave }
+            if is_own {
+                Plan::Approve { message: SERVING }
+            } else {
+                Plan::Leave
+            }
         }
         _ => Plan::Leave,
     }
@@ -55,13 +65,22 @@ pub(super) fn plan(
 
 /// Every name and address asked for is the node's name or among its reported addresses.
 fn has_all(node: &Node, asked: &Asked) -> bool {
-    let addresses = node.status.as_ref().and_then(|status| status.addresses.as_deref());
+    let addresses = node
+        .status
+        .as_ref()
+        .and_then(|status| status.addresses.as_deref());
     let known = |text: &str| {
         node.metadata.name.as_deref() == Some(text)
-            || addresses.unwrap_or(&[]).iter().any(|address| address.address == text)
+            || addresses
+                .unwrap_or(&[])
+                .iter()
+                .any(|address| address.address == text)
     };
     asked.dns_names.iter().all(|name| known(name))
-        && asked.addresses.iter().all(|address| known(&address.to_string()))
+        && asked
+            .addresses
+            .iter()
+            .all(|address| known(&address.to_string()))
 }
 
 #[cfg(test)]

@@ -55,12 +55,16 @@ fn client_fault(spec: &CertificateSigningRequestSpec, asked: &csr::Asked) -> Opt
     }
     let known = ["client auth", "digital signature", "key encipherment"];
     if let Some(other) = usages.iter().find(|usage| !known.contains(&usage.as_str())) {
-        return Some(format!("usage {other} is not allowed for a client certificate"));
+        return Some(format!(
+            "usage {other} is not allowed for a client certificate"
+        ));
     }
     // Nobody becomes the admin by a request: upstream's admission refuses it too.
-    (asked.organization == "system:masters")
-        .then(|| "use of kubernetes.io/kube-apiserver-client signer with system:masters group is \
-                  not allowed".to_owned())
+    (asked.organization == "system:masters").then(|| {
+        "use of kubernetes.io/kube-apiserver-client signer with system:masters group is \
+                  not allowed"
+            .to_owned()
+    })
 }
 
 impl Authority {
@@ -80,7 +84,9 @@ impl Authority {
         let mut request = asked.params;
         let mut params = CertificateParams::default();
         params.distinguished_name = request.params.distinguished_name.clone();
-        params.subject_alt_names.clone_from(&request.params.subject_alt_names);
+        params
+            .subject_alt_names
+            .clone_from(&request.params.subject_alt_names);
         params.is_ca = IsCa::ExplicitNoCa;
         params.use_authority_key_identifier_extension = true;
         params.serial_number = Some(SerialNumber::from(positive(serial)));
@@ -103,8 +109,12 @@ fn positive(mut serial: [u8; 16]) -> Vec<u8> {
 }
 
 fn life(spec: &CertificateSigningRequestSpec) -> Duration {
-    let asked = spec.expiration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
-    asked.map_or(LIFE_MAX, Duration::from_secs).clamp(LIFE_MIN, LIFE_MAX)
+    let asked = spec
+        .expiration_seconds
+        .and_then(|seconds| u64::try_from(seconds).ok());
+    asked
+        .map_or(LIFE_MAX, Duration::from_secs)
+        .clamp(LIFE_MIN, LIFE_MAX)
 }
 
 fn key_usages(spec: &CertificateSigningRequestSpec) -> Vec<KeyUsagePurpose> {

@@ -15,13 +15,22 @@ fn authority() -> Authority {
 #[test]
 fn a_certificate_says_what_was_asked_and_no_more() {
     let usages = ["digital signature", "client auth"];
-    let mut spec = request("system:node:a", "system:nodes", &[], csr::NODE_CLIENT, &usages);
+    let mut spec = request(
+        "system:node:a",
+        "system:nodes",
+        &[],
+        csr::NODE_CLIENT,
+        &usages,
+    );
     spec.expiration_seconds = Some(3600);
     let now: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
     let pem = authority().issue(&spec, now, [0xff; 16]).unwrap();
     let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
     let (_, certificate) = X509Certificate::from_der(&der).unwrap();
-    assert_eq!(certificate.subject().to_string(), "CN=system:node:a, O=system:nodes");
+    assert_eq!(
+        certificate.subject().to_string(),
+        "CN=system:node:a, O=system:nodes"
+    );
     let seconds = now.as_second();
     assert_eq!(certificate.validity().not_before.timestamp(), seconds - 300);
     assert_eq!(certificate.validity().not_after.timestamp(), seconds + 3600);
