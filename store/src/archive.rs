@@ -21,6 +21,8 @@ use tokio::sync::oneshot;
 const MAGIC: &[u8] = b"coracle-store-snapshot 1\n";
 /// As many as a person would look at; each is as large as the current state.
 const FILES_MAX: usize = 3;
+/// The first after a start comes this soon, for machines that never run long.
+const FIRST_AFTER: Duration = Duration::from_secs(5 * 60);
 /// Entries written to a new store at a time.
 const ENTRIES_PER_BATCH: usize = 1000;
 /// Clients may have seen revisions after the snapshot's: what follows begins far beyond them.
@@ -49,24 +51,27 @@ pub enum RestoreError {
 pub(crate) struct Archive {
     directory: PathBuf,
     every: Duration,
-    last_at: Option<Instant>,
+    next_at: Option<Instant>,
     last_revision: Revision,
 }
 
 impl Archive {
-    pub(crate) fn new(config: &Config, revision: Revision) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
+        let directory = Layout::new(&config.directory).snapshots;
+        let newest = files(&directory).unwrap_or_default().pop();
         Self {
-            directory: Layout::new(&config.directory).snapshots,
+            last_revision: newest.map_or(Revision(0), |file| revision_of(&file)),
+            directory,
             every: config.snapshot_every,
-            last_at: None,
-            last_revision: revision,
+            next_at: None,
         }
     }
 
     pub(crate) fn tick(&mut self, now: Instant, state: &Arc<State>) {
-        let last = *self.last_at.get_or_insert(now);
-        if now - last >= self.every && state.revision() > self.last_revision {
-            self.last_at = Some(now);
+        let first = now + self.every.min(FIRST_AFTER);
+        let next = *self.next_at.get_or_insert(first);
+        if now >= next && state.revision() > self.last_revision {
+            self.next_at = Some(now + self.every);
             self.write(state, None);
         }
     }
@@ -167,6 +172,12 @@ impl Write for Summing {
     fn flush(&mut self) -> std::io::Result<()> {
         self.inner.flush()
     }
+}
+
+/// Files are named after their revision.
+fn revision_of(file: &Path) -> Revision {
+    let name = file.file_stem().and_then(|name| name.to_str());
+    Revision(name.and_then(|name| name.parse().ok()).unwrap_or(0))
 }
 
 /// Snapshot files, oldest first.

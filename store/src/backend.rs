@@ -58,9 +58,6 @@ pub(crate) trait Backend: Send {
     /// before is gone.
     fn compact(&mut self, drop: &[Revision], to: Revision) -> Result<(), BackendError>;
 
-    /// Bytes on disk.
-    fn size(&self) -> u64;
-
     fn reader(&self) -> Arc<dyn Reader>;
 }
 
@@ -70,4 +67,7 @@ pub(crate) trait Reader: Send + Sync {
     fn after(&self, revision: Revision, count: usize) -> Result<Vec<Numbered>, BackendError>;
 
     fn at(&self, revision: Revision) -> Result<Option<Record>, BackendError>;
+
+    /// Bytes on disk; asks the file system.
+    fn size(&self) -> u64;
 }

@@ -149,7 +149,8 @@ fn undo_from_disk(
     let mut events = Vec::new();
     let mut read_to = at;
     while read_to < from {
-        let (found, complete) = state.read_history(&partition.name, read_to, RECORDS_PER_READ)?;
+        let (found, complete) =
+            state.read_history(&partition.name, read_to, RECORDS_PER_READ, from)?;
         events.extend(found.into_iter().filter(|event| event.revision <= from));
         if complete == read_to {
             break;

@@ -128,14 +128,18 @@ impl State {
     }
 
     /// At most `count` records after `after`, and up to which revision that is complete.
-    /// Changes of the partition among them become events.
+    /// Changes of the partition among them become events. Sees nothing that is neither visible nor
+    /// at or before `published`: the disk may hold a batch that is not yet flushed.
     pub(crate) fn read_history(
         &self,
         partition: &str,
         after: Revision,
         count: usize,
+        published: Revision,
     ) -> Result<(Vec<Event>, Revision), BackendError> {
-        let records = self.reader.after(after, count)?;
+        let visible = self.revision().max(published);
+        let mut records = self.reader.after(after, count)?;
+        records.truncate(records.partition_point(|(revision, _)| *revision <= visible));
         let complete = records.last().map_or(after, |(revision, _)| *revision);
         let mut events = Vec::new();
         for (revision, record) in records {

@@ -55,7 +55,7 @@ impl Config {
             directory: directory.into(),
             value_bytes_max: 8 * 1024 * 1024,
             retain_time: Duration::from_secs(10 * 60),
-            retain_bytes_max: 32 * 1024 * 1024,
+            retain_bytes_max: 16 * 1024 * 1024,
             compact_bytes_min: 256 * 1024,
             history_events_max: 4096,
             history_bytes_max: 2 * 1024 * 1024,
@@ -296,7 +296,7 @@ impl Store {
             watchers: state.watchers.load(Ordering::Relaxed),
             writes: counters.writes.load(Ordering::Relaxed),
             flushes: counters.flushes.load(Ordering::Relaxed),
-            disk_bytes: counters.size_bytes.load(Ordering::Relaxed),
+            disk_bytes: state.reader.size(),
         }
     }
 

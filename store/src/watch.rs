@@ -156,8 +156,9 @@ impl Watch {
         let (state, after) = (Arc::clone(&self.state), self.place);
         let name = Arc::clone(&self.partition.name);
         let memory_from = self.partition.history.lock().from();
-        let read =
-            tokio::task::spawn_blocking(move || state.read_history(&name, after, RECORDS_PER_READ));
+        let read = tokio::task::spawn_blocking(move || {
+            state.read_history(&name, after, RECORDS_PER_READ, memory_from)
+        });
         let (events, complete) = read
             .await
             .map_err(|error| WatchClosed::Backend(error.to_string()))?

@@ -44,7 +44,6 @@ pub(crate) enum Request {
 pub(crate) struct Counters {
     pub(crate) writes: AtomicU64,
     pub(crate) flushes: AtomicU64,
-    pub(crate) size_bytes: AtomicU64,
 }
 
 pub(crate) struct Writer {
@@ -123,7 +122,7 @@ impl Writer {
     ) -> Self {
         let compaction = Compaction::new(state.compacted(), found);
         let written_bytes = compaction.found_bytes();
-        let archive = Archive::new(&config, state.revision());
+        let archive = Archive::new(&config);
         let last = state.revision();
         let mark = MarkFile::new(&Layout::new(&config.directory).mark);
         Self {
@@ -204,9 +203,6 @@ impl Writer {
             self.broken = Some(error.to_string());
         }
         self.archive.tick(now, &self.state);
-        self.counters
-            .size_bytes
-            .store(self.backend.size(), Ordering::Relaxed);
     }
 
     /// Synced so that a clean stop loses no lazy write and leaves no gap in the revisions.

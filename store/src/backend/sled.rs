@@ -152,16 +152,16 @@ impl Backend for SledBackend {
         Ok(())
     }
 
-    fn size(&self) -> u64 {
-        self.db.size_on_disk().unwrap_or(0)
-    }
-
     fn reader(&self) -> Arc<dyn Reader> {
         Arc::new(self.clone())
     }
 }
 
 impl Reader for SledBackend {
+    fn size(&self) -> u64 {
+        self.db.size_on_disk().unwrap_or(0)
+    }
+
     fn after(&self, revision: Revision, count: usize) -> Result<Vec<Numbered>, BackendError> {
         let mut found = Vec::new();
         for item in self.db.range(key(revision.next())..) {
