@@ -6,6 +6,7 @@
 
 mod operation;
 mod paths;
+mod proto;
 mod schemas;
 
 use crate::catalogue;
@@ -70,6 +71,28 @@ pub fn v2() -> Vec<u8> {
     types.write(&mut text);
     text.push(b'}');
     text
+}
+
+/// Content type of [`v2_protobuf`].
+pub const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+/// The same as Go clients ask for it. It is no valid media type, so answers never carry it.
+const V2_PROTOBUF_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
+/// Whether an `Accept` header names the protocol buffers form of v2.
+pub fn wants_v2_protobuf(accept: &str) -> bool {
+    let types = accept
+        .split(',')
+        .map(|range| range.split(';').next().unwrap_or("").trim());
+    types
+        .into_iter()
+        .any(|one| one == V2_PROTOBUF || one == V2_PROTOBUF_ASKED)
+}
+
+/// `/openapi/v2` in protocol buffers.
+pub fn v2_protobuf() -> Vec<u8> {
+    let document = serde_json::from_slice(&v2()).expect("it was just written");
+    proto::document(&document)
 }
 
 /// `ETag` of `/openapi/v2`.

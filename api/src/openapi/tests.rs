@@ -167,3 +167,80 @@ fn schemas_carry_the_facts() {
     let kinds = &schemas["io.k8s.api.core.v1.Pod"]["x-kubernetes-group-version-kind"];
     expect![[r#"[{"group":"","kind":"Pod","version":"v1"}]"#]].assert_eq(&kinds.to_string());
 }
+
+/// The fields of a message: number and bytes; a varint is an empty field.
+fn fields(mut bytes: &[u8]) -> Vec<(u64, &[u8])> {
+    fn varint(bytes: &mut &[u8]) -> u64 {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let (first, rest) = bytes.split_first().unwrap();
+            *bytes = rest;
+            value |= u64::from(first & 0x7f) << shift;
+            shift += 7;
+            if first & 0x80 == 0 {
+                return value;
+            }
+        }
+    }
+    let mut found = Vec::new();
+    while !bytes.is_empty() {
+        let key = varint(&mut bytes);
+        let length = varint(&mut bytes);
+        let length = if key & 7 == 2 {
+            usize::try_from(length).unwrap()
+        } else {
+            0
+        };
+        let (field, rest) = bytes.split_at(length);
+        found.push((key >> 3, field));
+        bytes = rest;
+    }
+    found
+}
+
+fn field(bytes: &[u8], number: u64) -> Vec<&[u8]> {
+    fields(bytes)
+        .into_iter()
+        .filter(|one| one.0 == number)
+        .map(|one| one.1)
+        .collect()
+}
+
+/// The value in 2 of the entry that has this name in 1.
+fn entry<'b>(entries: &[&'b [u8]], name: &str) -> &'b [u8] {
+    let found = entries
+        .iter()
+        .find(|one| field(one, 1) == [name.as_bytes()])
+        .unwrap();
+    field(found, 2)[0]
+}
+
+#[test]
+fn v2_in_protocol_buffers() {
+    let document = v2_protobuf();
+    assert_eq!(field(&document, 1), [b"2.0"]);
+    let definitions = field(field(&document, 9)[0], 1);
+    let json: Value = serde_json::from_slice(&v2()).unwrap();
+    assert_eq!(
+        definitions.len(),
+        json["definitions"].as_object().unwrap().len()
+    );
+    let spec = entry(&definitions, "io.k8s.api.core.v1.PodSpec");
+    assert_eq!(field(spec, 19), [b"containers"]);
+    let properties = field(field(spec, 25)[0], 1);
+    let extensions = field(entry(&properties, "containers"), 31);
+    let key = entry(&extensions, "x-kubernetes-patch-merge-key");
+    assert_eq!(field(key, 2), [b"\"name\""]);
+    let paths = field(field(&document, 8)[0], 2);
+    let pod = entry(&paths, "/api/v1/namespaces/{namespace}/pods/{name}");
+    assert_eq!(field(field(pod, 8)[0], 5), [b"patchCoreV1NamespacedPod"]);
+}
+
+#[test]
+fn protocol_buffers_are_negotiated() {
+    assert!(wants_v2_protobuf(V2_PROTOBUF_ASKED));
+    assert!(wants_v2_protobuf(&format!(
+        "application/json;q=0.5, {V2_PROTOBUF};q=1"
+    )));
+    assert!(!wants_v2_protobuf("application/json, */*"));
+}
