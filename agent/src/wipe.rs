@@ -1,10 +1,44 @@
 //! Takes away what a node made on its machine: containers, mounts, sandboxes, bridge and links.
 
+use crate::network;
+use crate::runtime::embedded::{Config, EmbeddedRuntime};
+use crate::volumes::unmount_below;
 use crate::WipeError;
+use std::fs;
+use std::io;
 use std::path::Path;
 
-/// `data_dir` is the agent's own directory. The images stay.
+/// What goes; the images stay.
+const DIRECTORIES: [&str; 6] = ["containers", "sandboxes", "pods", "network", "logs", "pki"];
+
+/// `data_dir` is the agent's own directory. A node that never was is wiped too.
 pub async fn wipe(data_dir: &Path) -> Result<(), WipeError> {
-    let _ = data_dir;
+    if !data_dir.exists() {
+        return Ok(());
+    }
+    let runtime = EmbeddedRuntime::open(Config::new(data_dir))?;
+    runtime.wipe().await?;
+    drop(runtime);
+    let network = network::remove_all().await;
+    network.map_err(|error| WipeError::Network(Box::new(error)))?;
+    let disk = |action: &'static str, path: &Path| {
+        let path = path.to_owned();
+        move |source| WipeError::Disk {
+            action,
+            path,
+            source,
+        }
+    };
+    let whole = fs::canonicalize(data_dir).map_err(disk("read", data_dir))?;
+    for name in DIRECTORIES {
+        let directory = whole.join(name);
+        unmount_below(&directory).map_err(disk("unmount what is below", &directory))?;
+        match fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(disk("remove", &directory)(error));
+            }
+            _ => {}
+        }
+    }
     Ok(())
 }

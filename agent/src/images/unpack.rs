@@ -188,11 +188,12 @@ fn make_node<R: Read>(
 
 fn attributes<R: Read>(entry: &mut tar::Entry<'_, R>) -> Result<Attributes, UnpackError> {
     let header = entry.header();
+    // A blank field stands for 0, as in other tools.
     let mut attributes = Attributes {
-        mode: header.mode().map_err(UnpackError::Read)? & 0o7777,
-        uid: header.uid().map_err(UnpackError::Read)?,
-        gid: header.gid().map_err(UnpackError::Read)?,
-        mtime: header.mtime().map_err(UnpackError::Read)?.cast_signed(),
+        mode: header.mode().unwrap_or(0) & 0o7777,
+        uid: header.uid().unwrap_or(0),
+        gid: header.gid().unwrap_or(0),
+        mtime: header.mtime().unwrap_or(0).cast_signed(),
         ..Attributes::default()
     };
     let Some(extensions) = entry.pax_extensions().map_err(UnpackError::Read)? else {

@@ -60,6 +60,7 @@ impl ShimError {
 
 /// The arguments after `shim`. Called before any thread exists.
 pub fn main(arguments: &[OsString]) -> i32 {
+    process::close_inherited();
     let texts: Vec<String> = arguments
         .iter()
         .map(|argument| argument.to_string_lossy().into_owned())

@@ -54,7 +54,7 @@ fn a_command_has_pipes_and_an_exit_code() {
         let mut streams = exec(&host, &id, shell(line)).await;
         assert_eq!(
             all(&mut streams.stdout).await,
-            "/bin/sh -c sleep 1000 \nimage\nweb\n"
+            "sleep 1000 \nimage\nweb\n"
         );
         let config = ExecConfig {
             command: vec!["missing".into()],

@@ -1,6 +1,6 @@
 //! Commands in running containers.
 
-use super::super::shim::ExecResult;
+use super::super::shim::{self, ExecResult};
 use super::super::{RuntimeError, contract::*, record};
 use super::terminal::Terminal;
 use super::watch::short_path;
@@ -8,9 +8,12 @@ use super::{Inner, io_error};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use tokio::net::UnixListener;
+use tokio::io::Interest;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
@@ -106,6 +109,18 @@ impl Inner {
     }
 }
 
+/// Readiness is a hint: what is not there yet is waited for again.
+async fn receive(socket: &UnixStream) -> std::io::Result<OwnedFd> {
+    loop {
+        socket.readable().await?;
+        let received = socket.try_io(Interest::READABLE, || shim::receive_terminal(socket));
+        match received {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            received => return received,
+        }
+    }
+}
+
 async fn exec_on_terminal(
     mut command: Command,
     config: &ExecConfig,
@@ -139,12 +154,7 @@ async fn exec_on_terminal(
         return Err(running.exit().await.err().unwrap_or(error));
     };
     let (socket, _) = accepted.map_err(failed())?;
-    socket.readable().await.map_err(failed())?;
-    let received = super::super::shim::receive_terminal(&socket);
-    let Ok(terminal) = received else {
-        let error = RuntimeError::Failed("exec sent no terminal".into());
-        return Err(running.exit().await.err().unwrap_or(error));
-    };
+    let terminal = receive(&socket).await.map_err(failed())?;
     let terminal = Terminal::new(terminal).map_err(failed())?;
     let (resize, sizes) = mpsc::channel(RESIZES_MAX);
     tokio::spawn(terminal.clone().resize(sizes));

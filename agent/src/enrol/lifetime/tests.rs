@@ -1,0 +1,29 @@
+//! When a certificate is renewed.
+
+use super::Lifetime;
+use jiff::Timestamp;
+
+#[test]
+fn renewal_falls_between_seven_and_nine_tenths_of_the_life() {
+    let lifetime = Lifetime {
+        not_before: Timestamp::from_second(1000).unwrap(),
+        not_after: Timestamp::from_second(2000).unwrap(),
+        common_name: "system:node:a".into(),
+    };
+    assert_eq!(lifetime.renew_at(0.0).as_second(), 1700);
+    assert_eq!(lifetime.renew_at(1.0).as_second(), 1900);
+}
+
+#[test]
+fn a_certificate_tells_its_life_and_name() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    params.distinguished_name.push(rcgen::DnType::CommonName, "system:node:a");
+    params.not_before = rcgen::date_time_ymd(2026, 1, 1);
+    params.not_after = rcgen::date_time_ymd(2026, 1, 11);
+    let certificate = params.self_signed(&key).unwrap();
+    let lifetime = Lifetime::of(&certificate.pem()).unwrap();
+    assert_eq!(lifetime.common_name, "system:node:a");
+    assert_eq!(lifetime.renew_at(0.5).to_string(), "2026-01-09T00:00:00Z");
+    assert_eq!(Lifetime::of("no certificate"), None);
+}

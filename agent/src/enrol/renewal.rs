@@ -1,0 +1,125 @@
+//! Renews certificates while the agent runs.
+
+use super::files::{Files, Pair};
+use super::identity::CLIENT;
+use super::lifetime::Lifetime;
+use super::request::{Purpose, obtain};
+use coracle_client::Client;
+use coracle_client::clock::Clock;
+use coracle_client::connect::Identity;
+use rand::RngExt;
+use std::net::IpAddr;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+const SERVING: &str = "serving";
+/// Looks at the wall clock this often at least: it may be set while the node sleeps.
+const LOOK_EVERY: Duration = Duration::from_secs(600);
+const RETRY_FIRST: Duration = Duration::from_secs(2);
+const RETRY_LONGEST: Duration = Duration::from_secs(300);
+
+/// What both kinds of certificates need.
+#[derive(Clone, Debug)]
+struct Keeper {
+    client: Client,
+    node_name: String,
+    files: Files,
+    clock: Clock,
+    stop: CancellationToken,
+}
+
+/// Renews the client certificate; all clients use the new one from the next request on.
+pub async fn keep_client_certificate(
+    client: Client,
+    node_name: String,
+    files: Files,
+    identity: Identity,
+    clock: Clock,
+    stop: CancellationToken,
+) {
+    let keeper = Keeper {
+        client,
+        node_name,
+        files,
+        clock,
+        stop,
+    };
+    let install = move |pair: &Pair| {
+        let set = identity.set_certificate(pair.certificate.as_bytes(), pair.key.as_bytes());
+        if let Err(error) = set {
+            tracing::error!(%error, "the server sent a certificate that cannot be used");
+        }
+    };
+    keeper.keep(CLIENT, &Purpose::Client, install).await;
+}
+
+/// Gets and renews the certificate for TLS servers on this node.
+pub async fn keep_serving_certificate(
+    client: Client,
+    node_name: String,
+    address: IpAddr,
+    files: Files,
+    clock: Clock,
+    stop: CancellationToken,
+) {
+    let keeper = Keeper {
+        client,
+        node_name,
+        files,
+        clock,
+        stop,
+    };
+    keeper.keep(SERVING, &Purpose::Serving(address), |_| {}).await;
+}
+
+impl Keeper {
+    async fn keep(&self, name: &str, purpose: &Purpose, install: impl Fn(&Pair)) {
+        let stop = self.stop.clone();
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.keep_on(name, purpose, install) => {}
+        }
+    }
+
+    async fn keep_on(&self, name: &str, purpose: &Purpose, install: impl Fn(&Pair)) {
+        let mut pause = RETRY_FIRST;
+        loop {
+            if let Some(pair) = self.files.pair(name).ok().flatten() {
+                self.sleep_until_due(&pair).await;
+            }
+            match obtain(&self.client, &self.node_name, purpose).await {
+                Ok(pair) => {
+                    if let Err(error) = self.files.set_pair(name, &pair) {
+                        tracing::error!(%error, "a new certificate is not kept");
+                    }
+                    install(&pair);
+                    tracing::info!(certificate = name, "has a new certificate");
+                    pause = RETRY_FIRST;
+                }
+                Err(error) => {
+                    tracing::warn!(certificate = name, %error, "no new certificate yet");
+                    let jitter = rand::rng().random_range(0.75..1.25);
+                    tokio::time::sleep(pause.mul_f64(jitter)).await;
+                    pause = (pause * 2).min(RETRY_LONGEST);
+                }
+            }
+        }
+    }
+
+    async fn sleep_until_due(&self, pair: &Pair) {
+        let Some(lifetime) = Lifetime::of(&pair.certificate) else {
+            return;
+        };
+        let due = lifetime.renew_at(rand::rng().random_range(0.0..1.0));
+        loop {
+            let left = due.duration_since(self.clock.now());
+            let Ok(left) = Duration::try_from(left) else {
+                return; // In the past.
+            };
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left.min(LOOK_EVERY)).await;
+        }
+    }
+}

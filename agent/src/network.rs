@@ -1,0 +1,97 @@
+//! The pods' network on this node: a bridge, an address a sandbox, a veth pair into it.
+//!
+//! Addresses come from the Node's `podCIDR`; until it is known the network is not ready. All is
+//! done over netlink, and repeated after a crash without harm. What masquerades and what lies
+//! between nodes is not done here.
+
+mod addresses; // Which sandbox has which address, on disk.
+mod link; // Bridge, veth and routes, by netlink.
+mod subnet;
+
+pub use addresses::AddressError;
+pub use link::{BRIDGE, LinkError, remove_all};
+pub use subnet::Subnet;
+
+use crate::runtime::SandboxId;
+use addresses::Addresses;
+use link::{Bridge, Links};
+use parking_lot::RwLock;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    #[error("the node has no podCIDR yet")]
+    NotReady,
+    #[error("podCIDR {0:?} is no network")]
+    Subnet(String),
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
+}
+
+#[derive(Debug)]
+pub struct Network {
+    links: Links,
+    addresses: Addresses,
+    bridge: RwLock<Option<(String, Bridge)>>,
+}
+
+impl Network {
+    /// `directory` keeps the addresses. Needs a tokio runtime.
+    pub fn open(directory: PathBuf) -> Result<Self, NetworkError> {
+        Ok(Self {
+            links: Links::open()?,
+            addresses: Addresses::open(directory)?,
+            bridge: RwLock::new(None),
+        })
+    }
+
+    /// Makes the bridge for the node's `podCIDR`; nothing to do when it is up.
+    pub async fn use_cidr(&self, cidr: &str) -> Result<(), NetworkError> {
+        let is_known = matches!(&*self.bridge.read(), Some((known, _)) if known == cidr);
+        if is_known {
+            return Ok(());
+        }
+        let subnet = Subnet::parse(cidr).ok_or_else(|| NetworkError::Subnet(cidr.to_owned()))?;
+        let bridge = self.links.make_bridge(subnet).await?;
+        *self.bridge.write() = Some((cidr.to_owned(), bridge));
+        tracing::info!(cidr, "pods have their network");
+        Ok(())
+    }
+
+    pub fn is_ready(&self) -> bool {
+        self.bridge.read().is_some()
+    }
+
+    /// Gives the sandbox its address and link, or finds them again.
+    pub async fn attach(
+        &self,
+        sandbox: &SandboxId,
+        namespace: &Path,
+    ) -> Result<IpAddr, NetworkError> {
+        let bridge = self.bridge.read().as_ref().map(|(_, bridge)| bridge.clone());
+        let bridge = bridge.ok_or(NetworkError::NotReady)?;
+        let address = self.addresses.allocate(sandbox, bridge.subnet)?;
+        self.links.attach(&bridge, &sandbox.0, namespace, address).await?;
+        Ok(address)
+    }
+
+    /// Takes link and address back. No error when there are none.
+    pub async fn detach(&self, sandbox: &SandboxId) -> Result<(), NetworkError> {
+        self.links.detach(&sandbox.0).await?;
+        self.addresses.release(sandbox)?;
+        Ok(())
+    }
+
+    pub fn address_of(&self, sandbox: &SandboxId) -> Option<IpAddr> {
+        self.addresses.of(sandbox)
+    }
+
+    /// Takes back the addresses of sandboxes that a crash left without one.
+    pub fn reclaim(&self, alive: &BTreeSet<SandboxId>) -> Result<(), NetworkError> {
+        Ok(self.addresses.reclaim(alive)?)
+    }
+}

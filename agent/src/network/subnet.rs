@@ -1,0 +1,84 @@
+//! A network of addresses, of either family. Pure.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Subnet {
+    base: IpAddr,
+    pub prefix_length: u8,
+}
+
+impl Subnet {
+    pub fn parse(cidr: &str) -> Option<Self> {
+        let (address, prefix) = cidr.split_once('/')?;
+        let address: IpAddr = address.parse().ok()?;
+        let prefix_length: u8 = prefix.parse().ok()?;
+        let width = width(address);
+        if prefix_length > width {
+            return None;
+        }
+        let host_bits = width - prefix_length;
+        let number = to_number(address);
+        let base = if host_bits == 128 {
+            0
+        } else {
+            number >> host_bits << host_bits
+        };
+        Some(Self {
+            base: to_address(base, address.is_ipv4()),
+            prefix_length,
+        })
+    }
+
+    /// The node's own address in it.
+    pub fn gateway(&self) -> IpAddr {
+        self.at(1)
+    }
+
+    /// How many addresses follow the gateway, bounded; the last IPv4 address is for broadcast.
+    pub fn pod_count(&self) -> u64 {
+        let host_bits = width(self.base) - self.prefix_length;
+        // A /16 of pods is far beyond one node.
+        let size = 1u64 << host_bits.min(16);
+        let broadcast = u64::from(self.base.is_ipv4());
+        size.saturating_sub(2 + broadcast)
+    }
+
+    /// The address of a pod, from 0.
+    pub fn pod(&self, index: u64) -> IpAddr {
+        self.at(index + 2)
+    }
+
+    pub fn contains(&self, address: IpAddr) -> bool {
+        if address.is_ipv4() != self.base.is_ipv4() {
+            return false;
+        }
+        let host_bits = width(self.base) - self.prefix_length;
+        let strip = |address| to_number(address).checked_shr(host_bits.into()).unwrap_or(0);
+        strip(address) == strip(self.base)
+    }
+
+    fn at(&self, offset: u64) -> IpAddr {
+        to_address(to_number(self.base) + u128::from(offset), self.base.is_ipv4())
+    }
+}
+
+fn width(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+fn to_number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u32::from(address).into(),
+        IpAddr::V6(address) => address.into(),
+    }
+}
+
+fn to_address(number: u128, is_v4: bool) -> IpAddr {
+    if is_v4 {
+        let low = u32::try_from(number & u128::from(u32::MAX)).unwrap_or(u32::MAX);
+        Ipv4Addr::from(low).into()
+    } else {
+        Ipv6Addr::from(number).into()
+    }
+}

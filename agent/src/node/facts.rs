@@ -1,0 +1,151 @@
+//! What this machine is: read once from /proc, /sys and /etc, disk space on each look.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::Path;
+
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    pub machine_id: String,
+    pub system_uuid: String,
+    pub boot_id: String,
+    pub kernel_version: String,
+    pub os_image: String,
+    pub architecture: String,
+    pub cpus: i64,
+    pub memory_bytes: i64,
+    pub disk_bytes: i64,
+    pub process_ids_max: i64,
+}
+
+impl Facts {
+    /// `data_dir` tells which file system's space is the pods'.
+    pub fn of_machine(data_dir: &Path) -> Self {
+        let text = |path: &str| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            text.trim().to_owned()
+        };
+        let machine_id = text("/etc/machine-id");
+        let mut system_uuid = text("/sys/class/dmi/id/product_uuid");
+        if system_uuid.is_empty() {
+            system_uuid.clone_from(&machine_id);
+        }
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            machine_id,
+            system_uuid,
+            boot_id: text("/proc/sys/kernel/random/boot_id"),
+            kernel_version: text("/proc/sys/kernel/osrelease"),
+            os_image: pretty_name(&text("/etc/os-release")),
+            architecture: go_architecture(std::env::consts::ARCH).to_owned(),
+            cpus: i64::try_from(cpus).unwrap_or(i64::MAX),
+            memory_bytes: meminfo(&text("/proc/meminfo"), "MemTotal").unwrap_or(0),
+            disk_bytes: disk(data_dir).map_or(0, |disk| disk.total_bytes),
+            process_ids_max: text("/proc/sys/kernel/pid_max").parse().unwrap_or(0),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Disk {
+    pub total_bytes: i64,
+    pub free_bytes: i64,
+    pub files: i64,
+    pub free_files: i64,
+}
+
+pub fn disk(path: &Path) -> Option<Disk> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    let bytes = |blocks: u64| i64::try_from(blocks.saturating_mul(stat.f_frsize)).ok();
+    Some(Disk {
+        total_bytes: bytes(stat.f_blocks)?,
+        free_bytes: bytes(stat.f_bavail)?,
+        files: i64::try_from(stat.f_files).ok()?,
+        free_files: i64::try_from(stat.f_favail).ok()?,
+    })
+}
+
+/// Memory that can be had without swapping.
+pub fn available_memory_bytes() -> Option<i64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    meminfo(&text, "MemAvailable")
+}
+
+pub fn process_count() -> Option<i64> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    let (_, total) = text.split_whitespace().nth(3)?.split_once('/')?;
+    total.parse().ok()
+}
+
+fn meminfo(text: &str, name: &str) -> Option<i64> {
+    let line = text.lines().find(|line| line.starts_with(&format!("{name}:")))?;
+    let kib: i64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+fn pretty_name(os_release: &str) -> String {
+    let line = os_release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    line.map_or_else(|| "Linux".to_owned(), |name| name.trim_matches('"').to_owned())
+}
+
+fn go_architecture(rust: &str) -> &str {
+    match rust {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "powerpc64" => "ppc64le",
+        other => other,
+    }
+}
+
+/// The address by which others know this node: what was set, else the source address towards
+/// the server, else, when that is on this machine, towards the rest of the world.
+pub fn node_address(set: Option<IpAddr>, server: Option<SocketAddr>) -> Option<IpAddr> {
+    if set.is_some() {
+        return set;
+    }
+    let world = [
+        SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 9)),
+        SocketAddr::from((Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9)),
+    ];
+    let towards: Vec<_> = server.into_iter().chain(world).collect();
+    let routed = towards
+        .into_iter()
+        .filter_map(source_address)
+        .find(|address| !address.is_loopback());
+    routed.or_else(first_global_address)
+}
+
+/// Asks the kernel's routes; sends nothing.
+fn source_address(towards: SocketAddr) -> Option<IpAddr> {
+    let any: SocketAddr = if towards.is_ipv4() {
+        (Ipv4Addr::UNSPECIFIED, 0).into()
+    } else {
+        (Ipv6Addr::UNSPECIFIED, 0).into()
+    };
+    let socket = UdpSocket::bind(any).ok()?;
+    socket.connect(towards).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+/// On a machine without a default route. The pods' own bridge is none of it.
+fn first_global_address() -> Option<IpAddr> {
+    let interfaces = nix::ifaddrs::getifaddrs().ok()?;
+    let addresses = interfaces
+        .filter(|interface| interface.interface_name != crate::network::BRIDGE)
+        .filter_map(|interface| {
+            let address = interface.address?;
+            if let Some(v4) = address.as_sockaddr_in() {
+                return Some(IpAddr::from(v4.ip()));
+            }
+            let v6 = address.as_sockaddr_in6()?;
+            Some(IpAddr::from(v6.ip()))
+        });
+    let mut global = addresses.filter(|address| match address {
+        IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local(),
+        IpAddr::V6(v6) => !v6.is_loopback() && !v6.is_unicast_link_local(),
+    });
+    global.next()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! The Node object from what is known of the machine. Pure.
+
+use super::facts::Facts;
+use crate::Config;
+use crate::images::ImageInfo;
+use k8s_openapi::api::core::v1::{
+    ContainerImage, DaemonEndpoint, Node, NodeAddress, NodeDaemonEndpoints, NodeSpec, NodeStatus,
+    NodeSystemInfo, Taint,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// The version of Kubernetes whose kubelet this node stands in for.
+pub const KUBELET_VERSION: &str = "v1.36.0";
+const PODS_MAX: i64 = 110;
+/// Upstream reports the largest images alone; the scheduler looks at no more.
+const IMAGES_MAX: usize = 50;
+const IMAGE_NAMES_MAX: usize = 5;
+/// Kept from pods for the eviction threshold of memory, as upstream does.
+const MEMORY_RESERVED_BYTES: i64 = 100 << 20;
+/// A tenth of the disk is kept from pods for the same reason.
+const DISK_RESERVED_PERCENT: i64 = 10;
+/// The kubelet's port. Nothing listens there: requests come back over the node's own connection.
+const KUBELET_PORT: i32 = 10250;
+
+pub fn labels(config: &Config, facts: &Facts) -> BTreeMap<String, String> {
+    let own = [
+        ("beta.kubernetes.io/arch", facts.architecture.as_str()),
+        ("beta.kubernetes.io/os", "linux"),
+        ("kubernetes.io/arch", facts.architecture.as_str()),
+        ("kubernetes.io/hostname", config.node_name.as_str()),
+        ("kubernetes.io/os", "linux"),
+    ];
+    let own = own.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    own.into_iter().chain(config.labels.iter().cloned()).collect()
+}
+
+/// The Node to create when there is none.
+pub fn node(config: &Config, facts: &Facts) -> Node {
+    let taints: Vec<_> = config
+        .taints
+        .iter()
+        .map(|(key, value, effect)| Taint {
+            key: key.clone(),
+            value: (!value.is_empty()).then(|| value.clone()),
+            effect: effect.clone(),
+            time_added: None,
+        })
+        .collect();
+    Node {
+        metadata: ObjectMeta {
+            name: Some(config.node_name.clone()),
+            labels: Some(labels(config, facts)),
+            annotations: Some(BTreeMap::from([(
+                "volumes.kubernetes.io/controller-managed-attach-detach".to_owned(),
+                "true".to_owned(),
+            )])),
+            ..ObjectMeta::default()
+        },
+        spec: Some(NodeSpec {
+            taints: (!taints.is_empty()).then_some(taints),
+            ..NodeSpec::default()
+        }),
+        status: None,
+    }
+}
+
+/// All of the status but conditions, which need the time.
+pub fn status(
+    node_name: &str,
+    internal_ip: IpAddr,
+    facts: &Facts,
+    runtime_version: &str,
+    images: &[ImageInfo],
+) -> NodeStatus {
+    let address = |type_: &str, address: String| NodeAddress {
+        type_: type_.to_owned(),
+        address,
+    };
+    NodeStatus {
+        addresses: Some(vec![
+            address("InternalIP", internal_ip.to_string()),
+            address("Hostname", node_name.to_owned()),
+        ]),
+        capacity: Some(resources(facts.memory_bytes, facts.disk_bytes, facts.cpus)),
+        allocatable: Some(resources(
+            (facts.memory_bytes - MEMORY_RESERVED_BYTES).max(0),
+            facts.disk_bytes / 100 * (100 - DISK_RESERVED_PERCENT),
+            facts.cpus,
+        )),
+        daemon_endpoints: Some(NodeDaemonEndpoints {
+            kubelet_endpoint: Some(DaemonEndpoint { port: KUBELET_PORT }),
+        }),
+        images: Some(image_list(images)),
+        node_info: Some(NodeSystemInfo {
+            architecture: facts.architecture.clone(),
+            boot_id: facts.boot_id.clone(),
+            container_runtime_version: runtime_version.to_owned(),
+            kernel_version: facts.kernel_version.clone(),
+            kube_proxy_version: String::new(),
+            kubelet_version: KUBELET_VERSION.to_owned(),
+            machine_id: facts.machine_id.clone(),
+            operating_system: "linux".to_owned(),
+            os_image: facts.os_image.clone(),
+            swap: None,
+            system_uuid: facts.system_uuid.clone(),
+        }),
+        ..NodeStatus::default()
+    }
+}
+
+fn resources(memory_bytes: i64, disk_bytes: i64, cpus: i64) -> BTreeMap<String, Quantity> {
+    BTreeMap::from([
+        ("cpu".to_owned(), Quantity(cpus.to_string())),
+        (
+            "ephemeral-storage".to_owned(),
+            Quantity(format!("{}Ki", disk_bytes / 1024)),
+        ),
+        (
+            "memory".to_owned(),
+            Quantity(format!("{}Ki", memory_bytes / 1024)),
+        ),
+        ("pods".to_owned(), Quantity(PODS_MAX.to_string())),
+    ])
+}
+
+fn image_list(images: &[ImageInfo]) -> Vec<ContainerImage> {
+    let mut images: Vec<_> = images.iter().collect();
+    images.sort_by(|left, right| {
+        let size = right.size_bytes.cmp(&left.size_bytes);
+        size.then_with(|| left.id.cmp(&right.id))
+    });
+    images
+        .into_iter()
+        .take(IMAGES_MAX)
+        .map(|image| {
+            let mut names = image.digests.clone();
+            names.extend(image.names.iter().cloned());
+            names.truncate(IMAGE_NAMES_MAX);
+            ContainerImage {
+                names: Some(names),
+                size_bytes: i64::try_from(image.size_bytes).ok(),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,117 @@
+//! Makes the Node, or takes up again the one that is there.
+
+use super::facts::Facts;
+use super::object;
+use crate::{AgentError, Config};
+use coracle_client::Client;
+use coracle_client::patch::merge_difference;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use rand::RngExt;
+use serde_json::json;
+use std::time::Duration;
+
+/// A living node renews its lease within this, with some to spare.
+const LEASE_LOOK: Duration = Duration::from_secs(12);
+const LEASE_LOOK_EVERY: Duration = Duration::from_millis(500);
+const RETRY_FIRST: Duration = Duration::from_millis(100);
+/// Upstream's longest pause between tries to register.
+const RETRY_LONGEST: Duration = Duration::from_secs(7);
+
+#[derive(Clone, Debug)]
+pub struct Registered {
+    pub uid: String,
+}
+
+/// Tries until the server has the Node. `is_new` says that this machine has just enrolled: then
+/// the name must not be that of a node that is alive.
+pub async fn register(
+    client: &Client,
+    config: &Config,
+    facts: &Facts,
+    is_new: bool,
+) -> Result<Registered, AgentError> {
+    let api: Api<Node> = Api::all(client.clone());
+    let mut pause = RETRY_FIRST;
+    loop {
+        match try_register(client, &api, config, facts, is_new).await {
+            Ok(Some(node)) => {
+                let uid = node.metadata.uid.unwrap_or_default();
+                return Ok(Registered { uid });
+            }
+            Ok(None) => {
+                return Err(AgentError::NameTaken {
+                    name: config.node_name.clone(),
+                });
+            }
+            Err(kube::Error::Api(status)) if status.code == 422 => {
+                return Err(AgentError::Refused {
+                    action: "take this node",
+                    source: Box::new(kube::Error::Api(status)),
+                });
+            }
+            Err(error) => tracing::warn!(%error, "cannot register the node yet"),
+        }
+        let jitter = rand::rng().random_range(0.75..1.25);
+        tokio::time::sleep(pause.mul_f64(jitter)).await;
+        pause = (pause * 2).min(RETRY_LONGEST);
+    }
+}
+
+/// None: the name belongs to a node that is alive.
+async fn try_register(
+    client: &Client,
+    api: &Api<Node>,
+    config: &Config,
+    facts: &Facts,
+    is_new: bool,
+) -> Result<Option<Node>, kube::Error> {
+    let node = object::node(config, facts);
+    match api.create(&PostParams::default(), &node).await {
+        Ok(node) => return Ok(Some(node)),
+        Err(kube::Error::Api(status)) if status.code == 409 => {}
+        Err(error) => return Err(error),
+    }
+    let known = api.get(&config.node_name).await?;
+    if is_new && is_alive(client, &known).await? {
+        return Ok(None);
+    }
+    let old = json!(known.metadata.labels.clone().unwrap_or_default());
+    let mut labels = known.metadata.labels.clone().unwrap_or_default();
+    labels.extend(object::labels(config, facts));
+    let Some(difference) = merge_difference(&old, &json!(labels)) else {
+        return Ok(Some(known));
+    };
+    let patch = Patch::Merge(json!({ "metadata": { "labels": difference } }));
+    let patched = api.patch(&config.node_name, &PatchParams::default(), &patch).await;
+    patched.map(Some)
+}
+
+/// Whether somebody renews the node's lease. Clocks are not compared: the lease must change.
+async fn is_alive(client: &Client, node: &Node) -> Result<bool, kube::Error> {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let is_ready = conditions.into_iter().flatten().any(|condition| {
+        condition.type_ == "Ready" && condition.status == "True"
+    });
+    if !is_ready {
+        return Ok(false);
+    }
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    let api: Api<Lease> = Api::namespaced(client.clone(), "kube-node-lease");
+    let renewed = |lease: Option<Lease>| lease.and_then(|lease| lease.spec?.renew_time);
+    let Some(first) = renewed(api.get_opt(name).await?) else {
+        return Ok(false);
+    };
+    tracing::info!(node = name, "a node of this name is known; looking whether it is alive");
+    let mut waited = Duration::ZERO;
+    while waited < LEASE_LOOK {
+        tokio::time::sleep(LEASE_LOOK_EVERY).await;
+        waited += LEASE_LOOK_EVERY;
+        if renewed(api.get_opt(name).await?).is_some_and(|time| time != first) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

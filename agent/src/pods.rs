@@ -1,0 +1,273 @@
+//! The pods of this node: one worker each, fed by the API server and by the runtime.
+//!
+//! Sources: an informer of the pods bound to this node, and what the runtime already has. What
+//! the runtime has and the API server has not is taken down, once the API server was listed.
+//! A worker that panics is made again from what the runtime has.
+
+pub mod back_off;
+pub mod context;
+mod container_config;
+mod environment;
+mod files;
+mod hook;
+mod image;
+mod kill;
+mod last_words;
+mod plan; // Pure. Start reading here.
+mod prepare;
+mod probe;
+mod report;
+mod start;
+pub(crate) mod state;
+mod status;
+mod worker;
+
+pub use context::Context;
+pub use image::Puller;
+pub use start::chain;
+
+use crate::runtime::{ContainerEvent, Runtime, RuntimeError};
+use coracle_client::informer::{Change, Informer};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use parking_lot::Mutex;
+use state::Observed;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{Notify, broadcast, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use worker::{Desired, Worker};
+
+/// Before a worker that panicked, or that cannot list the runtime, is made again.
+const REMAKE_AFTER: Duration = Duration::from_secs(2);
+
+/// When the sandbox of a pod is tried again: soon, since what it waits for comes by itself.
+pub(crate) fn prepare_retry(now: Timestamp) -> Timestamp {
+    start::after(now, 2)
+}
+
+/// Cheap to clone; clones share.
+#[derive(Clone, Debug)]
+pub struct Pods {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    context: Arc<Context>,
+    workers: Mutex<HashMap<String, Handle>>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Handle {
+    desired: watch::Sender<Desired>,
+    wake: Arc<Notify>,
+}
+
+impl Pods {
+    pub fn new(context: Arc<Context>, stop: CancellationToken) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                context,
+                workers: Mutex::default(),
+                tasks: TaskTracker::new(),
+                stop,
+            }),
+        }
+    }
+
+    /// Runs what the informer shows, from its first list on.
+    pub async fn run(&self, informer: Informer<Pod>) -> Result<(), RuntimeError> {
+        let shared = self.shared.clone();
+        let events = shared.context.runtime.events();
+        shared.tasks.spawn(shared.clone().follow(events));
+        if !informer.synced().await {
+            return Ok(());
+        }
+        let feed = shared.clone();
+        informer.on_change(move |change| match change {
+            Change::Added(pod) | Change::Updated { new: pod, .. } | Change::Resync(pod) => {
+                feed.want(pod, false);
+            }
+            Change::Deleted(pod) => feed.want(pod, true),
+        });
+        shared.adopt_orphans(&informer).await
+    }
+
+    pub fn list(&self) -> Vec<Arc<Pod>> {
+        let workers = self.shared.workers.lock();
+        workers.values().map(|handle| handle.desired.borrow().pod.clone()).collect()
+    }
+
+    /// Waits for the workers after the stop.
+    pub async fn drained(&self) {
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+    }
+}
+
+impl Shared {
+    fn want(self: &Arc<Self>, pod: &Arc<Pod>, is_gone: bool) {
+        let Some(uid) = pod.metadata.uid.clone() else {
+            return;
+        };
+        let desired = Desired {
+            pod: pod.clone(),
+            is_gone,
+        };
+        let mut workers = self.workers.lock();
+        if let Some(handle) = workers.get(&uid) {
+            handle.desired.send_replace(desired);
+            return;
+        }
+        if is_gone {
+            return; // Its worker has ended before.
+        }
+        self.begin(&mut workers, uid, desired);
+    }
+
+    fn begin(
+        self: &Arc<Self>,
+        workers: &mut HashMap<String, Handle>,
+        uid: String,
+        desired: Desired,
+    ) {
+        let handle = Handle {
+            desired: watch::Sender::new(desired),
+            wake: Arc::new(Notify::new()),
+        };
+        let (receiver, wake) = (handle.desired.subscribe(), handle.wake.clone());
+        workers.insert(uid.clone(), handle);
+        self.tasks.spawn(self.clone().keep(uid, receiver, wake));
+    }
+
+    async fn keep(
+        self: Arc<Self>,
+        uid: String,
+        desired: watch::Receiver<Desired>,
+        wake: Arc<Notify>,
+    ) {
+        while !self.stop.is_cancelled() {
+            let observed = match observe(self.context.runtime.as_ref(), &uid).await {
+                Ok(observed) => observed,
+                Err(error) => {
+                    tracing::error!(%error, "cannot list what the runtime has");
+                    tokio::time::sleep(REMAKE_AFTER).await;
+                    continue;
+                }
+            };
+            let context = self.context.clone();
+            let worker =
+                Worker::new(context, desired.clone(), wake.clone(), self.stop.clone(), observed);
+            match tokio::spawn(worker.run()).await {
+                Ok(()) => break,
+                Err(error) => {
+                    tracing::error!(pod = uid, %error, "a pod's worker broke off");
+                    tokio::time::sleep(REMAKE_AFTER).await;
+                }
+            }
+        }
+        self.workers.lock().remove(&uid);
+    }
+
+    /// Tells each worker of its containers' ends.
+    async fn follow(self: Arc<Self>, mut events: broadcast::Receiver<ContainerEvent>) {
+        loop {
+            let event = tokio::select! {
+                () = self.stop.cancelled() => return,
+                event = events.recv() => event,
+            };
+            match event {
+                Ok(event) => {
+                    if let Some(handle) = self.workers.lock().get(&event.pod_uid) {
+                        handle.wake.notify_one();
+                    }
+                }
+                Err(RecvError::Lagged(_)) => {
+                    for handle in self.workers.lock().values() {
+                        handle.wake.notify_one();
+                    }
+                }
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// Takes down what the API server does not know, and takes back its addresses and files.
+    async fn adopt_orphans(self: &Arc<Self>, informer: &Informer<Pod>) -> Result<(), RuntimeError> {
+        let sandboxes = self.context.runtime.list_sandboxes().await?;
+        let ids: BTreeSet<_> = sandboxes.iter().map(|sandbox| sandbox.id.clone()).collect();
+        if let Err(error) = self.context.network.reclaim(&ids) {
+            tracing::warn!(%error, "addresses of lost pods stay taken");
+        }
+        let known: BTreeSet<String> = informer
+            .list()
+            .iter()
+            .filter_map(|pod| pod.metadata.uid.clone())
+            .collect();
+        let directory = self.context.pods_directory();
+        let has_sandbox = |uid: &str| sandboxes.iter().any(|found| found.config.pod_uid == uid);
+        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let uid = entry.file_name().to_string_lossy().into_owned();
+            if known.contains(&uid) || has_sandbox(&uid) {
+                continue;
+            }
+            if let Err(error) = crate::volumes::tear_down(&entry.path()) {
+                tracing::warn!(%error, "the files of a lost pod stay");
+            }
+        }
+        for sandbox in &sandboxes {
+            let uid = &sandbox.config.pod_uid;
+            let mut workers = self.workers.lock();
+            if known.contains(uid) || workers.contains_key(uid) {
+                continue;
+            }
+            tracing::info!(pod = sandbox.config.pod_name, "takes down a pod that was deleted");
+            let desired = Desired {
+                pod: Arc::new(lost_pod(sandbox)),
+                is_gone: true,
+            };
+            self.begin(&mut workers, uid.clone(), desired);
+        }
+        Ok(())
+    }
+}
+
+async fn observe(runtime: &dyn Runtime, uid: &str) -> Result<Observed, RuntimeError> {
+    let mut sandboxes = runtime.list_sandboxes().await?;
+    sandboxes.retain(|sandbox| sandbox.config.pod_uid == uid);
+    let mut containers = runtime.list_containers().await?;
+    containers.retain(|container| {
+        sandboxes.iter().any(|sandbox| sandbox.id == container.sandbox)
+    });
+    Ok(Observed {
+        sandboxes,
+        containers,
+    })
+}
+
+/// What is left to know of a pod that the API server has forgotten.
+fn lost_pod(sandbox: &crate::runtime::SandboxStatus) -> Pod {
+    let config = &sandbox.config;
+    Pod {
+        metadata: ObjectMeta {
+            name: Some(config.pod_name.clone()),
+            namespace: Some(config.pod_namespace.clone()),
+            uid: Some(config.pod_uid.clone()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PodSpec {
+            containers: Vec::<Container>::new(),
+            host_network: Some(config.host_network),
+            ..PodSpec::default()
+        }),
+        status: None,
+    }
+}
+

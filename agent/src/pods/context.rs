@@ -1,0 +1,77 @@
+//! What all pod workers of a node share.
+
+use crate::network::Network;
+use crate::runtime::Runtime;
+use coracle_client::Client;
+use coracle_client::clock::Clock;
+use coracle_client::events::{EventType, Recorder, reference};
+use coracle_client::informer::Informer;
+use k8s_openapi::api::core::v1::{Pod, Service};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub struct Context {
+    pub client: Client,
+    pub runtime: Arc<dyn Runtime>,
+    pub network: Arc<Network>,
+    pub recorder: Recorder,
+    pub clock: Clock,
+    pub services: Informer<Service>,
+    pub images: super::image::Puller,
+    pub host_ip: IpAddr,
+    /// What the node has for pods.
+    pub cpu_milli: i64,
+    pub memory_bytes: i64,
+    /// The agent's own directory.
+    pub data_dir: PathBuf,
+}
+
+impl Context {
+    pub fn pods_directory(&self) -> PathBuf {
+        self.data_dir.join("pods")
+    }
+
+    pub fn pod_directory(&self, pod: &Pod) -> PathBuf {
+        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+        crate::volumes::pod_directory(&self.pods_directory(), uid)
+    }
+
+    /// Of the logs of all containers of a pod.
+    pub fn log_directory(&self, pod: &Pod) -> PathBuf {
+        log_directory(&self.data_dir, pod)
+    }
+
+    pub fn event(&self, pod: &Pod, type_: EventType, reason: &str, message: impl Into<String>) {
+        self.recorder.event(&reference(pod), type_, reason, message);
+    }
+
+    /// About one container, which `kubectl describe` shows by its field path.
+    pub fn container_event(
+        &self,
+        pod: &Pod,
+        container: &str,
+        type_: EventType,
+        reason: &str,
+        message: impl Into<String>,
+    ) {
+        let mut object = reference(pod);
+        let is_init = super::state::init_containers(super::state::spec(pod))
+            .iter()
+            .any(|init| init.name == container);
+        let list = if is_init { "initContainers" } else { "containers" };
+        object.field_path = Some(format!("spec.{list}{{{container}}}"));
+        self.recorder.event(&object, type_, reason, message);
+    }
+}
+
+pub fn log_directory(data_dir: &Path, pod: &Pod) -> PathBuf {
+    let meta = &pod.metadata;
+    data_dir.join("logs").join(format!(
+        "{}_{}_{}",
+        meta.namespace.as_deref().unwrap_or_default(),
+        meta.name.as_deref().unwrap_or_default(),
+        meta.uid.as_deref().unwrap_or_default(),
+    ))
+}

@@ -1,0 +1,111 @@
+//! Makes what a pod's containers share: volumes, sandbox, network, hosts and resolver.
+
+use super::context::Context;
+use super::start::chain;
+use super::worker::Update;
+use super::{container_config, files, state};
+use crate::runtime::{RuntimeError, SandboxId, SandboxStatus};
+use crate::volumes;
+use coracle_client::events::EventType;
+use k8s_openapi::api::core::v1::Pod;
+use std::net::IpAddr;
+use std::path::Path;
+
+pub const HOSTS: &str = "etc-hosts";
+pub const RESOLV_CONF: &str = "resolv.conf";
+
+/// Which event tells of the failure, and its message.
+struct Failure(&'static str, String);
+
+/// `existing` is a sandbox that a former try left without its network.
+pub async fn prepare(
+    context: &Context,
+    pod: &Pod,
+    attempt: u32,
+    existing: Option<SandboxId>,
+    quality: &str,
+) -> Update {
+    match make(context, pod, attempt, existing, quality).await {
+        Ok((sandbox, ip)) => Update::Prepared(Box::new(sandbox), ip),
+        Err(Failure(reason, message)) => {
+            context.event(pod, EventType::Warning, reason, message);
+            Update::PrepareFailed
+        }
+    }
+}
+
+async fn make(
+    context: &Context,
+    pod: &Pod,
+    attempt: u32,
+    existing: Option<SandboxId>,
+    quality: &str,
+) -> Result<(SandboxStatus, Option<IpAddr>), Failure> {
+    let directory = context.pod_directory(pod);
+    volumes::set_up(&directory, pod).map_err(|(volume, error)| {
+        let message = format!("MountVolume.SetUp failed for volume {volume:?} : {error}");
+        Failure("FailedMount", message)
+    })?;
+    let is_host_network = state::spec(pod).host_network.unwrap_or(false);
+    if !is_host_network && !context.network.is_ready() {
+        let message = format!("network is not ready: {}", crate::node::NETWORK_NOT_READY);
+        return Err(Failure("NetworkNotReady", message));
+    }
+    if attempt > 0 && existing.is_none() {
+        let message = "Pod sandbox changed, it will be killed and re-created.";
+        context.event(pod, EventType::Normal, "SandboxChanged", message);
+    }
+    let failed = |error: &dyn std::error::Error| {
+        let message = format!("Failed to create pod sandbox: {}", chain(error));
+        Failure("FailedCreatePodSandBox", message)
+    };
+    let sandbox = match existing {
+        Some(sandbox) => sandbox,
+        None => {
+            let hostname = if is_host_network {
+                String::new()
+            } else {
+                files::hostname(pod)
+            };
+            let config = container_config::sandbox(pod, attempt, hostname, quality);
+            let made = context.runtime.run_sandbox(config).await;
+            made.map_err(|error| failed(&error))?
+        }
+    };
+    let status = find(context, &sandbox).await.map_err(|error| failed(&error))?;
+    let ip = match &status.network_namespace {
+        Some(namespace) if !is_host_network => {
+            let attached = context.network.attach(&sandbox, namespace).await;
+            Some(attached.map_err(|error| failed(&error))?)
+        }
+        _ => None,
+    };
+    write_files(&directory, pod, ip)
+        .map_err(|error| Failure("FailedCreatePodSandBox", error.to_string()))?;
+    Ok((status, ip))
+}
+
+async fn find(context: &Context, id: &SandboxId) -> Result<SandboxStatus, RuntimeError> {
+    let all = context.runtime.list_sandboxes().await?;
+    let found = all.into_iter().find(|sandbox| sandbox.id == *id);
+    found.ok_or_else(|| RuntimeError::NotFound {
+        what: "sandbox",
+        id: id.0.clone(),
+    })
+}
+
+fn write_files(directory: &Path, pod: &Pod, ip: Option<IpAddr>) -> std::io::Result<()> {
+    std::fs::create_dir_all(directory)?;
+    let node = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let hosts = files::hosts(pod, ip, &node("/etc/hosts"));
+    std::fs::write(directory.join(HOSTS), hosts)?;
+    // systemd-resolved's stub on 127.0.0.53 is not reachable from a pod's own network.
+    let real = node("/run/systemd/resolve/resolv.conf");
+    let real = if real.is_empty() {
+        node("/etc/resolv.conf")
+    } else {
+        real
+    };
+    let resolver = files::resolv_conf(pod, &real);
+    std::fs::write(directory.join(RESOLV_CONF), resolver)
+}

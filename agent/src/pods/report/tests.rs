@@ -1,0 +1,37 @@
+//! What a status patch carries.
+
+use super::body;
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use serde_json::json;
+
+#[test]
+fn carries_only_what_changed() {
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": {"name": "p", "uid": "u"},
+        "status": {
+            "phase": "Pending",
+            "qosClass": "BestEffort",
+            "conditions": [
+                {"type": "Mine", "status": "True"},
+                {"type": "Ready", "status": "False"},
+            ],
+        },
+    }))
+    .unwrap();
+    let mut status = pod.status.clone().unwrap();
+    assert_eq!(body(&pod, &status), None);
+    status.phase = Some("Running".into());
+    status.conditions.as_mut().unwrap()[1].status = "True".into();
+    assert_eq!(
+        body(&pod, &status).unwrap(),
+        json!({
+            "metadata": {"uid": "u"},
+            "status": {
+                "phase": "Running",
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        })
+    );
+    let bare = Pod::default();
+    assert!(body(&bare, &PodStatus::default()).is_none());
+}

@@ -1,0 +1,257 @@
+//! Starts containers, one after the other: image, configuration, create, start, postStart.
+//!
+//! Ends early, between two steps, when `halt` is cancelled. Tells the worker each step's result.
+
+pub mod mounts;
+
+use super::container_config::{self, check_non_root};
+use super::context::Context;
+use super::environment::{self, Sources};
+use super::plan::Start;
+use super::state::{Waiting, init_containers, spec};
+use super::worker::Update;
+use super::{hook, image};
+use crate::images::ImageInfo;
+use crate::runtime::{ContainerConfig, ContainerId, SandboxId};
+use coracle_client::events::EventType;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, Secret};
+use kube::Api;
+use rand::RngExt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Upstream's pause between two tries of a pod, with up to half of it added.
+const RETRY_SECONDS: i64 = 10;
+
+/// One round of starts in one sandbox.
+#[derive(Clone, Debug)]
+pub struct Round {
+    pub context: Arc<Context>,
+    pub pod: Arc<Pod>,
+    pub sandbox: SandboxId,
+    pub ip: Option<IpAddr>,
+    pub halt: CancellationToken,
+    pub updates: mpsc::Sender<Update>,
+}
+
+/// Why a container does not run, before it has its retry time.
+struct Refusal {
+    reason: &'static str,
+    message: String,
+}
+
+pub fn retry_at(now: Timestamp) -> Timestamp {
+    after(now, RETRY_SECONDS + rand::rng().random_range(0..=RETRY_SECONDS / 2))
+}
+
+pub fn after(now: Timestamp, seconds: i64) -> Timestamp {
+    now.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(now)
+}
+
+pub async fn start_all(round: Round, starts: Vec<Start>) {
+    for start in starts {
+        if round.halt.is_cancelled() {
+            break;
+        }
+        let outcome = tokio::select! {
+            biased;
+            outcome = round.start(&start) => outcome,
+            () = round.halt.cancelled() => break,
+        };
+        let update = match outcome {
+            Ok(()) => Update::Started(start.name),
+            Err(waiting) => Update::Waits(start.name, waiting),
+        };
+        round.tell(update).await;
+    }
+    round.tell(Update::StartsDone).await;
+}
+
+impl Round {
+    async fn tell(&self, update: Update) {
+        // The worker is gone when nobody listens; there is nothing to do about it.
+        let _ = self.updates.send(update).await;
+    }
+
+    async fn start(&self, start: &Start) -> Result<(), Waiting> {
+        let context = &self.context;
+        let spec = spec(&self.pod);
+        let mut all = init_containers(spec).iter().chain(&spec.containers);
+        let Some(container) = all.find(|container| container.name == start.name) else {
+            return Ok(());
+        };
+        let image = image::ensure(context, &self.pod, container).await;
+        let image = image.map_err(|error| Waiting {
+            reason: error.reason.to_owned(),
+            message: error.message,
+            retry_at: error.retry_at,
+        })?;
+        self.run(start, container, &image).await.map_err(|refusal| Waiting {
+            reason: refusal.reason.to_owned(),
+            message: refusal.message,
+            retry_at: retry_at(context.clock.now()),
+        })
+    }
+
+    async fn run(
+        &self,
+        start: &Start,
+        container: &Container,
+        image: &ImageInfo,
+    ) -> Result<(), Refusal> {
+        let config = self.configure(start, container, image).await;
+        let config = config.map_err(|message| {
+            self.failed(container, &message);
+            Refusal {
+                reason: "CreateContainerConfigError",
+                message,
+            }
+        })?;
+        let runtime = &self.context.runtime;
+        if let Some(old) = &start.replaces {
+            let removed = runtime.remove_container(old).await;
+            removed.map_err(|error| self.refused(container, "CreateContainerError", &error))?;
+            self.tell(Update::Removed(old.clone())).await;
+        }
+        let created = runtime.create_container(&self.sandbox, config).await;
+        let id =
+            created.map_err(|error| self.refused(container, "CreateContainerError", &error))?;
+        let name = &container.name;
+        let event = |reason: &str, message: &str| {
+            let pod = &self.pod;
+            self.context.container_event(pod, name, EventType::Normal, reason, message);
+        };
+        event("Created", "Container created");
+        let started = runtime.start_container(&id).await;
+        self.observe(&id).await;
+        started.map_err(|error| self.refused(container, "RunContainerError", &error))?;
+        event("Started", "Container started");
+        self.post_start(container, &id).await
+    }
+
+    async fn observe(&self, id: &ContainerId) {
+        if let Ok(status) = self.context.runtime.container_status(id).await {
+            self.tell(Update::Container(Box::new(status))).await;
+        }
+    }
+
+    async fn post_start(&self, container: &Container, id: &ContainerId) -> Result<(), Refusal> {
+        let lifecycle = container.lifecycle.as_ref();
+        let Some(handler) = lifecycle.and_then(|lifecycle| lifecycle.post_start.as_ref()) else {
+            return Ok(());
+        };
+        let target = hook::Target {
+            context: &self.context,
+            container,
+            id,
+            ip: self.ip,
+        };
+        let Err(message) = hook::run(&target, handler).await else {
+            return Ok(());
+        };
+        let name = &container.name;
+        let type_ = EventType::Warning;
+        let event = "PostStartHook failed";
+        self.context
+            .container_event(&self.pod, name, type_, "FailedPostStartHook", event);
+        let grace = spec(&self.pod).termination_grace_period_seconds.unwrap_or(30);
+        if let Err(error) = self.context.runtime.stop_container(id, grace).await {
+            tracing::warn!(container = name, %error, "cannot stop a container after its hook");
+        }
+        self.observe(id).await;
+        Err(Refusal {
+            reason: "PostStartHookError",
+            message,
+        })
+    }
+
+    fn refused(
+        &self,
+        container: &Container,
+        reason: &'static str,
+        error: &crate::runtime::RuntimeError,
+    ) -> Refusal {
+        let message = chain(error);
+        self.failed(container, &message);
+        Refusal { reason, message }
+    }
+
+    fn failed(&self, container: &Container, message: &str) {
+        let message = format!("Error: {message}");
+        let type_ = EventType::Warning;
+        self.context
+            .container_event(&self.pod, &container.name, type_, "Failed", message);
+    }
+
+    async fn configure(
+        &self,
+        start: &Start,
+        container: &Container,
+        image: &ImageInfo,
+    ) -> Result<ContainerConfig, String> {
+        let pod = &self.pod;
+        let context = &self.context;
+        check_non_root(pod, container, &image.user)?;
+        let sources = self.sources(container).await?;
+        let env = environment::make(pod, container, &sources)?;
+        let name = container.name.clone();
+        let capacity = context.memory_bytes;
+        let mut config = container_config::container(pod, container, start.attempt, env, capacity);
+        config.image.clone_from(&image.id);
+        let directory = context.log_directory(pod).join(&name);
+        std::fs::create_dir_all(&directory)
+            .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
+        config.log_path = directory.join(format!("{}.log", start.attempt));
+        config.mounts = mounts::make(context, pod, container, start.attempt, &config.env)?;
+        Ok(config)
+    }
+
+    async fn sources(&self, container: &Container) -> Result<Sources, String> {
+        let context = &self.context;
+        if !context.services.has_synced() {
+            return Err("services have not yet been read at least once, cannot construct envvars"
+                .to_owned());
+        }
+        let needs = environment::needs(container);
+        let namespace = self.pod.metadata.namespace.as_deref().unwrap_or_default();
+        let mut sources = Sources {
+            services: context.services.list(),
+            pod_ip: self.ip,
+            host_ip: Some(context.host_ip),
+            allocatable_cpu_milli: context.cpu_milli,
+            allocatable_memory_bytes: context.memory_bytes,
+            ..Sources::default()
+        };
+        let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), namespace);
+        for name in needs.config_maps {
+            let map = maps.get_opt(&name).await;
+            let map = map.map_err(|error| format!("failed to read configmap {name:?}: {error}"))?;
+            sources.config_maps.insert(name, map);
+        }
+        let secrets: Api<Secret> = Api::namespaced(context.client.clone(), namespace);
+        for name in needs.secrets {
+            let secret = secrets.get_opt(&name).await;
+            let secret =
+                secret.map_err(|error| format!("failed to read secret {name:?}: {error}"))?;
+            sources.secrets.insert(name, secret);
+        }
+        Ok(sources)
+    }
+}
+
+/// An error and what it is due to, on one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,86 @@
+//! What a container has mounted: its volumes, /etc/hosts, /etc/resolv.conf, its last words' file.
+
+use super::super::container_config::propagation;
+use super::super::context::Context;
+use super::super::environment::expand;
+use super::super::prepare::{HOSTS, RESOLV_CONF};
+use crate::runtime::Mount;
+use crate::volumes;
+use k8s_openapi::api::core::v1::{Container, Pod};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+const TERMINATION_LOG: &str = "/dev/termination-log";
+
+pub fn make(
+    context: &Context,
+    pod: &Pod,
+    container: &Container,
+    attempt: u32,
+    env: &[(String, String)],
+) -> Result<Vec<Mount>, String> {
+    let directory = context.pod_directory(pod);
+    let mut mounts = Vec::new();
+    for mount in container.volume_mounts.iter().flatten() {
+        let lookup = |name: &str| {
+            let found = env.iter().rev().find(|(known, _)| known == name);
+            found.map(|(_, value)| value.clone())
+        };
+        let sub_path = match (&mount.sub_path, &mount.sub_path_expr) {
+            (Some(path), _) if !path.is_empty() => path.clone(),
+            (_, Some(expression)) => expand(expression, lookup),
+            _ => String::new(),
+        };
+        let host_path = volumes::mounted(&directory, pod, mount, &sub_path)
+            .map_err(|error| error.to_string())?;
+        mounts.push(Mount {
+            container_path: PathBuf::from(&mount.mount_path),
+            host_path,
+            read_only: mount.read_only.unwrap_or(false),
+            propagation: propagation(mount.mount_propagation.as_deref()),
+        });
+    }
+    let own = [
+        (PathBuf::from("/etc/hosts"), directory.join(HOSTS)),
+        (PathBuf::from("/etc/resolv.conf"), directory.join(RESOLV_CONF)),
+        (
+            PathBuf::from(last_words_path(container)),
+            last_words_file(&directory, &container.name, attempt)?,
+        ),
+    ];
+    for (container_path, host_path) in own {
+        let is_taken = mounts.iter().any(|mount| mount.container_path == container_path);
+        if !is_taken {
+            mounts.push(Mount {
+                container_path,
+                host_path,
+                ..Mount::default()
+            });
+        }
+    }
+    Ok(mounts)
+}
+
+fn last_words_path(container: &Container) -> &str {
+    let path = container.termination_message_path.as_deref();
+    path.filter(|path| !path.is_empty()).unwrap_or(TERMINATION_LOG)
+}
+
+/// Where a container's last words are on the node.
+pub fn last_words(pod_directory: &Path, name: &str, attempt: u32) -> PathBuf {
+    pod_directory.join("containers").join(name).join(attempt.to_string())
+}
+
+fn last_words_file(pod_directory: &Path, name: &str, attempt: u32) -> Result<PathBuf, String> {
+    let path = last_words(pod_directory, name, attempt);
+    let made = || {
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(&path, "")?;
+        // Whatever user the container runs as may write to it.
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666))
+    };
+    made().map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+    Ok(path)
+}

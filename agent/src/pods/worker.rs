@@ -1,0 +1,294 @@
+//! One pod's worker: looks, plans, reports, acts, and waits for something to happen.
+//!
+//! The only owner of the pod's memory. Everything that takes time is a task that sends an
+//! `Update`; the worker itself never waits for a pull, a grace or the API server. It ends when
+//! the pod is gone from node and API server, or when the agent stops; containers run on then.
+
+mod act;
+mod finish;
+
+use super::context::Context;
+use super::plan::{Plan, plan};
+use super::probe::Probes;
+use super::report::Reporter;
+use super::state::{Health, Memory, Observed, View, Waiting, full_name};
+use super::{last_words, status};
+use crate::runtime::{
+    ContainerId, ContainerState, ContainerStatus, RuntimeError, SandboxId, SandboxState,
+    SandboxStatus,
+};
+use coracle_client::clock::seconds;
+use coracle_client::events::EventType;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Updates that wait for the worker; a sender waits when there are more.
+const UPDATES_MAX: usize = 64;
+/// A second look at everything, in case an event was lost.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// The pod as the API server has it.
+#[derive(Clone, Debug)]
+pub struct Desired {
+    pub pod: Arc<Pod>,
+    pub is_gone: bool,
+}
+
+/// What tasks tell the worker.
+#[derive(Clone, Debug)]
+pub enum Update {
+    Container(Box<ContainerStatus>),
+    Removed(ContainerId),
+    Prepared(Box<SandboxStatus>, Option<IpAddr>),
+    PrepareFailed,
+    Started(String),
+    Waits(String, Waiting),
+    StartsDone,
+    /// The try is over; the container's status says whether it worked.
+    Killed(ContainerId),
+    SandboxStopped(SandboxId, bool),
+    Health(ContainerId, Health),
+}
+
+#[derive(Debug)]
+pub struct Worker {
+    context: Arc<Context>,
+    desired: watch::Receiver<Desired>,
+    wake: Arc<Notify>,
+    stop: CancellationToken,
+    pod: Arc<Pod>,
+    is_gone: bool,
+    observed: Observed,
+    memory: Memory,
+    tasks: JoinSet<()>,
+    updates: (mpsc::Sender<Update>, mpsc::Receiver<Update>),
+    reporter: Reporter,
+    probes: Probes,
+    /// Ends the round of starts that is under way.
+    halt: CancellationToken,
+}
+
+impl Worker {
+    /// `observed` is what the runtime has of the pod from before.
+    pub fn new(
+        context: Arc<Context>,
+        desired: watch::Receiver<Desired>,
+        wake: Arc<Notify>,
+        stop: CancellationToken,
+        observed: Observed,
+    ) -> Self {
+        let Desired { pod, is_gone } = desired.borrow().clone();
+        let status = pod.status.as_ref();
+        let started = status.and_then(|status| status.start_time.as_ref());
+        let started = started.map_or_else(|| seconds(context.clock.now()), |time| time.0);
+        let mut memory = Memory::new(started);
+        memory.ip = observed
+            .ready_sandbox()
+            .and_then(|sandbox| context.network.address_of(&sandbox.id));
+        let updates = mpsc::channel(UPDATES_MAX);
+        Self {
+            reporter: Reporter::new(context.client.clone(), desired.clone()),
+            probes: Probes::new(context.clone(), updates.0.clone()),
+            halt: stop.child_token(),
+            tasks: JoinSet::new(),
+            context,
+            desired,
+            wake,
+            stop,
+            pod,
+            is_gone,
+            observed,
+            memory,
+            updates,
+        }
+    }
+
+    pub async fn run(mut self) {
+        loop {
+            self.refresh().await;
+            let plan = self.look();
+            if plan.is_down && (self.is_gone || self.pod.metadata.deletion_timestamp.is_some()) {
+                let stop = self.stop.clone();
+                tokio::select! {
+                    () = self.finish(&plan) => {}
+                    () = stop.cancelled() => {}
+                }
+                return;
+            }
+            let wake_at = plan.wake_at;
+            self.act(plan);
+            if !self.wait(wake_at).await {
+                return;
+            }
+        }
+    }
+
+    /// False when the agent stops.
+    async fn wait(&mut self, wake_at: Option<Timestamp>) -> bool {
+        let now = self.context.clock.now();
+        let pause = wake_at.map_or(LOOK_EVERY, |at| {
+            let until = at.duration_since(now);
+            Duration::try_from(until).unwrap_or_default().min(LOOK_EVERY)
+        });
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return false,
+            changed = self.desired.changed() => {
+                if changed.is_err() {
+                    return false;
+                }
+                let desired = self.desired.borrow_and_update().clone();
+                self.pod = desired.pod;
+                self.is_gone = desired.is_gone;
+            }
+            Some(update) = self.updates.1.recv() => self.note(update),
+            () = self.wake.notified() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+        // What came at the same time is one look.
+        while let Ok(update) = self.updates.1.try_recv() {
+            self.note(update);
+        }
+        while self.tasks.try_join_next().is_some() {}
+        true
+    }
+
+    fn note(&mut self, update: Update) {
+        let memory = &mut self.memory;
+        match update {
+            Update::Container(status) => self.observed.update(*status),
+            Update::Removed(id) => {
+                self.observed.containers.retain(|known| known.id != id);
+                memory.removing.remove(&id);
+                memory.health.remove(&id);
+                memory.last_words.remove(&id);
+            }
+            Update::Prepared(sandbox, ip) => {
+                memory.is_preparing = false;
+                memory.prepare_after = None;
+                memory.ip = ip;
+                self.observed.sandboxes.retain(|known| known.id != sandbox.id);
+                self.observed.sandboxes.push(*sandbox);
+            }
+            Update::PrepareFailed => {
+                memory.is_preparing = false;
+                memory.prepare_after = Some(super::prepare_retry(self.context.clock.now()));
+            }
+            Update::Started(name) => {
+                memory.waiting.remove(&name);
+            }
+            Update::Waits(name, waiting) => {
+                memory.waiting.insert(name, waiting);
+            }
+            Update::StartsDone => memory.is_starting = false,
+            Update::Killed(id) => {
+                memory.killing.remove(&id);
+            }
+            Update::SandboxStopped(id, is_down) => {
+                memory.is_stopping_sandbox = false;
+                let known = self.observed.sandboxes.iter_mut();
+                if let Some(known) = known.filter(|_| is_down).find(|known| known.id == id) {
+                    known.state = SandboxState::NotReady;
+                }
+            }
+            Update::Health(id, health) => {
+                if let Some(known) = memory.health.get_mut(&id) {
+                    *known = health;
+                }
+            }
+        }
+    }
+
+    /// Asks the runtime about what may have changed: containers that were not known to be dead.
+    async fn refresh(&mut self) {
+        let open: Vec<_> = self
+            .observed
+            .containers
+            .iter()
+            .filter(|container| container.state != ContainerState::Exited)
+            .map(|container| container.id.clone())
+            .collect();
+        for id in open {
+            match self.context.runtime.container_status(&id).await {
+                Ok(status) => self.observed.update(status),
+                Err(RuntimeError::NotFound { .. }) => {
+                    self.observed.containers.retain(|known| known.id != id);
+                }
+                Err(error) => tracing::warn!(container = %id, %error, "cannot look at a container"),
+            }
+        }
+        self.read_last_words().await;
+        self.watch_health();
+    }
+
+    async fn read_last_words(&mut self) {
+        for container in &self.observed.containers {
+            let is_new = container.state == ContainerState::Exited
+                && !self.memory.last_words.contains_key(&container.id);
+            if is_new {
+                let words = last_words::read(&self.context, &self.pod, container).await;
+                self.memory.last_words.insert(container.id.clone(), words);
+            }
+        }
+    }
+
+    /// Probes what runs, and nothing else.
+    fn watch_health(&mut self) {
+        for container in &self.observed.containers {
+            let id = &container.id;
+            if container.state != ContainerState::Running {
+                self.probes.end(id);
+            } else if !self.memory.health.contains_key(id) {
+                let health = self.probes.begin(&self.pod, container, self.memory.ip);
+                self.memory.health.insert(id.clone(), health);
+            }
+        }
+    }
+
+    /// Plans, remembers what was decided, and reports the status that follows.
+    fn look(&mut self) -> Plan {
+        let now = self.context.clock.now();
+        let view = View {
+            pod: &self.pod,
+            is_gone: self.is_gone,
+            observed: &self.observed,
+            memory: &self.memory,
+            now,
+        };
+        let plan = plan(&view);
+        if let Some(verdict) = &plan.verdict {
+            let type_ = EventType::Normal;
+            self.context
+                .event(&self.pod, type_, &verdict.reason, verdict.message.clone());
+            self.memory.verdict = Some(verdict.clone());
+        }
+        for (name, waiting) in &plan.waiting {
+            self.tell_back_off(name);
+            self.memory.waiting.insert(name.clone(), waiting.clone());
+        }
+        let view = View {
+            pod: &self.pod,
+            is_gone: self.is_gone,
+            observed: &self.observed,
+            memory: &self.memory,
+            now,
+        };
+        let status = status::make(&view, &plan, self.context.host_ip);
+        self.reporter.report(status);
+        plan
+    }
+
+    fn tell_back_off(&self, name: &str) {
+        let full = full_name(&self.pod);
+        let message = format!("Back-off restarting failed container {name} in pod {full}");
+        let type_ = EventType::Warning;
+        self.context
+            .container_event(&self.pod, name, type_, "BackOff", message);
+    }
+}

@@ -1,0 +1,122 @@
+//! Turns the actions of a plan into tasks.
+
+use super::super::back_off::BackOff;
+use super::super::plan::{Action, Kill, Plan, Start};
+use super::super::start::{Round, start_all};
+use super::super::state::View;
+use super::super::{kill, prepare, start, status};
+use super::{Update, Worker};
+use crate::runtime::{ContainerId, SandboxId};
+use std::sync::Arc;
+
+impl Worker {
+    pub(super) fn act(&mut self, plan: Plan) {
+        if plan.is_ending {
+            self.halt.cancel();
+        }
+        for action in plan.actions {
+            match action {
+                Action::Prepare { attempt, sandbox } => self.prepare(attempt, sandbox),
+                Action::Start(starts) => self.start(starts),
+                Action::Kill(kill) => self.kill(kill),
+                Action::Remove(id) => self.remove(id),
+                Action::StopSandbox(id) => self.stop_sandbox(id),
+            }
+        }
+    }
+
+    fn prepare(&mut self, attempt: u32, sandbox: Option<SandboxId>) {
+        self.memory.is_preparing = true;
+        let (context, pod) = (self.context.clone(), self.pod.clone());
+        let updates = self.updates.0.clone();
+        let quality = status::quality_of_service(&View {
+            pod: &self.pod,
+            is_gone: self.is_gone,
+            observed: &self.observed,
+            memory: &self.memory,
+            now: self.context.clock.now(),
+        });
+        self.tasks.spawn(async move {
+            let update = prepare::prepare(&context, &pod, attempt, sandbox, &quality).await;
+            let _ = updates.send(update).await;
+        });
+    }
+
+    fn start(&mut self, starts: Vec<Start>) {
+        let Some(sandbox) = self.observed.ready_sandbox() else {
+            return;
+        };
+        let now = self.context.clock.now();
+        for start in &starts {
+            if let Some(ended) = start.ended_at {
+                let last = self.memory.crashes.get(&start.name);
+                let next = BackOff::after(last, ended, now);
+                self.memory.crashes.insert(start.name.clone(), next);
+            }
+        }
+        self.memory.is_starting = true;
+        if self.halt.is_cancelled() {
+            self.halt = self.stop.child_token();
+        }
+        let round = Round {
+            context: self.context.clone(),
+            pod: self.pod.clone(),
+            sandbox: sandbox.id.clone(),
+            ip: self.memory.ip,
+            halt: self.halt.clone(),
+            updates: self.updates.0.clone(),
+        };
+        self.tasks.spawn(start_all(round, starts));
+    }
+
+    fn kill(&mut self, kill: Kill) {
+        let dead_by = start::after(self.context.clock.now(), kill.grace_seconds);
+        self.memory.killing.insert(kill.id.clone(), dead_by);
+        self.probes.end(&kill.id);
+        let (context, pod) = (self.context.clone(), self.pod.clone());
+        let updates = self.updates.0.clone();
+        self.tasks.spawn(kill::kill(context, pod, kill, self.memory.ip, updates));
+    }
+
+    fn remove(&mut self, id: ContainerId) {
+        self.memory.removing.insert(id.clone());
+        let log = self
+            .observed
+            .containers
+            .iter()
+            .find(|container| container.id == id)
+            .map(|container| container.config.log_path.clone());
+        let (context, updates) = (self.context.clone(), self.updates.0.clone());
+        self.tasks.spawn(async move {
+            match context.runtime.remove_container(&id).await {
+                Ok(()) => {
+                    if let Some(log) = log {
+                        let _ = tokio::fs::remove_file(log).await;
+                    }
+                    let _ = updates.send(Update::Removed(id)).await;
+                }
+                // Stays in `removing`: tried again when the worker is made again.
+                Err(error) => tracing::warn!(container = %id, %error, "cannot remove a container"),
+            }
+        });
+    }
+
+    fn stop_sandbox(&mut self, id: SandboxId) {
+        self.memory.is_stopping_sandbox = true;
+        let context = Arc::clone(&self.context);
+        let updates = self.updates.0.clone();
+        self.tasks.spawn(async move {
+            if let Err(error) = context.network.detach(&id).await {
+                tracing::warn!(sandbox = %id, %error, "cannot take a sandbox off the network");
+            }
+            let stopped = context.runtime.stop_sandbox(&id).await;
+            if let Err(error) = &stopped {
+                tracing::warn!(sandbox = %id, %error, "cannot stop a sandbox");
+                // Not at once again.
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            }
+            let update = Update::SandboxStopped(id, stopped.is_ok());
+            let _ = updates.send(update).await;
+        });
+    }
+}

@@ -1,0 +1,192 @@
+//! A pod's volumes on this node: `<pods>/<uid>/volumes/<plugin>/<name>`, as the kubelet lays out.
+//!
+//! A kind of volume is a file below this one with `set_up`; the rest (mounts of containers,
+//! taking down) is the same for all. All may be repeated.
+
+mod empty_dir;
+
+use crate::pods::state;
+use k8s_openapi::api::core::v1::{Pod, Volume, VolumeMount};
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum VolumeError {
+    #[error("cannot {action} {path}: {source}")]
+    Disk {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error("volume {0:?} is of a kind that this node does not know")]
+    UnknownKind(String),
+    #[error("hostPath type check failed: {path} is not a {expected}")]
+    HostPath { path: String, expected: &'static str },
+    #[error("there is no volume {0:?} in the pod")]
+    NoSuchVolume(String),
+    #[error("subPath {0:?} leads out of its volume")]
+    SubPath(String),
+}
+
+pub(crate) fn disk(
+    action: &'static str,
+    path: &Path,
+) -> impl FnOnce(io::Error) -> VolumeError + use<> {
+    let path = path.to_owned();
+    move |source| VolumeError::Disk {
+        action,
+        path,
+        source,
+    }
+}
+
+/// The directory of one pod, below the agent's `pods`.
+pub fn pod_directory(pods: &Path, uid: &str) -> PathBuf {
+    pods.join(uid)
+}
+
+/// Makes all volumes of the pod; names the first one that cannot be made.
+pub fn set_up(directory: &Path, pod: &Pod) -> Result<(), (String, VolumeError)> {
+    let spec = state::spec(pod);
+    let group = spec.security_context.as_ref().and_then(|context| context.fs_group);
+    for volume in spec.volumes.iter().flatten() {
+        set_up_one(directory, volume, group).map_err(|error| (volume.name.clone(), error))?;
+    }
+    Ok(())
+}
+
+fn set_up_one(directory: &Path, volume: &Volume, group: Option<i64>) -> Result<(), VolumeError> {
+    if let Some(source) = &volume.empty_dir {
+        return empty_dir::set_up(&path(directory, volume)?, source, group);
+    }
+    if let Some(source) = &volume.host_path {
+        return host_path(&source.path, source.type_.as_deref().unwrap_or_default());
+    }
+    Err(VolumeError::UnknownKind(volume.name.clone()))
+}
+
+fn host_path(path: &str, type_: &str) -> Result<(), VolumeError> {
+    let file = Path::new(path);
+    let expected = match type_ {
+        "DirectoryOrCreate" => {
+            fs::create_dir_all(file).map_err(disk("make", file))?;
+            "directory"
+        }
+        "Directory" => "directory",
+        "FileOrCreate" => {
+            if !file.exists() {
+                fs::write(file, "").map_err(disk("make", file))?;
+            }
+            "file"
+        }
+        "File" => "file",
+        _ => return Ok(()),
+    };
+    let is_right = match expected {
+        "directory" => file.is_dir(),
+        _ => file.is_file(),
+    };
+    is_right.then_some(()).ok_or(VolumeError::HostPath {
+        path: path.to_owned(),
+        expected,
+    })
+}
+
+/// Where a volume is on the node.
+fn path(directory: &Path, volume: &Volume) -> Result<PathBuf, VolumeError> {
+    if let Some(source) = &volume.host_path {
+        return Ok(PathBuf::from(&source.path));
+    }
+    if volume.empty_dir.is_none() {
+        return Err(VolumeError::UnknownKind(volume.name.clone()));
+    }
+    let plugin = directory.join("volumes/kubernetes.io~empty-dir");
+    Ok(plugin.join(&volume.name))
+}
+
+/// What a container's mount shows. `sub_path` is `subPath`, or `subPathExpr` expanded.
+pub fn mounted(
+    directory: &Path,
+    pod: &Pod,
+    mount: &VolumeMount,
+    sub_path: &str,
+) -> Result<PathBuf, VolumeError> {
+    let volumes = state::spec(pod).volumes.as_deref().unwrap_or_default();
+    let volume = volumes.iter().find(|volume| volume.name == mount.name);
+    let volume = volume.ok_or_else(|| VolumeError::NoSuchVolume(mount.name.clone()))?;
+    let root = path(directory, volume)?;
+    if sub_path.is_empty() {
+        return Ok(root);
+    }
+    let refused = || VolumeError::SubPath(sub_path.to_owned());
+    let is_plain = Path::new(sub_path)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if !is_plain {
+        return Err(refused());
+    }
+    let full = root.join(sub_path);
+    if !full.exists() {
+        fs::create_dir_all(&full).map_err(disk("make", &full))?;
+    }
+    // What a container put there may be a symbolic link to anywhere.
+    let root = root.canonicalize().map_err(disk("read", &root))?;
+    let full = full.canonicalize().map_err(disk("read", &full))?;
+    if full.starts_with(&root) {
+        Ok(full)
+    } else {
+        Err(refused())
+    }
+}
+
+/// Unmounts what is mounted below the pod's directory, then removes it.
+pub fn tear_down(directory: &Path) -> Result<(), VolumeError> {
+    unmount_below(directory).map_err(disk("unmount what is below", directory))?;
+    match fs::remove_dir_all(directory) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(disk("remove", directory)(source))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Detaches every mount below a directory, the last one first.
+pub fn unmount_below(directory: &Path) -> io::Result<()> {
+    let table = fs::read_to_string("/proc/self/mountinfo")?;
+    let mounts: Vec<PathBuf> = table
+        .lines()
+        .filter_map(|line| line.split(' ').nth(4))
+        .map(|field| PathBuf::from(unescape(field)))
+        .filter(|path| path.starts_with(directory))
+        .collect();
+    for mount in mounts.iter().rev() {
+        nix::mount::umount2(mount, nix::mount::MntFlags::MNT_DETACH)?;
+    }
+    Ok(())
+}
+
+/// The mount table writes white space as `\040`.
+fn unescape(field: &str) -> String {
+    let mut out = String::new();
+    let mut rest = field;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let code = rest.get(at + 1..at + 4);
+        match code.and_then(|code| u8::from_str_radix(code, 8).ok()) {
+            Some(byte) => {
+                out.push(char::from(byte));
+                rest = &rest[at + 4..];
+            }
+            None => {
+                out.push('\\');
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests;

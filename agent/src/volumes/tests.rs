@@ -1,0 +1,77 @@
+//! Volumes are made, mounted by path, and taken away.
+
+use super::{VolumeError, mounted, set_up, tear_down, unescape};
+use k8s_openapi::api::core::v1::{Pod, VolumeMount};
+use serde_json::json;
+use std::os::unix::fs::{MetadataExt, symlink};
+
+fn pod() -> Pod {
+    serde_json::from_value(json!({
+        "metadata": {"name": "p", "uid": "u"},
+        "spec": {
+            "containers": [],
+            "securityContext": {"fsGroup": 1234},
+            "volumes": [
+                {"name": "disk", "emptyDir": {}},
+                {"name": "memory", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
+            ],
+        },
+    }))
+    .unwrap()
+}
+
+fn mount(name: &str) -> VolumeMount {
+    VolumeMount {
+        name: name.to_owned(),
+        ..VolumeMount::default()
+    }
+}
+
+#[test]
+fn empty_dirs_come_and_go() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("u");
+    set_up(&directory, &pod()).unwrap();
+    set_up(&directory, &pod()).unwrap();
+    let disk = mounted(&directory, &pod(), &mount("disk"), "").unwrap();
+    let meta = disk.metadata().unwrap();
+    assert_eq!((meta.mode() & 0o7777, meta.gid()), (0o2777, 1234));
+    let memory = mounted(&directory, &pod(), &mount("memory"), "").unwrap();
+    assert_ne!(memory.metadata().unwrap().dev(), meta.dev());
+    let too_much = std::fs::write(memory.join("big"), vec![0; 2 << 20]).unwrap_err();
+    assert_eq!(too_much.kind(), std::io::ErrorKind::StorageFull);
+    tear_down(&directory).unwrap();
+    assert!(!directory.exists());
+    tear_down(&directory).unwrap();
+}
+
+#[test]
+fn a_sub_path_stays_in_its_volume() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut pod = pod();
+    pod.spec.as_mut().unwrap().volumes.as_mut().unwrap().pop();
+    set_up(scratch.path(), &pod).unwrap();
+    let inner = mounted(scratch.path(), &pod, &mount("disk"), "a/b").unwrap();
+    assert!(inner.is_dir() && inner.ends_with("disk/a/b"));
+    symlink("/etc", inner.join("out")).unwrap();
+    for path in ["../x", "/etc", "a/b/out"] {
+        let refused = mounted(scratch.path(), &pod, &mount("disk"), path);
+        assert!(matches!(refused, Err(VolumeError::SubPath(_))), "{path}");
+    }
+}
+
+#[test]
+fn names_the_volume_that_it_cannot_make() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut pod = pod();
+    let volume = json!({"name": "x", "nfs": {"server": "s", "path": "/"}});
+    pod.spec.as_mut().unwrap().volumes = Some(vec![serde_json::from_value(volume).unwrap()]);
+    let (name, error) = set_up(scratch.path(), &pod).unwrap_err();
+    assert_eq!(name, "x");
+    assert!(matches!(error, VolumeError::UnknownKind(_)));
+}
+
+#[test]
+fn the_mount_table_is_read_with_its_escapes() {
+    assert_eq!(unescape("/a\\040b\\134c"), "/a b\\c");
+}
