@@ -9,6 +9,7 @@ pub mod authorize; // What a user may do.
 pub mod bootstrap; // The RBAC objects that the server brings itself.
 pub mod bootstrap_tokens; // Tokens for enrolling nodes.
 pub mod pki; // The cluster's CA and what it signs for this server.
+pub mod query; // The query of a URL.
 pub mod request_info; // What a request asks for.
 pub mod reviews; // Questions about access and identity.
 pub mod streaming; // Logs, exec, attach.

@@ -6,12 +6,12 @@
 
 pub mod exec; // Exec and attach over WebSocket.
 pub mod log; // Logs, over plain HTTP or WebSocket.
-pub mod query; // The query of a URL.
 mod speech; // The subprotocols of exec and attach.
 pub mod websocket; // The WebSocket handshake and the subprotocols.
 
 use crate::authenticate::User;
 use crate::authorize::Authorizer;
+use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::tunnel::{Body, TunnelError, Tunnels};
 use crate::view::View;
@@ -23,7 +23,6 @@ use http::Response;
 use http::request::Parts;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use query::Query;
 use std::sync::Arc;
 
 /// What an agent may say about a failure; the rest is cut off.

@@ -6,6 +6,7 @@ use super::user::{
     ANONYMOUS, AUTHENTICATED, SERVICE_ACCOUNTS, UNAUTHENTICATED, User, service_account,
 };
 use crate::authorize::{Authorizer, forbidden};
+use crate::query::percent_decode;
 use crate::request_info::RequestInfo;
 use coracle_api::status::Status;
 use http::HeaderMap;
@@ -46,7 +47,7 @@ fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
             continue;
         };
         if let Ok(value) = value.to_str() {
-            let values = wanted.extra.entry(unescaped(key)).or_default();
+            let values = wanted.extra.entry(percent_decode(key)).or_default();
             values.push(value.to_owned());
         }
     }
@@ -65,31 +66,6 @@ fn one(headers: &HeaderMap, name: &str) -> String {
         .and_then(|value| value.to_str().ok())
         .unwrap_or("")
         .to_owned()
-}
-
-/// Undoes percent-encoding in the key of an extra; what is not one stays as it is.
-fn unescaped(key: &str) -> String {
-    let mut bytes = Vec::with_capacity(key.len());
-    let mut rest = key.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let decoded = match (first, tail) {
-            (b'%', [high, low, ..]) => std::str::from_utf8(&[*high, *low])
-                .ok()
-                .and_then(|digits| u8::from_str_radix(digits, 16).ok()),
-            _ => None,
-        };
-        match decoded {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// One access check for each thing that is taken on.

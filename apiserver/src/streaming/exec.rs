@@ -3,11 +3,11 @@
 //! A message of the client is a channel number and its bytes; towards the agent it is a frame.
 //! The last word is a Status on the error channel: success, an exit code, or what went wrong.
 
-use super::query::{Query, encode};
 use super::speech::{PROTOCOLS, Speech};
 use super::websocket::Upgrade;
 use super::{Place, Streams, refusal};
 use crate::authenticate::User;
+use crate::query::{Query, encode};
 use crate::request_info::RequestInfo;
 use crate::tunnel::{Body, Tunnels};
 use bytes::{Bytes, BytesMut};

@@ -1,8 +1,8 @@
 //! `pods/log`: the options checked as upstream checks them, the text passed through as it comes.
 
-use super::query::{Query, encode};
 use super::websocket::{self, Upgrade};
 use super::{Streams, full, refusal};
+use crate::query::{Query, encode};
 use crate::request_info::RequestInfo;
 use crate::tunnel::Body;
 use base64::Engine;

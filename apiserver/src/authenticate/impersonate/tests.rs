@@ -100,7 +100,7 @@ fn and_as_nobody_else() {
 }
 
 #[test]
-fn keys_of_extras_are_unescaped() {
-    assert_eq!(unescaped("acme.com%2fproject"), "acme.com/project");
-    assert_eq!(unescaped("50%"), "50%");
+fn keys_of_extras_are_percent_decode() {
+    assert_eq!(percent_decode("acme.com%2fproject"), "acme.com/project");
+    assert_eq!(percent_decode("50%"), "50%");
 }

@@ -76,22 +76,24 @@ impl std::fmt::Display for Query {
     }
 }
 
-/// Percent-decoding, with `+` for a space. What is no valid escape stays as it is.
-pub fn decode(text: &str) -> String {
+/// As in a query: percent-decoding, with `+` for a space.
+fn decode(text: &str) -> String {
+    percent_decode(&text.replace('+', " "))
+}
+
+/// As in a path. What is no valid escape stays as it is.
+pub fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
         rest = tail;
-        match (first, tail) {
-            (b'+', _) => bytes.push(b' '),
-            (b'%', [high, low, after @ ..]) => match (hex_digit(*high), hex_digit(*low)) {
-                (Some(high), Some(low)) => {
-                    bytes.push(high << 4 | low);
-                    rest = after;
-                }
-                _ => bytes.push(first),
-            },
-            _ => bytes.push(first),
+        if let (b'%', [high, low, after @ ..]) = (first, tail)
+            && let (Some(high), Some(low)) = (hex_digit(*high), hex_digit(*low))
+        {
+            bytes.push(high << 4 | low);
+            rest = after;
+        } else {
+            bytes.push(first);
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
@@ -103,6 +105,7 @@ fn hex_digit(byte: u8) -> Option<u8> {
         .and_then(|digit| u8::try_from(digit).ok())
 }
 
+/// As one part of a path or of a query.
 pub fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
