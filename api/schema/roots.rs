@@ -3,8 +3,11 @@
 //! Types they refer to follow by themselves.
 
 use super::gather::Gather;
+use k8s_openapi::api::admissionregistration as admission;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as extensions;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1 as aggregation;
 
 /// Adds all roots to `gather`.
 pub fn add(gather: &mut Gather) {
@@ -15,19 +18,16 @@ pub fn add(gather: &mut Gather) {
 /// Kinds that have a list.
 #[expect(clippy::too_many_lines, reason = "one list")]
 fn listed(gather: &mut Gather) {
-    gather.listed::<k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicy>();
-    gather.listed::<k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicyBinding>();
-    gather.listed::<k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration>();
-    gather.listed::<k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy>();
-    gather
-        .listed::<k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicyBinding>();
-    gather.listed::<k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration>();
-    gather.listed::<k8s_openapi::api::admissionregistration::v1alpha1::MutatingAdmissionPolicy>();
-    gather.listed::<k8s_openapi::api::admissionregistration::v1alpha1::MutatingAdmissionPolicyBinding>();
-    gather.listed::<k8s_openapi::api::admissionregistration::v1beta1::MutatingAdmissionPolicy>();
-    gather
-        .listed::<k8s_openapi::api::admissionregistration::v1beta1::MutatingAdmissionPolicyBinding>(
-        );
+    gather.listed::<admission::v1::MutatingAdmissionPolicy>();
+    gather.listed::<admission::v1::MutatingAdmissionPolicyBinding>();
+    gather.listed::<admission::v1::MutatingWebhookConfiguration>();
+    gather.listed::<admission::v1::ValidatingAdmissionPolicy>();
+    gather.listed::<admission::v1::ValidatingAdmissionPolicyBinding>();
+    gather.listed::<admission::v1::ValidatingWebhookConfiguration>();
+    gather.listed::<admission::v1alpha1::MutatingAdmissionPolicy>();
+    gather.listed::<admission::v1alpha1::MutatingAdmissionPolicyBinding>();
+    gather.listed::<admission::v1beta1::MutatingAdmissionPolicy>();
+    gather.listed::<admission::v1beta1::MutatingAdmissionPolicyBinding>();
     gather.listed::<k8s_openapi::api::apiserverinternal::v1alpha1::StorageVersion>();
     gather.listed::<k8s_openapi::api::apps::v1::ControllerRevision>();
     gather.listed::<k8s_openapi::api::apps::v1::DaemonSet>();
@@ -104,8 +104,8 @@ fn listed(gather: &mut Gather) {
     gather.listed::<k8s_openapi::api::storage::v1::VolumeAttributesClass>();
     gather.listed::<k8s_openapi::api::storage::v1beta1::VolumeAttributesClass>();
     gather.listed::<k8s_openapi::api::storagemigration::v1beta1::StorageVersionMigration>();
-    gather.listed::<k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition>();
-    gather.listed::<k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService>();
+    gather.listed::<extensions::CustomResourceDefinition>();
+    gather.listed::<aggregation::APIService>();
 }
 
 /// Kinds without a list, and bodies that are no resource.

@@ -1,5 +1,6 @@
 use super::*;
 use expect_test::{Expect, expect};
+use proptest::prelude::*;
 
 const DEPLOYMENT: &str = "io.k8s.api.apps.v1.Deployment";
 const POD: &str = "io.k8s.api.core.v1.Pod";
@@ -263,4 +264,64 @@ fn type_meta_is_found() {
         (meta.kind.as_str(), meta.api_version.as_str()),
         ("Pod", "v1")
     );
+}
+
+/// JSON whose field names are often those of a Pod.
+fn document() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "[a-z0-9:=.-]{0,6}".prop_map(Value::from),
+        Just(Value::from("2026-01-02T03:04:05Z")),
+        Just(Value::from("100m")),
+    ];
+    let name = prop_oneof![
+        Just("metadata"),
+        Just("labels"),
+        Just("creationTimestamp"),
+        Just("spec"),
+        Just("containers"),
+        Just("name"),
+        Just("resources"),
+        Just("limits"),
+        Just("ports"),
+        Just("containerPort"),
+        Just("hostNetwork"),
+        Just("unknown"),
+    ];
+    leaf.prop_recursive(6, 40, 5, move |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::vec((name.clone(), inner), 0..5).prop_map(|fields| {
+                fields
+                    .into_iter()
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .collect()
+            }),
+        ]
+    })
+}
+
+proptest! {
+    /// What was decoded decodes to itself, without a word.
+    #[test]
+    fn decoding_twice_is_decoding_once(value in document()) {
+        if let Ok(first) = decode(value.to_string().as_bytes(), POD, FieldValidation::Ignore) {
+            let text = first.object.to_value().to_string();
+            let second = decode(text.as_bytes(), POD, FieldValidation::Strict).unwrap();
+            prop_assert_eq!(&first.object, &second.object);
+            let mut parsed = first.object.to_value();
+            conform(&mut parsed, POD, FieldValidation::Strict).unwrap();
+            prop_assert_eq!(parsed, first.object.to_value());
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+        if let Err(error) = decode(&bytes, POD, FieldValidation::Warn) {
+            error.message("Pod", "v1", &bytes);
+        }
+    }
 }
