@@ -210,14 +210,15 @@ impl Writer {
         self.keep(Vec::new());
         if self.broken.is_none() {
             let last = self.last;
-            self.fail_on(|writer| writer.backend.reserve(last));
             let entries = Some(self.state.entries());
+            // Before the database: the mark never promises more than it holds.
             self.fail_on(|writer| {
                 writer.mark.write(Mark {
                     reserved: last,
                     entries,
                 })
             });
+            self.fail_on(|writer| writer.backend.reserve(last));
         }
         self.state.closed.send_replace(true);
     }
@@ -376,6 +377,9 @@ impl Writer {
         }
         let up_to = Revision(self.last.0 + RESERVE_BLOCK);
         self.fail_on(|writer| writer.backend.reserve(up_to));
+        if self.broken.is_some() {
+            return;
+        }
         // After the database: the mark never promises more than it holds.
         self.fail_on(|writer| {
             writer.mark.write(Mark {
