@@ -1,8 +1,8 @@
 //! A small file beside the database that says what must be in it.
 //!
 //! A database that lost its contents looks like a new one, and one that lost its end looks like
-//! one that was killed. The mark tells them apart: the revision reserved and, after a clean stop, how
-//! many entries there were. Text, written beside, synced, renamed.
+//! one that was killed. The mark tells them apart: the revision reserved, and after a clean stop
+//! how many entries there were. Text, written beside, synced, renamed.
 
 use crate::revision::Revision;
 use std::fs::File;
