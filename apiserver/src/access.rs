@@ -31,8 +31,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// Reads or makes the CA under `pki_directory` and loads the rules that are stored.
-    /// Connections of nodes end with `shutdown`.
+    /// Reads or makes the CA under `pki_directory`. Until `load` nobody but `system:masters` may do
+    /// anything. Connections of nodes end with `shutdown`.
     pub fn open(
         pki_directory: &Path,
         names: ServerNames,
@@ -45,7 +45,6 @@ impl Access {
         let authenticator = Authenticator::new(pki.clients().clone(), Arc::clone(&view));
         let authenticator = Arc::new(authenticator);
         let authorizer = Arc::new(Authorizer::new(Arc::clone(&view)));
-        let loaded = Mutex::new(follow::load(&store, &authorizer));
         let tunnels = Tunnels::new(shutdown);
         Ok(Self {
             admission: Chain::new(Arc::clone(&view), Arc::clone(&authorizer)),
@@ -56,12 +55,18 @@ impl Access {
             authorizer,
             tunnels,
             store,
-            loaded,
+            loaded: Mutex::default(),
         })
     }
 
-    /// Follows the store and looks after the server's certificate until shutdown. To be started
-    /// once, before anything is served: rules that are written later count from then on only.
+    /// Reads the rules that are stored: to be done after the bootstrap roles are written and
+    /// before anything is served.
+    pub fn load(&self) {
+        *self.loaded.lock() = follow::load(&self.store, &self.authorizer);
+    }
+
+    /// Follows the store from where `load` left off, and looks after the server's certificate,
+    /// until shutdown.
     pub async fn run(
         &self,
         clock: impl Fn() -> Timestamp + Send + 'static,
@@ -74,3 +79,6 @@ impl Access {
         tokio::join!(following, fresh);
     }
 }
+
+#[cfg(test)]
+mod tests;
