@@ -75,7 +75,7 @@ impl RequestInfo {
                 parts = rest;
             }
         }
-        let mut text = |index: usize| parts.get(index).copied().unwrap_or("").to_owned();
+        let text = |index: usize| parts.get(index).copied().unwrap_or("").to_owned();
         self.resource = text(0);
         self.name = text(1);
         self.subresource = text(2);
