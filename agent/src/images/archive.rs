@@ -72,6 +72,16 @@ fn import_one(
 ) -> Result<ImageInfo, ImageError> {
     let session = store.session()?;
     let config = archive.read(&found.config, CONFIG_BYTES_MAX)?;
+    let id = digest::of(&config);
+    if let Some(name) = found.config.strip_prefix("blobs/sha256/")
+        && name != digest::digits(&id)
+    {
+        return Err(ImageError::Digest {
+            what: "the configuration".into(),
+            expected: name.to_owned(),
+            actual: id,
+        });
+    }
     let document: ImageDocument = parse(&found.config, &config)?;
     let diff_ids = &document.rootfs.diff_ids;
     if diff_ids.len() != found.layers.len() || diff_ids.len() > LAYERS_MAX {
@@ -81,7 +91,6 @@ fn import_one(
             diff_ids.len()
         )));
     }
-    let id = digest::of(&config);
     let chain: Vec<String> = digest::chain(diff_ids)
         .iter()
         .map(|id| digest::digits(id).to_owned())
@@ -457,4 +466,4 @@ fn annotated_names(entry: &Descriptor) -> BTreeSet<String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

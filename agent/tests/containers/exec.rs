@@ -52,10 +52,7 @@ fn a_command_has_pipes_and_an_exit_code() {
         let line =
             "cat /proc/1/cmdline | busybox tr '\\0' ' '; echo; echo $FROM; cat /etc/hostname";
         let mut streams = exec(&host, &id, shell(line)).await;
-        assert_eq!(
-            all(&mut streams.stdout).await,
-            "sleep 1000 \nimage\nweb\n"
-        );
+        assert_eq!(all(&mut streams.stdout).await, "sleep 1000 \nimage\nweb\n");
         let config = ExecConfig {
             command: vec!["missing".into()],
             ..shell("")

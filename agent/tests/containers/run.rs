@@ -228,3 +228,114 @@ fn removing_a_sandbox_leaves_nothing() {
         assert!(!mounts.contains(&*agent.to_string_lossy()), "{mounts}");
     });
 }
+
+#[test]
+fn a_read_only_root_and_a_terminal_of_its_own() {
+    on_host(async |host| {
+        let config = ContainerConfig {
+            tty: true,
+            security: Security {
+                read_only_root_filesystem: true,
+                ..Security::default()
+            },
+            ..host.shell(
+                "echo x > /file || echo refused; tty; busybox ls -l /dev/console | busybox wc -l",
+            )
+        };
+        let (status, log) = host.run(config).await;
+        assert_eq!(status.exit_code, Some(0), "{log}");
+        let lines: Vec<&str> = log
+            .lines()
+            .map(|line| line.trim_end_matches('\r'))
+            .collect();
+        assert!(lines[0].contains("Read-only file system"), "{log}");
+        assert_eq!(
+            lines[1..],
+            ["stdout: refused", "stdout: /dev/pts/0", "stdout: 1"],
+            "{log}"
+        );
+    });
+}
+
+#[test]
+fn containers_of_a_pod_share_what_pods_share() {
+    on_host(async |host| {
+        let sandbox = host.sandbox().await;
+        let run = async |line: &str| {
+            let config = host.shell(line);
+            let id = host
+                .runtime
+                .create_container(&sandbox, config.clone())
+                .await
+                .unwrap();
+            host.runtime.start_container(&id).await.unwrap();
+            host.exited(&id).await;
+            crate::support::texts(&config.log_path)
+        };
+        let line =
+            "echo shared > /dev/shm/x; for n in net uts ipc; do readlink /proc/self/ns/$n; done";
+        let line = line.replace("readlink", "busybox readlink");
+        let first = run(&line).await;
+        let second = run(&format!("cat /dev/shm/x; {line}")).await;
+        assert_eq!(second, format!("stdout: shared\n{first}"));
+        let own = fs::read_link("/proc/self/ns/net").unwrap();
+        assert!(!first.contains(&*own.to_string_lossy()));
+    });
+}
+
+#[test]
+fn a_pod_on_the_hosts_network_has_the_hosts_names() {
+    on_host(async |host| {
+        let config = coracle_agent::runtime::SandboxConfig {
+            host_network: true,
+            host_pid: true,
+            cgroup: "podhost".into(),
+            ..Default::default()
+        };
+        let sandbox = host.runtime.run_sandbox(config).await.unwrap();
+        let config = ContainerConfig {
+            security: Security {
+                privileged: true,
+                ..Security::default()
+            },
+            ..host.shell(
+                "for n in net uts pid; do busybox readlink /proc/self/ns/$n; done
+                 busybox sleep 1000 & echo end; exit 0",
+            )
+        };
+        let log = config.log_path.clone();
+        let id = host
+            .runtime
+            .create_container(&sandbox, config)
+            .await
+            .unwrap();
+        host.runtime.start_container(&id).await.unwrap();
+        // The sleeping child would live on in the host's process namespace: it is killed.
+        assert_eq!(host.exited(&id).await.exit_code, Some(0));
+        let own = ["net", "uts", "pid"].map(|kind| {
+            let link = fs::read_link(format!("/proc/self/ns/{kind}")).unwrap();
+            format!("stdout: {}", link.display())
+        });
+        assert_eq!(
+            crate::support::texts(&log),
+            format!("{}\nstdout: end", own.join("\n"))
+        );
+    });
+}
+
+#[test]
+fn an_image_may_have_many_layers() {
+    on_host(async |host| {
+        let archive = host.directory.path().join("deep.tar");
+        fs::write(&archive, crate::support::deep_archive(120)).unwrap();
+        host.runtime.images().import(&archive).unwrap();
+        let config = ContainerConfig {
+            image: "test/deep:1".into(),
+            ..host.shell("cat /layer1 /layer119; busybox ls / | busybox grep -c layer")
+        };
+        assert_eq!(
+            host.run(config).await.1,
+            "stdout: layer1\nstdout: layer119\nstdout: 119"
+        );
+    });
+}

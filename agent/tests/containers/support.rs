@@ -175,6 +175,22 @@ pub fn texts(log: &Path) -> String {
 
 /// A docker archive with busybox, a user and a group in it.
 fn busybox_archive() -> Vec<u8> {
+    archive(IMAGE, &[busybox_layer()])
+}
+
+/// busybox below many layers of one file each: `/layer1`, `/layer2`, ...
+pub fn deep_archive(layers_count: usize) -> Vec<u8> {
+    let small = (1..layers_count).map(|number| {
+        let mut layer = tar::Builder::new(Vec::new());
+        let name = format!("layer{number}");
+        add(&mut layer, &name, format!("{name}\n").as_bytes(), 0o644);
+        layer.into_inner().unwrap()
+    });
+    let layers: Vec<Vec<u8>> = std::iter::once(busybox_layer()).chain(small).collect();
+    archive("test/deep:1", &layers)
+}
+
+fn busybox_layer() -> Vec<u8> {
     let mut layer = tar::Builder::new(Vec::new());
     let busybox = fs::read(BUSYBOX).unwrap();
     add(&mut layer, "bin/busybox", &busybox, 0o755);
@@ -182,36 +198,42 @@ fn busybox_archive() -> Vec<u8> {
     link.set_entry_type(tar::EntryType::Symlink);
     link.set_size(0);
     for applet in [
-        "sh", "cat", "sleep", "id", "env", "echo", "tail", "dd", "stty", "tty", "kill",
+        "sh", "cat", "sleep", "id", "env", "echo", "tail", "stty", "tty", "kill",
     ] {
         layer
             .append_link(&mut link.clone(), format!("bin/{applet}"), "busybox")
             .unwrap();
     }
-    add(
-        &mut layer,
-        "etc/passwd",
-        b"root:x:0:0::/root:/bin/sh\napp:x:1000:1001::/app:/bin/sh\n",
-        0o644,
-    );
+    let passwd = b"root:x:0:0::/root:/bin/sh\napp:x:1000:1001::/app:/bin/sh\n";
+    add(&mut layer, "etc/passwd", passwd, 0o644);
     add(
         &mut layer,
         "etc/group",
         b"root:x:0:\nextra:x:50:app\n",
         0o644,
     );
-    let layer = layer.into_inner().unwrap();
+    layer.into_inner().unwrap()
+}
+
+fn archive(name: &str, layers: &[Vec<u8>]) -> Vec<u8> {
+    let diff_ids: Vec<String> = layers
+        .iter()
+        .map(|layer| coracle_agent::images::digest::of(layer))
+        .collect();
     let config = serde_json::json!({
         "architecture": "amd64",
         "os": "linux",
         "config": { "Env": ["PATH=/bin", "FROM=image"], "Cmd": ["echo", "from the image"] },
-        "rootfs": { "type": "layers", "diff_ids": [coracle_agent::images::digest::of(&layer)] },
+        "rootfs": { "type": "layers", "diff_ids": diff_ids },
     });
-    let manifest = serde_json::json!([
-        { "Config": "config.json", "RepoTags": [IMAGE], "Layers": ["layer.tar"] }
-    ]);
     let mut archive = tar::Builder::new(Vec::new());
-    add(&mut archive, "layer.tar", &layer, 0o644);
+    let mut names = Vec::new();
+    for (number, layer) in layers.iter().enumerate() {
+        names.push(format!("{number}/layer.tar"));
+        add(&mut archive, &names[number], layer, 0o644);
+    }
+    let manifest =
+        serde_json::json!([{ "Config": "config.json", "RepoTags": [name], "Layers": names }]);
     add(
         &mut archive,
         "config.json",
