@@ -17,5 +17,15 @@ pub use wipe::wipe;
 
 pub mod enrol; // Token, certificates and their renewal.
 
+mod node; // The Node object, its status and lease.
+
+mod pods; // Runs the pods bound to this node.
+
+mod volumes; // What pods keep files in.
+
+mod network; // A bridge, and an address a pod.
+
+mod stream; // Logs and exec, over a connection that the node dialled.
+
 pub mod images; // Content store, import and pull.
 pub mod runtime; // The container runtime.

@@ -72,10 +72,16 @@ impl Network {
         sandbox: &SandboxId,
         namespace: &Path,
     ) -> Result<IpAddr, NetworkError> {
-        let bridge = self.bridge.read().as_ref().map(|(_, bridge)| bridge.clone());
+        let bridge = self
+            .bridge
+            .read()
+            .as_ref()
+            .map(|(_, bridge)| bridge.clone());
         let bridge = bridge.ok_or(NetworkError::NotReady)?;
         let address = self.addresses.allocate(sandbox, bridge.subnet)?;
-        self.links.attach(&bridge, &sandbox.0, namespace, address).await?;
+        self.links
+            .attach(&bridge, &sandbox.0, namespace, address)
+            .await?;
         Ok(address)
     }
 

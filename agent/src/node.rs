@@ -11,7 +11,7 @@ mod register;
 
 pub use facts::{Facts, node_address};
 pub use heartbeat::{Heartbeat, Lease};
-pub use register::{Registered, register};
+pub use register::register;
 
 /// Of the Ready condition and of pods that wait, while there is no podCIDR.
 pub const NETWORK_NOT_READY: &str = "container runtime network not ready: NetworkReady=false \

@@ -5,8 +5,8 @@
 //! A worker that panics is made again from what the runtime has.
 
 pub mod back_off;
-pub mod context;
 mod container_config;
+pub mod context;
 mod environment;
 mod files;
 mod hook;
@@ -102,7 +102,10 @@ impl Pods {
 
     pub fn list(&self) -> Vec<Arc<Pod>> {
         let workers = self.shared.workers.lock();
-        workers.values().map(|handle| handle.desired.borrow().pod.clone()).collect()
+        workers
+            .values()
+            .map(|handle| handle.desired.borrow().pod.clone())
+            .collect()
     }
 
     /// Waits for the workers after the stop.
@@ -163,8 +166,13 @@ impl Shared {
                 }
             };
             let context = self.context.clone();
-            let worker =
-                Worker::new(context, desired.clone(), wake.clone(), self.stop.clone(), observed);
+            let worker = Worker::new(
+                context,
+                desired.clone(),
+                wake.clone(),
+                self.stop.clone(),
+                observed,
+            );
             match tokio::spawn(worker.run()).await {
                 Ok(()) => break,
                 Err(error) => {
@@ -213,7 +221,11 @@ impl Shared {
             .collect();
         let directory = self.context.pods_directory();
         let has_sandbox = |uid: &str| sandboxes.iter().any(|found| found.config.pod_uid == uid);
-        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+        for entry in std::fs::read_dir(&directory)
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let uid = entry.file_name().to_string_lossy().into_owned();
             if known.contains(&uid) || has_sandbox(&uid) {
                 continue;
@@ -228,7 +240,10 @@ impl Shared {
             if known.contains(uid) || workers.contains_key(uid) {
                 continue;
             }
-            tracing::info!(pod = sandbox.config.pod_name, "takes down a pod that was deleted");
+            tracing::info!(
+                pod = sandbox.config.pod_name,
+                "takes down a pod that was deleted"
+            );
             let desired = Desired {
                 pod: Arc::new(lost_pod(sandbox)),
                 is_gone: true,
@@ -244,7 +259,9 @@ async fn observe(runtime: &dyn Runtime, uid: &str) -> Result<Observed, RuntimeEr
     sandboxes.retain(|sandbox| sandbox.config.pod_uid == uid);
     let mut containers = runtime.list_containers().await?;
     containers.retain(|container| {
-        sandboxes.iter().any(|sandbox| sandbox.id == container.sandbox)
+        sandboxes
+            .iter()
+            .any(|sandbox| sandbox.id == container.sandbox)
     });
     Ok(Observed {
         sandboxes,
@@ -270,4 +287,3 @@ fn lost_pod(sandbox: &crate::runtime::SandboxStatus) -> Pod {
         status: None,
     }
 }
-

@@ -49,13 +49,11 @@ pub async fn run(
     Ok(())
 }
 
-async fn start(
-    config: Config,
-    stop: CancellationToken,
-) -> Result<(Pods, TaskTracker), AgentError> {
+async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTracker), AgentError> {
     let clock = Clock::system();
-    let runtime: Arc<dyn Runtime> =
-        Arc::new(EmbeddedRuntime::open(embedded::Config::new(&config.data_dir))?);
+    let runtime: Arc<dyn Runtime> = Arc::new(EmbeddedRuntime::open(embedded::Config::new(
+        &config.data_dir,
+    ))?);
     let network = Network::open(config.data_dir.join("network"));
     let network = Arc::new(network.map_err(|error| AgentError::Network(Box::new(error)))?);
     let enrolled = enrol::enrol(&config, &clock).await?;

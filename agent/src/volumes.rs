@@ -22,7 +22,10 @@ pub enum VolumeError {
     #[error("volume {0:?} is of a kind that this node does not know")]
     UnknownKind(String),
     #[error("hostPath type check failed: {path} is not a {expected}")]
-    HostPath { path: String, expected: &'static str },
+    HostPath {
+        path: String,
+        expected: &'static str,
+    },
     #[error("there is no volume {0:?} in the pod")]
     NoSuchVolume(String),
     #[error("subPath {0:?} leads out of its volume")]
@@ -49,7 +52,10 @@ pub fn pod_directory(pods: &Path, uid: &str) -> PathBuf {
 /// Makes all volumes of the pod; names the first one that cannot be made.
 pub fn set_up(directory: &Path, pod: &Pod) -> Result<(), (String, VolumeError)> {
     let spec = state::spec(pod);
-    let group = spec.security_context.as_ref().and_then(|context| context.fs_group);
+    let group = spec
+        .security_context
+        .as_ref()
+        .and_then(|context| context.fs_group);
     for volume in spec.volumes.iter().flatten() {
         set_up_one(directory, volume, group).map_err(|error| (volume.name.clone(), error))?;
     }

@@ -1,9 +1,9 @@
 //! Takes away what a node made on its machine: containers, mounts, sandboxes, bridge and links.
 
+use crate::WipeError;
 use crate::network;
 use crate::runtime::embedded::{Config, EmbeddedRuntime};
 use crate::volumes::unmount_below;
-use crate::WipeError;
 use std::fs;
 use std::io;
 use std::path::Path;

@@ -27,7 +27,10 @@ impl std::fmt::Debug for Pair {
 impl Files {
     pub fn open(data_dir: &Path) -> Result<Self, AgentError> {
         let directory = data_dir.join("pki");
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+        let made = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory);
         made.map_err(|source| AgentError::Disk {
             action: "make",
             path: directory.clone(),

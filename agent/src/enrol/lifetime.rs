@@ -18,7 +18,12 @@ impl Lifetime {
         let der = CertificateDer::from_pem_slice(certificate_pem.as_bytes()).ok()?;
         let (_, certificate) = X509Certificate::from_der(&der).ok()?;
         let validity = certificate.validity();
-        let name = certificate.subject().iter_common_name().next()?.as_str().ok()?;
+        let name = certificate
+            .subject()
+            .iter_common_name()
+            .next()?
+            .as_str()
+            .ok()?;
         Some(Self {
             not_before: Timestamp::from_second(validity.not_before.timestamp()).ok()?,
             not_after: Timestamp::from_second(validity.not_after.timestamp()).ok()?,
@@ -31,7 +36,9 @@ impl Lifetime {
     pub fn renew_at(&self, position: f64) -> Timestamp {
         let life = self.not_after.duration_since(self.not_before).as_secs_f64();
         let after = SignedDuration::from_secs_f64(life * (0.7 + 0.2 * position));
-        self.not_before.saturating_add(after).unwrap_or(self.not_after)
+        self.not_before
+            .saturating_add(after)
+            .unwrap_or(self.not_after)
     }
 }
 

@@ -19,7 +19,7 @@ const RETRY_FIRST: Duration = Duration::from_secs(2);
 const RETRY_LONGEST: Duration = Duration::from_secs(300);
 
 /// What both kinds of certificates need.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Keeper {
     client: Client,
     node_name: String,
@@ -69,7 +69,9 @@ pub async fn keep_serving_certificate(
         clock,
         stop,
     };
-    keeper.keep(SERVING, &Purpose::Serving(address), |_| {}).await;
+    keeper
+        .keep(SERVING, &Purpose::Serving(address), |_| {})
+        .await;
 }
 
 impl Keeper {

@@ -69,7 +69,9 @@ pub async fn obtain(
     let (signer, usage) = match purpose {
         Purpose::Client => (CLIENT_SIGNER, "client auth"),
         Purpose::Serving(address) => {
-            params.subject_alt_names.push(SanType::DnsName(node_name.try_into()?));
+            params
+                .subject_alt_names
+                .push(SanType::DnsName(node_name.try_into()?));
             params.subject_alt_names.push(SanType::IpAddress(*address));
             (SERVING_SIGNER, "server auth")
         }

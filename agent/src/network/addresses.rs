@@ -103,7 +103,10 @@ impl Addresses {
     pub fn reclaim(&self, alive: &BTreeSet<SandboxId>) -> Result<(), AddressError> {
         let lost: Vec<_> = {
             let held = self.held.lock();
-            let lost = held.by_address.iter().filter(|(_, owner)| !alive.contains(owner));
+            let lost = held
+                .by_address
+                .iter()
+                .filter(|(_, owner)| !alive.contains(owner));
             lost.map(|(address, _)| *address).collect()
         };
         for address in lost {

@@ -9,7 +9,7 @@ use super::subnet::Subnet;
 use futures::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::link::{
-    InfoData, InfoVeth, LinkAttribute, LinkMessage, LinkExtentMask,
+    InfoData, InfoVeth, LinkAttribute, LinkExtentMask, LinkMessage,
 };
 use rtnetlink::packet_route::route::RouteAttribute;
 use rtnetlink::{
@@ -96,7 +96,10 @@ impl Links {
             made.map_err(netlink("make the bridge"))?;
         }
         let bridge = self.find(BRIDGE).await?;
-        let index = bridge.ok_or_else(|| LinkError::Vanished(BRIDGE.to_owned()))?.header.index;
+        let index = bridge
+            .ok_or_else(|| LinkError::Vanished(BRIDGE.to_owned()))?
+            .header
+            .index;
         self.replace_addresses(index, subnet).await?;
         let up = LinkUnspec::new_with_index(index).mtu(mtu).up().build();
         let set = self.0.link().set(up).execute().await;
@@ -119,11 +122,15 @@ impl Links {
             .await
             .map_err(netlink("read the bridge's addresses"))?;
         for message in addresses {
-            let address = message.attributes.iter().find_map(|attribute| match attribute {
-                AddressAttribute::Address(address) => Some(*address),
-                _ => None,
-            });
-            let is_link_local = matches!(address, Some(IpAddr::V6(v6)) if v6.is_unicast_link_local());
+            let address = message
+                .attributes
+                .iter()
+                .find_map(|attribute| match attribute {
+                    AddressAttribute::Address(address) => Some(*address),
+                    _ => None,
+                });
+            let is_link_local =
+                matches!(address, Some(IpAddr::V6(v6)) if v6.is_unicast_link_local());
             if address == Some(gateway) && message.header.prefix_len == subnet.prefix_length {
                 has_gateway = true;
             } else if !is_link_local {
@@ -202,16 +209,22 @@ impl Links {
     }
 
     async fn uplink_mtu(&self) -> u32 {
-        let routes = self.0.route().get(RouteMessageBuilder::<Ipv4Addr>::new().build());
+        let routes = self
+            .0
+            .route()
+            .get(RouteMessageBuilder::<Ipv4Addr>::new().build());
         let routes: Vec<_> = routes.execute().try_collect().await.unwrap_or_default();
         let uplink = routes
             .iter()
             .filter(|route| route.header.destination_prefix_length == 0)
             .find_map(|route| {
-                route.attributes.iter().find_map(|attribute| match attribute {
-                    RouteAttribute::Oif(index) => Some(*index),
-                    _ => None,
-                })
+                route
+                    .attributes
+                    .iter()
+                    .find_map(|attribute| match attribute {
+                        RouteAttribute::Oif(index) => Some(*index),
+                        _ => None,
+                    })
             });
         let Some(index) = uplink else {
             return MTU_DEFAULT;
@@ -219,10 +232,12 @@ impl Links {
         let mut links = self.0.link().get().match_index(index).execute();
         let link = links.try_next().await.ok().flatten();
         let mtu = link.and_then(|link| {
-            link.attributes.iter().find_map(|attribute| match attribute {
-                LinkAttribute::Mtu(mtu) => Some(*mtu),
-                _ => None,
-            })
+            link.attributes
+                .iter()
+                .find_map(|attribute| match attribute {
+                    LinkAttribute::Mtu(mtu) => Some(*mtu),
+                    _ => None,
+                })
         });
         mtu.unwrap_or(MTU_DEFAULT)
     }
@@ -244,7 +259,11 @@ impl Links {
                 _ => false,
             })
         };
-        Ok(links.iter().filter(is_ours).map(|link| link.header.index).collect())
+        Ok(links
+            .iter()
+            .filter(is_ours)
+            .map(|link| link.header.index)
+            .collect())
     }
 }
 

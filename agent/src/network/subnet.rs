@@ -54,12 +54,19 @@ impl Subnet {
             return false;
         }
         let host_bits = width(self.base) - self.prefix_length;
-        let strip = |address| to_number(address).checked_shr(host_bits.into()).unwrap_or(0);
+        let strip = |address| {
+            to_number(address)
+                .checked_shr(host_bits.into())
+                .unwrap_or(0)
+        };
         strip(address) == strip(self.base)
     }
 
     fn at(&self, offset: u64) -> IpAddr {
-        to_address(to_number(self.base) + u128::from(offset), self.base.is_ipv4())
+        to_address(
+            to_number(self.base) + u128::from(offset),
+            self.base.is_ipv4(),
+        )
     }
 }
 

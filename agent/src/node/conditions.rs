@@ -51,7 +51,10 @@ pub fn make(measures: &Measures, old: &[NodeCondition], now: Timestamp) -> Vec<N
             "MemoryPressure",
             memory_is_low,
             ["SufficientMemory", "InsufficientMemory"],
-            ["sufficient memory available", "insufficient memory available"],
+            [
+                "sufficient memory available",
+                "insufficient memory available",
+            ],
         ),
         pressure(
             "DiskPressure",
@@ -82,7 +85,12 @@ fn ready(has_network: bool) -> Made {
     } else {
         ("KubeletNotReady", super::NETWORK_NOT_READY)
     };
-    ("Ready".to_owned(), has_network, reason.to_owned(), message.to_owned())
+    (
+        "Ready".to_owned(),
+        has_network,
+        reason.to_owned(),
+        message.to_owned(),
+    )
 }
 
 fn condition(made: &Made, old: &[NodeCondition], now: Timestamp) -> NodeCondition {

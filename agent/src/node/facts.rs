@@ -78,14 +78,21 @@ pub fn process_count() -> Option<i64> {
 }
 
 fn meminfo(text: &str, name: &str) -> Option<i64> {
-    let line = text.lines().find(|line| line.starts_with(&format!("{name}:")))?;
+    let line = text
+        .lines()
+        .find(|line| line.starts_with(&format!("{name}:")))?;
     let kib: i64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib * 1024)
 }
 
 fn pretty_name(os_release: &str) -> String {
-    let line = os_release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
-    line.map_or_else(|| "Linux".to_owned(), |name| name.trim_matches('"').to_owned())
+    let line = os_release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    line.map_or_else(
+        || "Linux".to_owned(),
+        |name| name.trim_matches('"').to_owned(),
+    )
 }
 
 fn go_architecture(rust: &str) -> &str {

@@ -28,7 +28,6 @@ use tokio_util::sync::CancellationToken;
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 const REPORT_EVERY: Duration = Duration::from_secs(5 * 60);
 
-#[derive(Debug)]
 pub struct Heartbeat {
     pub client: Client,
     pub config: Config,
@@ -40,6 +39,12 @@ pub struct Heartbeat {
     pub clock: Clock,
     /// Of this Node alone.
     pub informer: Informer<Node>,
+}
+
+impl std::fmt::Debug for Heartbeat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Heartbeat").finish_non_exhaustive()
+    }
 }
 
 impl Heartbeat {
@@ -87,7 +92,8 @@ impl Heartbeat {
         self.tell(&old, &new);
         let api: Api<Node> = Api::all(self.client.clone());
         let patch = Patch::Strategic(json!({ "status": body }));
-        api.patch_status(name, &PatchParams::default(), &patch).await?;
+        api.patch_status(name, &PatchParams::default(), &patch)
+            .await?;
         *last_report = Some(self.clock.monotonic());
         Ok(())
     }
@@ -154,7 +160,8 @@ impl Heartbeat {
             name: Some(name),
             ..ObjectReference::default()
         };
-        self.recorder.event(&object, EventType::Normal, reason, message);
+        self.recorder
+            .event(&object, EventType::Normal, reason, message);
     }
 }
 
@@ -172,7 +179,9 @@ fn difference(old: &NodeStatus, new: &NodeStatus, is_due: bool) -> Option<Value>
         ..condition.clone()
     };
     let has_turned = new_conditions.iter().any(|condition| {
-        let known = old_conditions.iter().find(|known| known.type_ == condition.type_);
+        let known = old_conditions
+            .iter()
+            .find(|known| known.type_ == condition.type_);
         known.is_none_or(|known| without_time(known) != without_time(condition))
     });
     // What others wrote there is not ours to remove.
@@ -200,11 +209,7 @@ impl Lease {
     const RETRY_FIRST: Duration = Duration::from_millis(200);
     const RETRY_LONGEST: Duration = Duration::from_secs(7);
 
-    pub async fn run(
-        mut lease: NodeLease,
-        informer: Informer<Node>,
-        stop: CancellationToken,
-    ) {
+    pub async fn run(mut lease: NodeLease, informer: Informer<Node>, stop: CancellationToken) {
         let mut pause = Self::RETRY_FIRST;
         let mut is_late = false;
         loop {

@@ -34,7 +34,9 @@ pub fn labels(config: &Config, facts: &Facts) -> BTreeMap<String, String> {
         ("kubernetes.io/os", "linux"),
     ];
     let own = own.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    own.into_iter().chain(config.labels.iter().cloned()).collect()
+    own.into_iter()
+        .chain(config.labels.iter().cloned())
+        .collect()
 }
 
 /// The Node to create when there is none.

@@ -85,16 +85,22 @@ async fn try_register(
         return Ok(Some(known));
     };
     let patch = Patch::Merge(json!({ "metadata": { "labels": difference } }));
-    let patched = api.patch(&config.node_name, &PatchParams::default(), &patch).await;
+    let patched = api
+        .patch(&config.node_name, &PatchParams::default(), &patch)
+        .await;
     patched.map(Some)
 }
 
 /// Whether somebody renews the node's lease. Clocks are not compared: the lease must change.
 async fn is_alive(client: &Client, node: &Node) -> Result<bool, kube::Error> {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
-    let is_ready = conditions.into_iter().flatten().any(|condition| {
-        condition.type_ == "Ready" && condition.status == "True"
-    });
+    let conditions = node
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    let is_ready = conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| condition.type_ == "Ready" && condition.status == "True");
     if !is_ready {
         return Ok(false);
     }
@@ -104,7 +110,10 @@ async fn is_alive(client: &Client, node: &Node) -> Result<bool, kube::Error> {
     let Some(first) = renewed(api.get_opt(name).await?) else {
         return Ok(false);
     };
-    tracing::info!(node = name, "a node of this name is known; looking whether it is alive");
+    tracing::info!(
+        node = name,
+        "a node of this name is known; looking whether it is alive"
+    );
     let mut waited = Duration::ZERO;
     while waited < LEASE_LOOK {
         tokio::time::sleep(LEASE_LOOK_EVERY).await;

@@ -202,7 +202,10 @@ fn oom_score_adj(pod: &Pod, container: &Container, memory_capacity_bytes: i64) -
 }
 
 fn security(pod: &Pod, container: &Container) -> Security {
-    let of_pod = state::spec(pod).security_context.clone().unwrap_or_default();
+    let of_pod = state::spec(pod)
+        .security_context
+        .clone()
+        .unwrap_or_default();
     let own = container.security_context.clone().unwrap_or_default();
     let capabilities = own.capabilities.clone().unwrap_or_default();
     let privileged = own.privileged.unwrap_or(false);

@@ -11,7 +11,6 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[derive(Debug)]
 pub struct Context {
     pub client: Client,
     pub runtime: Arc<dyn Runtime>,
@@ -26,6 +25,12 @@ pub struct Context {
     pub memory_bytes: i64,
     /// The agent's own directory.
     pub data_dir: PathBuf,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").finish_non_exhaustive()
+    }
 }
 
 impl Context {
@@ -60,7 +65,11 @@ impl Context {
         let is_init = super::state::init_containers(super::state::spec(pod))
             .iter()
             .any(|init| init.name == container);
-        let list = if is_init { "initContainers" } else { "containers" };
+        let list = if is_init {
+            "initContainers"
+        } else {
+            "containers"
+        };
         object.field_path = Some(format!("spec.{list}{{{container}}}"));
         self.recorder.event(&object, type_, reason, message);
     }

@@ -36,10 +36,19 @@ pub struct Needs {
 pub fn needs(container: &Container) -> Needs {
     let mut needs = Needs::default();
     for from in container.env_from.iter().flatten() {
-        needs.config_maps.extend(from.config_map_ref.iter().map(|from| from.name.clone()));
-        needs.secrets.extend(from.secret_ref.iter().map(|from| from.name.clone()));
+        needs
+            .config_maps
+            .extend(from.config_map_ref.iter().map(|from| from.name.clone()));
+        needs
+            .secrets
+            .extend(from.secret_ref.iter().map(|from| from.name.clone()));
     }
-    for source in container.env.iter().flatten().filter_map(|env| env.value_from.as_ref()) {
+    for source in container
+        .env
+        .iter()
+        .flatten()
+        .filter_map(|env| env.value_from.as_ref())
+    {
         let map = source.config_map_key_ref.iter();
         needs.config_maps.extend(map.map(|key| key.name.clone()));
         let secret = source.secret_key_ref.iter();
@@ -100,7 +109,10 @@ fn bulk(
     sources: &Sources,
 ) -> Result<Vec<(String, String)>, String> {
     if let Some(source) = &from.config_map_ref {
-        let map = sources.config_maps.get(&source.name).and_then(Option::as_ref);
+        let map = sources
+            .config_maps
+            .get(&source.name)
+            .and_then(Option::as_ref);
         return match map {
             Some(map) => Ok(map.data.clone().unwrap_or_default().into_iter().collect()),
             None if source.optional == Some(true) => Ok(Vec::new()),

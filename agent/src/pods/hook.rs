@@ -2,7 +2,7 @@
 
 mod http;
 
-pub use http::{HttpError, get, tcp};
+pub use http::{get, tcp};
 
 use super::context::Context;
 use crate::runtime::{ContainerId, ExecConfig, Runtime, RuntimeError};
@@ -38,7 +38,11 @@ pub async fn run(target: &Target<'_>, handler: &LifecycleHandler) -> Result<(), 
         };
     }
     if let Some(action) = &handler.http_get {
-        let url = http_url(action, target.container, target.ip.unwrap_or(target.context.host_ip))?;
+        let url = http_url(
+            action,
+            target.container,
+            target.ip.unwrap_or(target.context.host_ip),
+        )?;
         let answer = tokio::time::timeout(REQUEST_MAX, get(&url, action)).await;
         return match answer {
             Ok(Ok((status, _))) if status < 400 => Ok(()),
@@ -108,18 +112,26 @@ pub fn port(port: &IntOrString, container: &Container) -> Result<u16, String> {
         IntOrString::String(name) => {
             let ports = container.ports.as_deref().unwrap_or_default();
             let named = ports.iter().find(|port| port.name.as_ref() == Some(name));
-            named.map(|port| port.container_port).or_else(|| name.parse().ok())
+            named
+                .map(|port| port.container_port)
+                .or_else(|| name.parse().ok())
         }
     };
     let number = number.and_then(|number| u16::try_from(number).ok());
-    number.filter(|number| *number > 0).ok_or_else(|| match port {
-        IntOrString::Int(number) => format!("invalid port number: {number}"),
-        IntOrString::String(name) => format!("couldn't find port: {name:?}"),
-    })
+    number
+        .filter(|number| *number > 0)
+        .ok_or_else(|| match port {
+            IntOrString::Int(number) => format!("invalid port number: {number}"),
+            IntOrString::String(name) => format!("couldn't find port: {name:?}"),
+        })
 }
 
 /// `scheme://host:port/path`, on the pod's address where no host is named.
-pub fn http_url(action: &HTTPGetAction, container: &Container, ip: IpAddr) -> Result<String, String> {
+pub fn http_url(
+    action: &HTTPGetAction,
+    container: &Container,
+    ip: IpAddr,
+) -> Result<String, String> {
     let port = port(&action.port, container)?;
     let scheme = action.scheme.as_deref().unwrap_or("HTTP").to_lowercase();
     let host = match action.host.as_deref().filter(|host| !host.is_empty()) {

@@ -138,7 +138,13 @@ fn uninspected(
         ),
     };
     let type_ = EventType::Warning;
-    context.container_event(pod, &container.name, type_, "InspectFailed", message.clone());
+    context.container_event(
+        pod,
+        &container.name,
+        type_,
+        "InspectFailed",
+        message.clone(),
+    );
     NoImage {
         reason,
         message,
@@ -241,7 +247,10 @@ async fn credentials(context: &Context, pod: &Pod) -> Vec<RegistryCredentials> {
 
 fn of_secret(secret: &Secret) -> Vec<RegistryCredentials> {
     let data = secret.data.as_ref();
-    let value = |key: &str| data.and_then(|data| data.get(key)).map(|value| value.0.as_slice());
+    let value = |key: &str| {
+        data.and_then(|data| data.get(key))
+            .map(|value| value.0.as_slice())
+    };
     let auths = if let Some(config) = value(".dockerconfigjson") {
         serde_json::from_slice::<DockerConfig>(config).map(|config| config.auths)
     } else if let Some(config) = value(".dockercfg") {

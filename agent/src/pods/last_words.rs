@@ -36,7 +36,14 @@ pub async fn read(context: &Context, pod: &Pod, container: &ContainerStatus) -> 
 /// The content of the last lines of a log in CRI format.
 fn from_log(text: &str) -> String {
     let mut content = String::new();
-    for line in text.lines().rev().take(LOG_LINES_MAX).collect::<Vec<_>>().iter().rev() {
+    for line in text
+        .lines()
+        .rev()
+        .take(LOG_LINES_MAX)
+        .collect::<Vec<_>>()
+        .iter()
+        .rev()
+    {
         let mut parts = line.splitn(4, ' ');
         let (tag, words) = (parts.nth(2), parts.next());
         let Some(words) = words else { continue };
@@ -56,7 +63,8 @@ async fn tail(path: &Path, bytes_max: u64) -> String {
     let read = async {
         let mut file = tokio::fs::File::open(path).await?;
         let length = file.metadata().await?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(bytes_max))).await?;
+        file.seek(SeekFrom::Start(length.saturating_sub(bytes_max)))
+            .await?;
         let mut bytes = Vec::new();
         file.take(bytes_max).read_to_end(&mut bytes).await?;
         Ok::<_, std::io::Error>(bytes)

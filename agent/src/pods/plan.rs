@@ -113,7 +113,9 @@ fn has_finished(view: &View<'_>) -> bool {
     let spec = view.spec();
     let ended_for_good = |container: &Container| {
         let latest = view.observed.latest(&container.name);
-        latest.and_then(exit_code).filter(|code| !restarts(container, spec, *code))
+        latest
+            .and_then(exit_code)
+            .filter(|code| !restarts(container, spec, *code))
     };
     let failed_init = init_containers(spec)
         .iter()
@@ -121,7 +123,9 @@ fn has_finished(view: &View<'_>) -> bool {
         .any(|container| ended_for_good(container).is_some_and(|code| code != 0));
     let containers = &spec.containers;
     let all_ended = !containers.is_empty()
-        && containers.iter().all(|container| ended_for_good(container).is_some());
+        && containers
+            .iter()
+            .all(|container| ended_for_good(container).is_some());
     failed_init || all_ended
 }
 

@@ -72,7 +72,9 @@ async fn make(
             made.map_err(|error| failed(&error))?
         }
     };
-    let status = find(context, &sandbox).await.map_err(|error| failed(&error))?;
+    let status = find(context, &sandbox)
+        .await
+        .map_err(|error| failed(&error))?;
     let ip = match &status.network_namespace {
         Some(namespace) if !is_host_network => {
             let attached = context.network.attach(&sandbox, namespace).await;

@@ -97,8 +97,14 @@ impl Probes {
         };
         let known = reported(pod, &status.id);
         let health = Health {
-            started: container.startup_probe.as_ref().map(|_| known.is_some_and(|known| known.0)),
-            ready: container.readiness_probe.as_ref().map(|_| known.is_some_and(|known| known.1)),
+            started: container
+                .startup_probe
+                .as_ref()
+                .map(|_| known.is_some_and(|known| known.0)),
+            ready: container
+                .readiness_probe
+                .as_ref()
+                .map(|_| known.is_some_and(|known| known.1)),
             ..Health::default()
         };
         let stop = CancellationToken::new();
@@ -172,7 +178,8 @@ impl Task {
         let period = seconds(self.probe.period_seconds, 10);
         if delay == 0 && self.kind == Kind::Liveness {
             // Not all containers of a node at once.
-            tokio::time::sleep(period.mul_f64(rand::rng().random_range(0.0..1.0))).await;
+            let share = rand::rng().random_range(0.0..1.0);
+            tokio::time::sleep(period.mul_f64(share)).await;
         }
         let mut count = Count::new(
             self.probe.success_threshold.unwrap_or(1),
@@ -197,7 +204,15 @@ impl Task {
 
     async fn ask(&self) -> Answer {
         let bound = seconds(self.probe.timeout_seconds, 1);
-        ask::ask(&self.context, &self.probe, &self.container, &self.id, self.ip, bound).await
+        ask::ask(
+            &self.context,
+            &self.probe,
+            &self.container,
+            &self.id,
+            self.ip,
+            bound,
+        )
+        .await
     }
 
     fn tell(&self, message: &str) {
@@ -230,7 +245,10 @@ impl Task {
             ((*health != before).then(|| health.clone()), ends)
         };
         if let Some(health) = update {
-            let _ = self.updates.send(Update::Health(self.id.clone(), health)).await;
+            let _ = self
+                .updates
+                .send(Update::Health(self.id.clone(), health))
+                .await;
         }
         if self.kind == Kind::Startup && is_success {
             self.started.send_replace(true);

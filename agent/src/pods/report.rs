@@ -19,12 +19,17 @@ use tokio::task::JoinHandle;
 const RETRY_FIRST: Duration = Duration::from_millis(200);
 const RETRY_LONGEST: Duration = Duration::from_secs(10);
 
-#[derive(Debug)]
 pub struct Reporter {
     latest: watch::Sender<Option<PodStatus>>,
     client: Client,
     desired: watch::Receiver<Desired>,
     task: JoinHandle<()>,
+}
+
+impl std::fmt::Debug for Reporter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reporter").finish_non_exhaustive()
+    }
 }
 
 impl Drop for Reporter {
@@ -149,7 +154,10 @@ impl Writer {
         };
         let name = base.metadata.name.as_deref().unwrap_or_default();
         let params = PatchParams::default();
-        let patched = self.api(&base).patch_status(name, &params, &Patch::Strategic(body)).await;
+        let patched = self
+            .api(&base)
+            .patch_status(name, &params, &Patch::Strategic(body))
+            .await;
         match patched {
             Ok(pod) => {
                 self.written = Some(pod);
@@ -179,7 +187,9 @@ impl Writer {
 
 fn revision(pod: &Pod) -> u64 {
     let version = pod.metadata.resource_version.as_deref();
-    version.and_then(|version| version.parse().ok()).unwrap_or(0)
+    version
+        .and_then(|version| version.parse().ok())
+        .unwrap_or(0)
 }
 
 /// The patch from the server's status to the new one; None when there is nothing to say.

@@ -44,11 +44,15 @@ struct Refusal {
 }
 
 pub fn retry_at(now: Timestamp) -> Timestamp {
-    after(now, RETRY_SECONDS + rand::rng().random_range(0..=RETRY_SECONDS / 2))
+    after(
+        now,
+        RETRY_SECONDS + rand::rng().random_range(0..=RETRY_SECONDS / 2),
+    )
 }
 
 pub fn after(now: Timestamp, seconds: i64) -> Timestamp {
-    now.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(now)
+    now.saturating_add(jiff::SignedDuration::from_secs(seconds))
+        .unwrap_or(now)
 }
 
 pub async fn start_all(round: Round, starts: Vec<Start>) {
@@ -89,11 +93,13 @@ impl Round {
             message: error.message,
             retry_at: error.retry_at,
         })?;
-        self.run(start, container, &image).await.map_err(|refusal| Waiting {
-            reason: refusal.reason.to_owned(),
-            message: refusal.message,
-            retry_at: retry_at(context.clock.now()),
-        })
+        self.run(start, container, &image)
+            .await
+            .map_err(|refusal| Waiting {
+                reason: refusal.reason.to_owned(),
+                message: refusal.message,
+                retry_at: retry_at(context.clock.now()),
+            })
     }
 
     async fn run(
@@ -122,7 +128,8 @@ impl Round {
         let name = &container.name;
         let event = |reason: &str, message: &str| {
             let pod = &self.pod;
-            self.context.container_event(pod, name, EventType::Normal, reason, message);
+            self.context
+                .container_event(pod, name, EventType::Normal, reason, message);
         };
         event("Created", "Container created");
         let started = runtime.start_container(&id).await;
@@ -157,7 +164,9 @@ impl Round {
         let event = "PostStartHook failed";
         self.context
             .container_event(&self.pod, name, type_, "FailedPostStartHook", event);
-        let grace = spec(&self.pod).termination_grace_period_seconds.unwrap_or(30);
+        let grace = spec(&self.pod)
+            .termination_grace_period_seconds
+            .unwrap_or(30);
         if let Err(error) = self.context.runtime.stop_container(id, grace).await {
             tracing::warn!(container = name, %error, "cannot stop a container after its hook");
         }
@@ -212,8 +221,10 @@ impl Round {
     async fn sources(&self, container: &Container) -> Result<Sources, String> {
         let context = &self.context;
         if !context.services.has_synced() {
-            return Err("services have not yet been read at least once, cannot construct envvars"
-                .to_owned());
+            return Err(
+                "services have not yet been read at least once, cannot construct envvars"
+                    .to_owned(),
+            );
         }
         let needs = environment::needs(container);
         let namespace = self.pod.metadata.namespace.as_deref().unwrap_or_default();

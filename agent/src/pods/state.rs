@@ -46,11 +46,17 @@ impl Observed {
     }
 
     pub fn running(&self) -> impl Iterator<Item = &ContainerStatus> {
-        self.containers.iter().filter(|container| is_alive(container))
+        self.containers
+            .iter()
+            .filter(|container| is_alive(container))
     }
 
     pub fn update(&mut self, status: ContainerStatus) {
-        match self.containers.iter_mut().find(|known| known.id == status.id) {
+        match self
+            .containers
+            .iter_mut()
+            .find(|known| known.id == status.id)
+        {
             Some(known) => *known = status,
             None => self.containers.push(status),
         }
@@ -168,7 +174,11 @@ impl<'a> View<'a> {
 
     /// The phase of the API server's copy is final.
     pub fn is_ended(&self) -> bool {
-        let phase = self.pod.status.as_ref().and_then(|status| status.phase.as_deref());
+        let phase = self
+            .pod
+            .status
+            .as_ref()
+            .and_then(|status| status.phase.as_deref());
         matches!(phase, Some("Failed" | "Succeeded"))
     }
 }
@@ -202,7 +212,9 @@ pub fn restarts(container: &Container, spec: &PodSpec, exit_code: i32) -> bool {
         }
     }
     let policy = container.restart_policy.as_deref();
-    let policy = policy.or(spec.restart_policy.as_deref()).unwrap_or("Always");
+    let policy = policy
+        .or(spec.restart_policy.as_deref())
+        .unwrap_or("Always");
     match policy {
         "Never" => false,
         "OnFailure" => exit_code != 0,

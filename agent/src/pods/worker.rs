@@ -134,7 +134,9 @@ impl Worker {
         let now = self.context.clock.now();
         let pause = wake_at.map_or(LOOK_EVERY, |at| {
             let until = at.duration_since(now);
-            Duration::try_from(until).unwrap_or_default().min(LOOK_EVERY)
+            Duration::try_from(until)
+                .unwrap_or_default()
+                .min(LOOK_EVERY)
         });
         tokio::select! {
             biased;
@@ -173,7 +175,9 @@ impl Worker {
                 memory.is_preparing = false;
                 memory.prepare_after = None;
                 memory.ip = ip;
-                self.observed.sandboxes.retain(|known| known.id != sandbox.id);
+                self.observed
+                    .sandboxes
+                    .retain(|known| known.id != sandbox.id);
                 self.observed.sandboxes.push(*sandbox);
             }
             Update::PrepareFailed => {

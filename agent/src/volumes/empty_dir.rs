@@ -28,10 +28,20 @@ pub fn set_up(
             options.push_str(&format!(",size={}", limit.value()));
         }
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-        mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(options.as_str()))
-            .map_err(|error| disk("mount memory on", path)(error.into()))?;
+        mount(
+            Some("tmpfs"),
+            path,
+            Some("tmpfs"),
+            flags,
+            Some(options.as_str()),
+        )
+        .map_err(|error| disk("mount memory on", path)(error.into()))?;
     }
-    let mode = if group.is_some() { MODE_WITH_GROUP } else { MODE };
+    let mode = if group.is_some() {
+        MODE_WITH_GROUP
+    } else {
+        MODE
+    };
     if let Some(group) = group.and_then(|group| u32::try_from(group).ok()) {
         chown(path, None, Some(Gid::from_raw(group).as_raw())).map_err(disk("change", path))?;
     }

@@ -18,7 +18,9 @@ fn renewal_falls_between_seven_and_nine_tenths_of_the_life() {
 fn a_certificate_tells_its_life_and_name() {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
-    params.distinguished_name.push(rcgen::DnType::CommonName, "system:node:a");
+    params
+        .distinguished_name
+        .push(rcgen::DnType::CommonName, "system:node:a");
     params.not_before = rcgen::date_time_ymd(2026, 1, 1);
     params.not_after = rcgen::date_time_ymd(2026, 1, 11);
     let certificate = params.self_signed(&key).unwrap();

@@ -16,15 +16,32 @@ fn a_small_network_is_used_up_and_freed_again() {
     let subnet = Subnet::parse("10.42.3.0/29").unwrap();
     let mut given = BTreeSet::new();
     for number in 0..5 {
-        given.insert(addresses.allocate(&id(&number.to_string()), subnet).unwrap().to_string());
+        given.insert(
+            addresses
+                .allocate(&id(&number.to_string()), subnet)
+                .unwrap()
+                .to_string(),
+        );
     }
-    let expected = ["10.42.3.2", "10.42.3.3", "10.42.3.4", "10.42.3.5", "10.42.3.6"];
-    assert_eq!(given.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+    let expected = [
+        "10.42.3.2",
+        "10.42.3.3",
+        "10.42.3.4",
+        "10.42.3.5",
+        "10.42.3.6",
+    ];
+    assert_eq!(
+        given.iter().map(String::as_str).collect::<Vec<_>>(),
+        expected
+    );
     let full = addresses.allocate(&id("more"), subnet);
     assert!(matches!(full, Err(AddressError::Exhausted)));
     addresses.release(&id("2")).unwrap();
     addresses.release(&id("2")).unwrap();
-    assert_eq!(addresses.allocate(&id("more"), subnet).unwrap().to_string(), "10.42.3.4");
+    assert_eq!(
+        addresses.allocate(&id("more"), subnet).unwrap().to_string(),
+        "10.42.3.4"
+    );
 }
 
 #[test]
@@ -51,7 +68,10 @@ fn a_restart_keeps_what_is_in_use_and_takes_back_the_rest() {
     addresses.reclaim(&BTreeSet::from([id("kept")])).unwrap();
     assert_eq!(addresses.of(&id("lost")), None);
     assert_eq!(addresses.allocate(&id("kept"), subnet).unwrap(), kept);
-    assert_eq!(addresses.allocate(&id("new"), subnet).unwrap().to_string(), "fd00:1::2");
+    assert_eq!(
+        addresses.allocate(&id("new"), subnet).unwrap().to_string(),
+        "fd00:1::2"
+    );
 }
 
 #[test]

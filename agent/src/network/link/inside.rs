@@ -9,17 +9,15 @@ use std::fs::File;
 use std::net::IpAddr;
 
 /// Brings up `lo` and `eth0`, with its address and the route to the rest of the world.
-pub async fn configure(
-    namespace: File,
-    address: IpAddr,
-    subnet: Subnet,
-) -> Result<(), LinkError> {
+pub async fn configure(namespace: File, address: IpAddr, subnet: Subnet) -> Result<(), LinkError> {
     in_namespace(namespace, move |handle| async move {
         let loopback = index_of(&handle, "lo").await?;
         up(&handle, loopback).await?;
         let link = index_of(&handle, "eth0").await?;
         let add = handle.address().add(link, address, subnet.prefix_length);
-        add.execute().await.map_err(netlink("give the pod its address"))?;
+        add.execute()
+            .await
+            .map_err(netlink("give the pod its address"))?;
         up(&handle, link).await?;
         let route = RouteMessageBuilder::<IpAddr>::new()
             .gateway(subnet.gateway())
@@ -42,7 +40,10 @@ async fn up(handle: &Handle, index: u32) -> Result<(), LinkError> {
 
 async fn index_of(handle: &Handle, name: &str) -> Result<u32, LinkError> {
     let mut links = handle.link().get().match_name(name.to_owned()).execute();
-    let link = links.try_next().await.map_err(netlink("look for the pod's link"))?;
+    let link = links
+        .try_next()
+        .await
+        .map_err(netlink("look for the pod's link"))?;
     let link = link.ok_or_else(|| LinkError::Vanished(name.to_owned()))?;
     Ok(link.header.index)
 }

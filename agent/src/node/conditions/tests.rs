@@ -58,7 +58,14 @@ fn trouble_shows_and_time_is_kept_while_nothing_changes() {
         ..HEALTHY
     };
     let second = make(&full, &first, later);
-    let since = |at: usize| second[at].last_transition_time.as_ref().unwrap().0.as_second();
+    let since = |at: usize| {
+        second[at]
+            .last_transition_time
+            .as_ref()
+            .unwrap()
+            .0
+            .as_second()
+    };
     assert_eq!((since(0), since(1), since(3)), (0, 60, 60));
     assert_eq!(second[1].reason.as_deref(), Some("KubeletHasDiskPressure"));
     assert_eq!(second[3].reason.as_deref(), Some("KubeletNotReady"));

@@ -14,7 +14,10 @@ fn this_machine_has_facts() {
 fn texts_are_picked_apart() {
     let text = "MemTotal:       16 kB\nMemAvailable:    8 kB\n";
     assert_eq!(meminfo(text, "MemAvailable"), Some(8192));
-    assert_eq!(pretty_name("ID=x\nPRETTY_NAME=\"Edge OS 1\"\n"), "Edge OS 1");
+    assert_eq!(
+        pretty_name("ID=x\nPRETTY_NAME=\"Edge OS 1\"\n"),
+        "Edge OS 1"
+    );
     let set = "192.0.2.9".parse().ok();
     assert_eq!(node_address(set, None), set);
 }

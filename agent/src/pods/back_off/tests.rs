@@ -16,7 +16,10 @@ fn doubles_up_to_five_minutes() {
         delays.push(go_seconds(next.seconds));
         last = Some(next);
     }
-    assert_eq!(delays, ["10s", "20s", "40s", "1m20s", "2m40s", "5m0s", "5m0s"]);
+    assert_eq!(
+        delays,
+        ["10s", "20s", "40s", "1m20s", "2m40s", "5m0s", "5m0s"]
+    );
 }
 
 #[test]

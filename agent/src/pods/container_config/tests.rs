@@ -60,5 +60,9 @@ fn non_root_is_checked_against_the_image() {
         "container has runAsNonRoot and image will run as root (pod: \"web_default(u1)\", \
          container: c)"
     );
-    assert!(check_non_root(&pod, spec, "nobody").unwrap_err().contains("non-numeric user"));
+    assert!(
+        check_non_root(&pod, spec, "nobody")
+            .unwrap_err()
+            .contains("non-numeric user")
+    );
 }

@@ -11,7 +11,9 @@ pub fn expand(text: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
             rest = escaped;
             continue;
         }
-        let name = after.strip_prefix('(').and_then(|inner| inner.split_once(')'));
+        let name = after
+            .strip_prefix('(')
+            .and_then(|inner| inner.split_once(')'));
         match name {
             Some((name, tail)) => {
                 match lookup(name) {

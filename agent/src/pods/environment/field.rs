@@ -28,8 +28,7 @@ pub fn of_pod(pod: &Pod, path: &str, sources: &Sources) -> Result<String, String
             } else {
                 inner("metadata.annotations['").map(|key| (meta.annotations.as_ref(), key))
             };
-            let (map, key) =
-                map.ok_or_else(|| format!("unsupported fieldPath: {path}"))?;
+            let (map, key) = map.ok_or_else(|| format!("unsupported fieldPath: {path}"))?;
             text(map.and_then(|map| map.get(key)))
         }
     })
@@ -52,7 +51,10 @@ pub fn of_resources(
     sources: &Sources,
 ) -> Result<String, String> {
     let spec = state::spec(pod);
-    let name = selector.container_name.as_deref().filter(|name| !name.is_empty());
+    let name = selector
+        .container_name
+        .as_deref()
+        .filter(|name| !name.is_empty());
     let container = match name {
         None => container,
         Some(name) => spec
@@ -70,18 +72,37 @@ pub fn of_resources(
     let list = match kind {
         "limits" => resources.and_then(|resources| resources.limits.as_ref()),
         "requests" => resources.and_then(|resources| resources.requests.as_ref()),
-        _ => return Err(format!("unsupported container resource : {}", selector.resource)),
+        _ => {
+            return Err(format!(
+                "unsupported container resource : {}",
+                selector.resource
+            ));
+        }
     };
     let set = list.and_then(|list| Quantity::parse(&list.get(resource)?.0).ok());
-    let divisor = selector.divisor.as_ref().and_then(|divisor| Quantity::parse(&divisor.0).ok());
+    let divisor = selector
+        .divisor
+        .as_ref()
+        .and_then(|divisor| Quantity::parse(&divisor.0).ok());
     let divisor = divisor.filter(|divisor| !divisor.is_zero());
     let (amount, divisor) = if resource == "cpu" {
-        let fallback = if kind == "limits" { sources.allocatable_cpu_milli } else { 0 };
+        let fallback = if kind == "limits" {
+            sources.allocatable_cpu_milli
+        } else {
+            0
+        };
         let amount = set.map_or(fallback, |set| set.milli_value());
-        (amount, divisor.map_or(1000, |divisor| divisor.milli_value()))
+        (
+            amount,
+            divisor.map_or(1000, |divisor| divisor.milli_value()),
+        )
     } else {
         let is_memory_limit = kind == "limits" && resource == "memory";
-        let fallback = if is_memory_limit { sources.allocatable_memory_bytes } else { 0 };
+        let fallback = if is_memory_limit {
+            sources.allocatable_memory_bytes
+        } else {
+            0
+        };
         let amount = set.map_or(fallback, |set| set.value());
         (amount, divisor.map_or(1, |divisor| divisor.value()))
     };

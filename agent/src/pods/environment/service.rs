@@ -10,9 +10,8 @@ pub fn variables(
     namespace: &str,
     links: bool,
 ) -> BTreeMap<String, String> {
-    let is_in = |service: &Service, wanted: &str| {
-        service.metadata.namespace.as_deref() == Some(wanted)
-    };
+    let is_in =
+        |service: &Service, wanted: &str| service.metadata.namespace.as_deref() == Some(wanted);
     let master = services.iter().filter(|service| {
         is_in(service, "default") && service.metadata.name.as_deref() == Some("kubernetes")
     });

@@ -41,9 +41,13 @@ fn takes_values_from_maps_secrets_fields_and_resources() {
         ..Sources::default()
     };
     let map = json!({"data": {"color": "red", "size": "xl"}});
-    sources.config_maps.insert("m".into(), Some(serde_json::from_value(map).unwrap()));
+    sources
+        .config_maps
+        .insert("m".into(), Some(serde_json::from_value(map).unwrap()));
     let secret = json!({"data": {"pass": "c2VjcmV0"}});
-    sources.secrets.insert("s".into(), Some(serde_json::from_value(secret).unwrap()));
+    sources
+        .secrets
+        .insert("s".into(), Some(serde_json::from_value(secret).unwrap()));
     let container = json!({
         "name": "c",
         "envFrom": [{"prefix": "X_", "configMapRef": {"name": "m"}}],
@@ -61,7 +65,10 @@ fn takes_values_from_maps_secrets_fields_and_resources() {
         ],
     });
     let made = variables(container, &sources).unwrap();
-    let text: Vec<_> = made.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let text: Vec<_> = made
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
     assert_eq!(
         text.join(" "),
         "X_color=red X_size=xl A=2 B=1/red IP=10.42.0.7 L=web P=secret M=1024"
@@ -77,7 +84,9 @@ fn says_what_is_missing() {
         variables(container, &sources).unwrap_err(),
         "configmap \"m\" not found"
     );
-    sources.config_maps.insert("m".into(), Some(serde_json::from_value(json!({})).unwrap()));
+    sources
+        .config_maps
+        .insert("m".into(), Some(serde_json::from_value(json!({})).unwrap()));
     let from = json!({"configMapKeyRef": {"name": "m", "key": "k"}});
     let container = json!({"name": "c", "env": [{"name": "A", "valueFrom": from}]});
     assert_eq!(
@@ -98,7 +107,10 @@ fn services_are_linked_as_docker_did() {
         ..Sources::default()
     };
     let made = variables(json!({"name": "c"}), &sources).unwrap();
-    let text: Vec<_> = made.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let text: Vec<_> = made
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
     expect_test::expect![[r#"
         KUBERNETES_PORT=tcp://10.43.0.1:443
         KUBERNETES_PORT_443_TCP=tcp://10.43.0.1:443

@@ -40,7 +40,10 @@ fn the_pod_adds_to_the_nodes_resolver_or_replaces_it() {
         "dnsPolicy": "None",
         "dnsConfig": {"nameservers": ["9.9.9.9"], "searches": ["x", "y"]},
     }));
-    assert_eq!(resolv_conf(&replaced, node), "nameserver 9.9.9.9\nsearch x y\n");
+    assert_eq!(
+        resolv_conf(&replaced, node),
+        "nameserver 9.9.9.9\nsearch x y\n"
+    );
 }
 
 #[test]

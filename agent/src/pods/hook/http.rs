@@ -56,7 +56,10 @@ pub async fn get(url: &str, action: &HTTPGetAction) -> Result<(u16, String), Htt
     };
     let uri: http::Uri = url.parse().map_err(|_| not_a_url())?;
     let host = uri.host().ok_or_else(not_a_url)?;
-    let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let bare = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .to_owned();
     let port = uri.port_u16().ok_or_else(not_a_url)?;
     let stream = TcpStream::connect((bare.as_str(), port)).await;
     let stream = stream.map_err(|source| HttpError::Dial {
@@ -97,7 +100,11 @@ where
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let mut request = Request::get(path);
     let headers = action.http_headers.as_deref().unwrap_or_default();
-    let has = |name: &str| headers.iter().any(|header| header.name.eq_ignore_ascii_case(name));
+    let has = |name: &str| {
+        headers
+            .iter()
+            .any(|header| header.name.eq_ignore_ascii_case(name))
+    };
     if !has("host") {
         request = request.header("Host", uri.authority().map_or("", |all| all.as_str()));
     }
@@ -119,7 +126,9 @@ where
     let answer = sender.send_request(request).await;
     let answer = answer.map_err(failed)?;
     let status = answer.status().as_u16();
-    let body = Limited::new(answer.into_body(), BODY_BYTES_MAX).collect().await;
+    let body = Limited::new(answer.into_body(), BODY_BYTES_MAX)
+        .collect()
+        .await;
     let body = body.map(|body| body.to_bytes()).unwrap_or_default();
     driving.abort();
     Ok((status, String::from_utf8_lossy(&body).into_owned()))

@@ -20,7 +20,10 @@ fn secret(key: &str, text: &str) -> Secret {
 fn both_forms_of_pull_secrets_are_read() {
     let text = r#"{"auths":{"r.example":{"auth":"dXNlcjpwYTpzcw=="}}}"#;
     let found = of_secret(&secret(".dockerconfigjson", text));
-    assert_eq!((found[0].username.as_str(), found[0].password.as_str()), ("user", "pa:ss"));
+    assert_eq!(
+        (found[0].username.as_str(), found[0].password.as_str()),
+        ("user", "pa:ss")
+    );
     let text = r#"{"https://index.docker.io/v1/":{"username":"u","password":"p"}}"#;
     let found = of_secret(&secret(".dockercfg", text));
     assert_eq!(found[0].registry, "https://index.docker.io/v1/");
@@ -29,7 +32,12 @@ fn both_forms_of_pull_secrets_are_read() {
 
 #[test]
 fn durations_are_worded_as_go_does() {
-    for (milliseconds, text) in [(56, "56ms"), (1234, "1.234s"), (2000, "2s"), (62_500, "1m2.5s")] {
+    for (milliseconds, text) in [
+        (56, "56ms"),
+        (1234, "1.234s"),
+        (2000, "2s"),
+        (62_500, "1m2.5s"),
+    ] {
         assert_eq!(go_duration(Duration::from_millis(milliseconds)), text);
     }
 }

@@ -42,14 +42,19 @@ pub fn make(
     }
     let own = [
         (PathBuf::from("/etc/hosts"), directory.join(HOSTS)),
-        (PathBuf::from("/etc/resolv.conf"), directory.join(RESOLV_CONF)),
+        (
+            PathBuf::from("/etc/resolv.conf"),
+            directory.join(RESOLV_CONF),
+        ),
         (
             PathBuf::from(last_words_path(container)),
             last_words_file(&directory, &container.name, attempt)?,
         ),
     ];
     for (container_path, host_path) in own {
-        let is_taken = mounts.iter().any(|mount| mount.container_path == container_path);
+        let is_taken = mounts
+            .iter()
+            .any(|mount| mount.container_path == container_path);
         if !is_taken {
             mounts.push(Mount {
                 container_path,
@@ -63,12 +68,16 @@ pub fn make(
 
 fn last_words_path(container: &Container) -> &str {
     let path = container.termination_message_path.as_deref();
-    path.filter(|path| !path.is_empty()).unwrap_or(TERMINATION_LOG)
+    path.filter(|path| !path.is_empty())
+        .unwrap_or(TERMINATION_LOG)
 }
 
 /// Where a container's last words are on the node.
 pub fn last_words(pod_directory: &Path, name: &str, attempt: u32) -> PathBuf {
-    pod_directory.join("containers").join(name).join(attempt.to_string())
+    pod_directory
+        .join("containers")
+        .join(name)
+        .join(attempt.to_string())
 }
 
 fn last_words_file(pod_directory: &Path, name: &str, attempt: u32) -> Result<PathBuf, String> {

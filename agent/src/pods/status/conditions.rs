@@ -117,7 +117,10 @@ fn initialized(
     Finding {
         holds: false,
         reason: "ContainersNotInitialized",
-        message: format!("containers with incomplete status: [{}]", incomplete.join(" ")),
+        message: format!(
+            "containers with incomplete status: [{}]",
+            incomplete.join(" ")
+        ),
     }
 }
 

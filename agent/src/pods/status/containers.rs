@@ -59,7 +59,13 @@ fn one(
         Some(latest) => fill(view, container, latest, &instances, &mut status, part),
         None => absent(view, old, &mut status, part),
     }
-    apply_waiting(view, container, instances.first().copied(), &mut status, part);
+    apply_waiting(
+        view,
+        container,
+        instances.first().copied(),
+        &mut status,
+        part,
+    );
     status
 }
 

@@ -22,7 +22,11 @@ pub fn of(
     if view.memory.verdict.is_some() {
         return "Failed";
     }
-    let old = view.pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    let old = view
+        .pod
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
     match old {
         Some("Failed") => return "Failed",
         Some("Succeeded") => return "Succeeded",

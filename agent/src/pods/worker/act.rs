@@ -75,7 +75,8 @@ impl Worker {
         self.probes.end(&kill.id);
         let (context, pod) = (self.context.clone(), self.pod.clone());
         let updates = self.updates.0.clone();
-        self.tasks.spawn(kill::kill(context, pod, kill, self.memory.ip, updates));
+        self.tasks
+            .spawn(kill::kill(context, pod, kill, self.memory.ip, updates));
     }
 
     fn remove(&mut self, id: ContainerId) {

@@ -15,7 +15,11 @@ impl Worker {
         self.probes.end_all();
         self.tasks.shutdown().await;
         while let Err(error) = self.clean().await {
-            tracing::warn!(pod = self.pod.metadata.name, error, "a pod is not cleaned up");
+            tracing::warn!(
+                pod = self.pod.metadata.name,
+                error,
+                "a pod is not cleaned up"
+            );
             tokio::time::sleep(RETRY).await;
         }
         if self.is_gone {
