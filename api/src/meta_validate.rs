@@ -36,12 +36,14 @@ pub fn validate_metadata(object: &Object, resource: &Resource) -> ErrorList {
     errors.extend(namespace(metadata, &path, resource.is_namespaced()));
     errors.extend(accessor(metadata, &path));
     errors.extend(finalizers(metadata, &path.child("finalizers")));
+    errors.extend(standard_finalizers(object, &path.child("finalizers")));
     errors
 }
 
 /// What is wrong with the change of metadata from `old` to `new`.
 pub fn validate_metadata_update(new: &Object, old: &Object) -> ErrorList {
     let path = Path::root("metadata");
+    let of_kubernetes = standard_finalizers(new, &path.child("finalizers"));
     let new = new.get(&["metadata"]).unwrap_or(&Value::Null);
     let old = old.get(&["metadata"]).unwrap_or(&Value::Null);
     let mut errors = ErrorList::new();
@@ -73,6 +75,7 @@ pub fn validate_metadata_update(new: &Object, old: &Object) -> ErrorList {
         }
     }
     errors.extend(accessor(new, &path));
+    errors.extend(of_kubernetes);
     errors
 }
 
@@ -228,6 +231,25 @@ pub fn finalizer_name(name: &str, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     invalid_each(&mut errors, path, name, names::qualified_name(name));
     errors
+}
+
+/// On the kinds of Kubernetes itself a finalizer without a domain is one of the known ones.
+fn standard_finalizers(object: &Object, path: &Path) -> ErrorList {
+    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+    let group = object
+        .api_version()
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    if group.contains('.') && !group.ends_with(".k8s.io") {
+        return ErrorList::new();
+    }
+    let detail = "name is neither a standard finalizer name nor is it fully qualified";
+    object
+        .finalizers()
+        .enumerate()
+        .filter(|(_, name)| !name.contains('/') && !STANDARD.contains(name))
+        .map(|(index, name)| FieldError::invalid(&path.index(index), name, detail))
+        .collect()
 }
 
 /// An object that is being deleted takes no new finalizer.

@@ -70,7 +70,7 @@ impl Rules for ConfigMap {
             bytes += decoded_bytes(value);
         }
         if bytes > DATA_BYTES_MAX {
-            errors.push(FieldError::too_long(&Path::default(), DATA_BYTES_MAX));
+            errors.push(FieldError::too_long(&Path::root("[]"), DATA_BYTES_MAX));
         }
         errors
     }

@@ -9,7 +9,7 @@ use crate::kinds::row::{self, Names, column};
 use crate::object::Object;
 use crate::resource::{Column, Part, Resource, Rules};
 use crate::{field::Path, json, print};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub const ROW: Resource = row::namespaced(
     "discovery.k8s.io",
@@ -40,6 +40,10 @@ impl Rules for EndpointSlice {
         for port in ports.into_iter().flatten() {
             json::default(port, "name", "");
             json::default(port, "protocol", "TCP");
+        }
+        let endpoints = object.get_mut(&["endpoints"]).and_then(Value::as_array_mut);
+        for endpoint in endpoints.into_iter().flatten() {
+            json::default(endpoint, "conditions", json!({}));
         }
     }
 

@@ -5,10 +5,11 @@ mod convert;
 mod validate;
 
 use crate::field::ErrorList;
+use crate::json;
 use crate::kinds::row::{self, Names};
 use crate::object::Object;
 use crate::resource::{Column, Durability, Part, Resource, Rules};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const CORE_NAMES: Names = Names {
     kind: "Event",
@@ -67,7 +68,17 @@ pub const NEW_ROW: Resource = Resource {
 struct CoreEvent;
 
 impl Rules for CoreEvent {
-    fn default(&self, _object: &mut Object) {}
+    /// Fields that are always shown.
+    fn default(&self, object: &mut Object) {
+        let root = object.root_mut();
+        json::default_in(root, "source", json!({}));
+        for text in ["reportingComponent", "reportingInstance"] {
+            json::default_in(root, text, "");
+        }
+        for time in ["eventTime", "firstTimestamp", "lastTimestamp"] {
+            json::default_in(root, time, Value::Null);
+        }
+    }
 
     fn prepare_create(&self, _object: &mut Object) {}
 

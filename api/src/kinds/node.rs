@@ -104,18 +104,16 @@ impl Rules for Node {
     }
 }
 
-/// The address range has an old field for one and a new one for a list: both are shown, and the
-/// old one is the first of the list.
+/// The address range has an old field for one and a new one for a list: both are shown, and when
+/// they differ the old one is followed.
 fn pod_cidrs(object: &mut Object) {
-    let first = object.list(&["spec", "podCIDRs"]).first().cloned();
-    match first {
-        Some(first) => object.set(&["spec", "podCIDR"], first),
-        None => {
-            let one = object.str(&["spec", "podCIDR"]).to_owned();
-            if !one.is_empty() {
-                object.set(&["spec", "podCIDRs"], vec![Value::from(one)].into());
-            }
+    let one = object.str(&["spec", "podCIDR"]).to_owned();
+    match object.list(&["spec", "podCIDRs"]).first().cloned() {
+        Some(first) if one.is_empty() => object.set(&["spec", "podCIDR"], first),
+        first if !one.is_empty() && first != Some(one.as_str().into()) => {
+            object.set(&["spec", "podCIDRs"], vec![Value::from(one)].into());
         }
+        _ => {}
     }
 }
 

@@ -82,7 +82,7 @@ impl Rules for PriorityClass {
             errors.push(FieldError::forbidden(&Path::root("value"), detail));
         }
         let policy = object.str(&["preemptionPolicy"]);
-        let policies = &["Never", "PreemptLowerPriority"];
+        let policies = &["PreemptLowerPriority", "Never"];
         checks::required_one_of(
             &mut errors,
             policy,

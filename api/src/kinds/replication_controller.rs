@@ -3,7 +3,6 @@
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::row::{self, Names};
 use crate::kinds::{checks, prepare, replica_set, workload};
-use crate::meta_validate::labels;
 use crate::object::Object;
 use crate::pod_spec;
 use crate::resource::{Column, Part, Resource, Rules};
@@ -108,7 +107,6 @@ fn spec(object: &Object, old: Option<&Object>) -> ErrorList {
     if json::is_empty(selector) {
         errors.push(FieldError::required(&path.child("selector"), ""));
     }
-    errors.extend(labels(selector, &path.child("selector")));
     checks::nonnegative(&mut errors, spec, "replicas", &path);
     let template_path = path.child("template");
     let Some(template) = json::some(spec, "template") else {

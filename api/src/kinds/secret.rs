@@ -44,6 +44,9 @@ struct Secret;
 impl Rules for Secret {
     fn default(&self, object: &mut Object) {
         take_in_string_data(object);
+        if object.get(&["data"]).is_some_and(json::is_empty) {
+            object.remove(&["data"]);
+        }
         if object.str(&["type"]).is_empty() {
             object.set(&["type"], "Opaque".into());
         }

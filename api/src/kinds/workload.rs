@@ -67,6 +67,8 @@ pub fn selector_and_template(spec: &Value, old_spec: Option<&Value>, path: &Path
     match json::some(spec, "selector") {
         None => {
             errors.push(FieldError::required(&selector_path, ""));
+            // No selector matches nothing.
+            errors.push(labels_error(template, &template_path));
             errors.extend(replica_template(template, old_spec, &template_path));
         }
         Some(selector) => {
@@ -92,16 +94,20 @@ pub fn selector_and_template(spec: &Value, old_spec: Option<&Value>, path: &Path
             }
             let labels = json::at(template, &["metadata", "labels"]);
             if !label_selector::matches(selector, labels) {
-                errors.push(FieldError::invalid(
-                    &template_path.child("metadata").child("labels"),
-                    labels.clone(),
-                    "`selector` does not match template `labels`",
-                ));
+                errors.push(labels_error(template, &template_path));
             }
             errors.extend(replica_template(template, old_spec, &template_path));
         }
     }
     errors
+}
+
+fn labels_error(template: &Value, path: &Path) -> FieldError {
+    FieldError::invalid(
+        &path.child("metadata").child("labels"),
+        json::at(template, &["metadata", "labels"]).clone(),
+        "`selector` does not match template `labels`",
+    )
 }
 
 /// A template whose pods are replaced when they end.

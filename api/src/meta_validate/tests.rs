@@ -85,16 +85,17 @@ fn labels_annotations_owners_and_finalizers() {
         "pods",
         metadata,
         expect![[r#"
-        metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
-        metadata.labels: Invalid value: "-": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')
-        metadata.annotations: Invalid value: "": name part must be non-empty
-        metadata.annotations: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
-        metadata.ownerReferences.apiVersion: Invalid value: "": version must not be empty
-        metadata.ownerReferences.uid: Invalid value: "": must not be empty
-        metadata.ownerReferences: Invalid value: {"apiVersion":"v1","controller":true,"kind":"Event","name":"b","uid":"u"}: /v1, Kind=Event is disallowed from being an owner
-        metadata.ownerReferences: Invalid value: [{"controller":true,"kind":"ReplicaSet","name":"a"},{"apiVersion":"v1","controller":true,"kind":"Event","name":"b","uid":"u"}]: Only one reference can have Controller set to true. Found "true" in references for ReplicaSet/a and Event/b
-        metadata.finalizers: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
-        metadata.finalizers: Invalid value: ["orphan","foregroundDeletion","a b"]: finalizer orphan and foregroundDeletion cannot be both set"#]],
+            metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
+            metadata.labels: Invalid value: "-": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')
+            metadata.annotations: Invalid value: "": name part must be non-empty
+            metadata.annotations: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
+            metadata.ownerReferences.apiVersion: Invalid value: "": version must not be empty
+            metadata.ownerReferences.uid: Invalid value: "": must not be empty
+            metadata.ownerReferences: Invalid value: {"apiVersion":"v1","controller":true,"kind":"Event","name":"b","uid":"u"}: /v1, Kind=Event is disallowed from being an owner
+            metadata.ownerReferences: Invalid value: [{"controller":true,"kind":"ReplicaSet","name":"a"},{"apiVersion":"v1","controller":true,"kind":"Event","name":"b","uid":"u"}]: Only one reference can have Controller set to true. Found "true" in references for ReplicaSet/a and Event/b
+            metadata.finalizers: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
+            metadata.finalizers: Invalid value: ["orphan","foregroundDeletion","a b"]: finalizer orphan and foregroundDeletion cannot be both set
+            metadata.finalizers[2]: Invalid value: "a b": name is neither a standard finalizer name nor is it fully qualified"#]],
     );
     let long = "x".repeat(300_000);
     let metadata = json!({ "name": "a", "namespace": "b", "annotations": { "a": long } });

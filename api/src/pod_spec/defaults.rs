@@ -86,12 +86,26 @@ fn default_container(container: &mut Value) {
             default_probe(probe);
         }
     }
+    drop_stop_signal(container);
     if let Some(lifecycle) = json::object_mut(container, "lifecycle") {
         for name in ["postStart", "preStop"] {
             if let Some(handler) = json::object_mut(lifecycle, name) {
                 default_http_get(handler);
             }
         }
+    }
+}
+
+/// Upstream's gate for it is shut: the field is dropped without a word.
+fn drop_stop_signal(container: &mut Value) {
+    let Some(lifecycle) = container
+        .get_mut("lifecycle")
+        .and_then(Value::as_object_mut)
+    else {
+        return;
+    };
+    if lifecycle.remove("stopSignal").is_some() && lifecycle.is_empty() {
+        container.as_object_mut().map(|map| map.remove("lifecycle"));
     }
 }
 
@@ -136,9 +150,20 @@ pub fn pull_policy(image: &str) -> &'static str {
     let last = name.rsplit('/').next().unwrap_or(name);
     let latest = match last.split_once(':') {
         Some((_, tag)) => tag == "latest",
-        None => digest.is_none() && !image.is_empty(),
+        None => digest.is_none() && is_reference(name),
     };
     if latest { "Always" } else { "IfNotPresent" }
+}
+
+/// Whether it is the name of an image at all; capitals may only stand in a registry's name.
+fn is_reference(name: &str) -> bool {
+    let path = match name.split_once('/') {
+        Some((registry, path)) if registry.contains(['.', ':']) => path,
+        _ => name,
+    };
+    let good =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-/".contains(&byte);
+    !path.is_empty() && path.bytes().all(good)
 }
 
 fn default_resources(resources: &mut Value) {
@@ -247,6 +272,7 @@ fn other_sources(volume: &mut Value) {
     }
     if let Some(ephemeral) = json::object_mut(volume, "ephemeral")
         && let Some(template) = json::object_mut(ephemeral, "volumeClaimTemplate")
+        && let () = json::default(template, "metadata", json!({}))
         && let Some(spec) = json::object_mut(template, "spec")
     {
         json::default(spec, "volumeMode", "Filesystem");
@@ -267,6 +293,10 @@ pub fn pod(spec: &mut Value) {
         }
     }
     pod_level_requests(spec);
+    let grace = "terminationGracePeriodSeconds";
+    if json::int(spec, grace).is_some_and(|seconds| seconds < 0) {
+        spec[grace] = 1.into();
+    }
     json::default(spec, "enableServiceLinks", true);
     if json::flag(spec, "hostNetwork") {
         for list in ["containers", "initContainers"] {

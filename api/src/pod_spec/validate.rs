@@ -108,7 +108,7 @@ pub fn spec(spec: &Value, path: &Path, context: Context<'_>) -> ErrorList {
     errors.extend(scope.ephemeral(&path.child("ephemeralContainers")));
     errors.extend(resources::pod_level(spec, &path.child("resources")));
     errors.extend(network::host_ports(spec, path, context));
-    let policies = &["Always", "Never", "OnFailure"];
+    let policies = &["Always", "OnFailure", "Never"];
     let policy_path = path.child("restartPolicy");
     let policy = json::text(spec, "restartPolicy");
     checks::required_one_of(&mut errors, policy, policies, &policy_path);
@@ -270,7 +270,7 @@ fn small_fields(spec: &Value, path: &Path) -> ErrorList {
         }
     }
     if let Some(policy) = json::some(spec, "preemptionPolicy").and_then(Value::as_str) {
-        let policies = &["Never", "PreemptLowerPriority"];
+        let policies = &["PreemptLowerPriority", "Never"];
         let path = path.child("preemptionPolicy");
         checks::required_one_of(&mut errors, policy, policies, &path);
     }

@@ -75,9 +75,9 @@ fn well_formed() {
         "certificatesigningrequests",
         bad,
         expect![[r#"
-        spec.usages: Required value
-        spec.signerName: Invalid value: "local/Signer": should be a domain with at least two segments separated by dots
-        spec.signerName: Invalid value: "Signer": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"#]],
+            spec.usages: Required value
+            spec.signerName: Invalid value: "local": should be a domain with at least two segments separated by dots
+            spec.signerName: Invalid value: "Signer": validating label "Signer": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"#]],
     );
 }
 

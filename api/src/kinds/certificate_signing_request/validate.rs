@@ -4,7 +4,6 @@
 use super::DECISIONS;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
-use crate::meta_validate::invalid_each;
 use crate::object::Object;
 use crate::resource::Part;
 use crate::{json, names};
@@ -186,19 +185,30 @@ fn signer_name(name: &str, path: &Path) -> ErrorList {
         );
     };
     let mut errors = ErrorList::new();
-    let details = names::dns_subdomain(domain);
-    if details.is_empty() && !domain.contains('.') {
+    errors.extend(first_bad_label(domain, names::dns_label, path));
+    if !domain.contains('.') {
         let detail = "should be a domain with at least two segments separated by dots";
-        errors.extend(invalid(detail));
+        errors.push(FieldError::invalid(path, domain, detail));
     }
-    invalid_each(&mut errors, path, domain, details);
-    for segment in rest.split('.') {
-        invalid_each(&mut errors, path, segment, names::dns_label(segment));
-    }
+    errors.extend(first_bad_label(rest, names::dns_subdomain, path));
     if name.len() > SIGNER_NAME_BYTES_MAX {
         errors.push(FieldError::too_long(path, SIGNER_NAME_BYTES_MAX));
     }
     errors
+}
+
+/// Errors of the first label of a dotted text that is not well-formed.
+fn first_bad_label(text: &str, check: fn(&str) -> Vec<String>, path: &Path) -> ErrorList {
+    let labels = text.split('.').map(|label| (label, check(label)));
+    let bad = labels.into_iter().find(|(_, details)| !details.is_empty());
+    bad.into_iter()
+        .flat_map(|(label, details)| {
+            details
+                .into_iter()
+                .map(move |detail| format!("validating label \"{label}\": {detail}"))
+        })
+        .map(|detail| FieldError::invalid(path, text, detail))
+        .collect()
 }
 
 fn conditions(conditions: &[Value]) -> ErrorList {

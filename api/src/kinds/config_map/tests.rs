@@ -37,7 +37,7 @@ fn keys_and_size() {
     check_errors(
         "configmaps",
         map(json!({ "a": long })),
-        expect![": Too long: may not be more than 1048576 bytes"],
+        expect!["[]: Too long: may not be more than 1048576 bytes"],
     );
 }
 

@@ -92,9 +92,10 @@ fn selector_strategy_and_deadlines() {
         "deployments",
         bad,
         expect![[r#"
-        spec.selector: Required value
-        spec.strategy.rollingUpdate.maxSurge: Invalid value: "x": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')
-        spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "120%": must not be greater than 100%"#]],
+            spec.selector: Required value
+            spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`
+            spec.strategy.rollingUpdate.maxSurge: Invalid value: "x": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')
+            spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "120%": must not be greater than 100%"#]],
     );
 }
 

@@ -124,19 +124,35 @@ fn addresses(endpoint: &Value, address_type: &str, path: &Path) -> ErrorList {
                 }
                 errors.extend(endpoint_ip(address, &at));
             }
-            "FQDN" => {
-                let mut details = names::dns_subdomain(address);
-                if details.is_empty() && !address.contains('.') {
-                    details = vec![
-                        "should be a domain with at least two segments separated by dots".into(),
-                    ];
-                }
-                invalid_each(&mut errors, &at, address, details);
-            }
+            "FQDN" => errors.extend(domain(address, &at)),
             _ => {}
         }
     }
     errors
+}
+
+/// A domain of at least two labels, perhaps with a dot at its end.
+fn domain(name: &str, path: &Path) -> ErrorList {
+    if name.is_empty() {
+        return vec![FieldError::required(path, "")];
+    }
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let invalid = |value: &str, detail: String| vec![FieldError::invalid(path, value, detail)];
+    let details = names::dns_subdomain(name);
+    if !details.is_empty() {
+        return invalid(name, details.join(","));
+    }
+    if !name.contains('.') {
+        let detail = "should be a domain with at least two segments separated by dots";
+        return invalid(name, detail.to_owned());
+    }
+    let labels = name
+        .split('.')
+        .map(|label| (label, names::dns_label(label)));
+    match labels.into_iter().find(|(_, details)| !details.is_empty()) {
+        Some((label, details)) => invalid(label, details.join(",")),
+        None => ErrorList::new(),
+    }
 }
 
 fn hints(hints: &Value, path: &Path) -> ErrorList {

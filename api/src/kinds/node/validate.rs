@@ -49,6 +49,11 @@ pub fn update(new: &Object, old: &Object, part: Part<'_>) -> ErrorList {
             "may not be updated",
         ));
     }
+    // Upstream looks at the taints twice, and says so twice.
+    if part != Part::Status {
+        let path = Path::root("metadata").child("taints");
+        errors.extend(taints(new.list(&["spec", "taints"]), &path));
+    }
     errors
 }
 

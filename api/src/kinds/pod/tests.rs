@@ -103,18 +103,18 @@ fn names_images_and_policies() {
         "pods",
         bad,
         expect![[r#"
-        spec.containers[0].name: Invalid value: "Web": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')
-        spec.containers[0].image: Required value
-        spec.containers[1].imagePullPolicy: Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never"
-        spec.containers[2].terminationMessagePolicy: Unsupported value: "Never": supported values: "File", "FallbackToLogsOnError"
-        spec.containers[2].name: Duplicate value: "a"
-        spec.initContainers[0].name: Duplicate value: "a"
-        spec.initContainers[0].livenessProbe: Forbidden: may not be set for init containers without restartPolicy=Always
-        spec.restartPolicy: Unsupported value: "Maybe": supported values: "Always", "Never", "OnFailure"
-        spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None
-        spec.nodeName: Invalid value: "-": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
-        spec.hostname: Invalid value: "a.b": must not contain dots
-        spec.containers[1].image: Invalid value: " a": must not have leading or trailing whitespace"#]],
+            spec.containers[0].name: Invalid value: "Web": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')
+            spec.containers[0].image: Required value
+            spec.containers[1].imagePullPolicy: Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never"
+            spec.containers[2].terminationMessagePolicy: Unsupported value: "Never": supported values: "File", "FallbackToLogsOnError"
+            spec.containers[2].name: Duplicate value: "a"
+            spec.initContainers[0].name: Duplicate value: "a"
+            spec.initContainers[0].livenessProbe: Forbidden: may not be set for init containers without restartPolicy=Always
+            spec.restartPolicy: Unsupported value: "Maybe": supported values: "Always", "OnFailure", "Never"
+            spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None
+            spec.nodeName: Invalid value: "-": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+            spec.hostname: Invalid value: "a.b": must not contain dots
+            spec.containers[1].image: Invalid value: " a": must not have leading or trailing whitespace"#]],
     );
     check_errors(
         "pods",
@@ -237,23 +237,22 @@ fn probes_and_hooks() {
         "readinessProbe": { "httpGet": { "port": "UP", "scheme": "FTP" },
                             "terminationGracePeriodSeconds": 3 },
         "startupProbe": { "periodSeconds": -1 },
-        "lifecycle": { "preStop": { "sleep": { "seconds": 60 } }, "stopSignal": "SIGUSR1" },
+        "lifecycle": { "preStop": { "sleep": { "seconds": 60 } } },
     }] }));
     check_errors(
         "pods",
         bad,
         expect![[r#"
-        spec.containers[0].lifecycle.preStop.sleep: Invalid value: 60: must be non-negative and less than terminationGracePeriodSeconds (30)
-        spec.containers[0].lifecycle.stopSignal: Forbidden: may not be set for containers with empty `spec.os.name`
-        spec.containers[0].livenessProbe.exec.command: Required value
-        spec.containers[0].livenessProbe.tcpSocket: Forbidden: may not specify more than 1 handler type
-        spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1
-        spec.containers[0].readinessProbe.httpGet.port: Invalid value: "UP": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)
-        spec.containers[0].readinessProbe.httpGet.port: Invalid value: "UP": must contain at least one letter (a-z)
-        spec.containers[0].readinessProbe.httpGet.scheme: Unsupported value: "FTP": supported values: "HTTP", "HTTPS"
-        spec.containers[0].readinessProbe.terminationGracePeriodSeconds: Invalid value: 3: must not be set for readinessProbes
-        spec.containers[0].startupProbe: Required value: must specify a handler type
-        spec.containers[0].startupProbe.periodSeconds: Invalid value: -1: must be greater than or equal to 0"#]],
+            spec.containers[0].lifecycle.preStop.sleep: Invalid value: 60: must be non-negative and less than terminationGracePeriodSeconds (30)
+            spec.containers[0].livenessProbe.exec.command: Required value
+            spec.containers[0].livenessProbe.tcpSocket: Forbidden: may not specify more than 1 handler type
+            spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1
+            spec.containers[0].readinessProbe.httpGet.port: Invalid value: "UP": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)
+            spec.containers[0].readinessProbe.httpGet.port: Invalid value: "UP": must contain at least one letter (a-z)
+            spec.containers[0].readinessProbe.httpGet.scheme: Unsupported value: "FTP": supported values: "HTTP", "HTTPS"
+            spec.containers[0].readinessProbe.terminationGracePeriodSeconds: Invalid value: 3: must not be set for readinessProbes
+            spec.containers[0].startupProbe: Required value: must specify a handler type
+            spec.containers[0].startupProbe.periodSeconds: Invalid value: -1: must be greater than or equal to 0"#]],
     );
 }
 
@@ -328,16 +327,16 @@ fn security_and_host() {
         "pods",
         bad,
         expect![[r#"
-        spec.containers[0].securityContext: Invalid value: {"allowPrivilegeEscalation":false,"privileged":true}: cannot set `allowPrivilegeEscalation` to false and `privileged` to true
-        spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true
-        spec.securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive
-        spec.securityContext.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both be enabled
-        spec.securityContext.sysctls[0].name: Invalid value: "net.core.somaxconn": may not be specified when 'hostNetwork' is true
-        spec.securityContext.sysctls[1].name: Invalid value: "A": must have at most 253 characters and match regex ^([a-z0-9][-_a-z0-9]*[\./])*[a-z0-9][-_a-z0-9]*$
-        spec.securityContext.fsGroupChangePolicy: Unsupported value: "Often": supported values: "Always", "OnRootMismatch"
-        spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost
-        spec.hostNetwork: Forbidden: when `hostUsers` is false
-        spec.HostPID: Forbidden: when `hostUsers` is false"#]],
+            spec.containers[0].securityContext: Invalid value: {"allowPrivilegeEscalation":false,"privileged":true}: cannot set `allowPrivilegeEscalation` to false and `privileged` to true
+            spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true
+            spec.securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive
+            spec.securityContext.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both be enabled
+            spec.securityContext.sysctls[0].name: Invalid value: "net.core.somaxconn": may not be specified when 'hostNetwork' is true
+            spec.securityContext.sysctls[1].name: Invalid value: "A": must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$
+            spec.securityContext.fsGroupChangePolicy: Unsupported value: "Often": supported values: "Always", "OnRootMismatch"
+            spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost
+            spec.hostNetwork: Forbidden: when `hostUsers` is false
+            spec.HostPID: Forbidden: when `hostUsers` is false"#]],
     );
 }
 

@@ -121,6 +121,13 @@ pub fn status(new: &Object, old: &Object) -> ErrorList {
         let statuses = [status, old_status].map(|status| json::list(status, field));
         errors.extend(transition.check(statuses[0], statuses[1], &path.child(field)));
     }
+    if let Some(first) = json::list(status, "hostIPs").first() {
+        let ip = json::text(first, "ip");
+        if ip != json::text(status, "hostIP") {
+            let path = path.child("hostIPs").index(0).child("ip");
+            errors.push(FieldError::invalid(&path, ip, "must be equal to `hostIP`"));
+        }
+    }
     for field in ["podIPs", "hostIPs"] {
         errors.extend(addresses(json::list(status, field), &path.child(field)));
     }

@@ -194,7 +194,8 @@ fn affinity_additions(new: &Value, old: &Value, path: &Path) -> ErrorList {
     }
     if now.len() != before.len() {
         let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
-        return vec![FieldError::invalid(&path, Value::from(now), detail)];
+        let now = json::at(new, &[required, "nodeSelectorTerms"]);
+        return vec![FieldError::invalid(&path, now.clone(), detail)];
     }
     let grows = |now: &Value, before: &Value| {
         let empty = ["matchExpressions", "matchFields"]
@@ -256,7 +257,7 @@ fn changes(old: &Value, new: &Value, path: &str, lines: &mut Vec<String>) {
 pub fn ephemeral(new: &Object, old: &Object) -> ErrorList {
     if old.annotation(MIRROR).is_some() {
         let detail = "static pods do not support ephemeral containers";
-        return vec![FieldError::forbidden(&Path::default(), detail)];
+        return vec![FieldError::forbidden(&Path::root("[]"), detail)];
     }
     let mut errors = metadata_and_spec(new);
     errors.extend(annotations_update(new, old));
@@ -280,7 +281,7 @@ pub fn ephemeral(new: &Object, old: &Object) -> ErrorList {
 
 /// An update through `resize`: the cpu and memory of containers may change, and nothing else.
 pub fn resize(new: &Object, old: &Object) -> ErrorList {
-    let forbidden = |detail: &str| vec![FieldError::forbidden(&Path::default(), detail)];
+    let forbidden = |detail: &str| vec![FieldError::forbidden(&Path::root("[]"), detail)];
     if old.annotation(MIRROR).is_some() {
         return forbidden("static pods cannot be resized");
     }

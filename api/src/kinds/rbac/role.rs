@@ -13,7 +13,10 @@ pub struct Role {
 }
 
 impl Rules for Role {
-    fn default(&self, _object: &mut Object) {}
+    /// The rules are always shown.
+    fn default(&self, object: &mut Object) {
+        json::default_in(object.root_mut(), "rules", Value::Null);
+    }
 
     fn prepare_create(&self, _object: &mut Object) {}
 
@@ -96,7 +99,13 @@ fn aggregation(object: &Object) -> ErrorList {
     }
     let mut errors = ErrorList::new();
     for (index, selector) in selectors.iter().enumerate() {
-        errors.extend(label_selector::validate(selector, &path.index(index)));
+        let path = path.index(index);
+        let found = label_selector::validate(selector, &path);
+        if !found.is_empty() {
+            errors.extend(found);
+            let detail = "invalid label selector.";
+            errors.push(FieldError::invalid(&path, Value::Null, detail));
+        }
     }
     errors
 }

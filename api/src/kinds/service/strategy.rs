@@ -101,8 +101,8 @@ fn drop_by_type(new: &mut Object, old: &Object) {
         if same("clusterIPs") && same("clusterIP") {
             gone.extend(["clusterIP", "clusterIPs"]);
         }
-        let families = ["ipFamilies", "ipFamilyPolicy"];
-        gone.extend(families.into_iter().filter(|name| same(name)));
+        let others = ["ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"];
+        gone.extend(others.into_iter().filter(|name| same(name)));
     }
     let mut drop_if = |applied: bool, applies: bool, name: &'static str| {
         if applied && !applies && same(name) {

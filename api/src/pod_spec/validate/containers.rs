@@ -116,7 +116,13 @@ impl Scope<'_> {
                 errors.push(FieldError::forbidden(&path, detail));
             };
             for field in NOT_EPHEMERAL {
-                if !json::is_empty(json::get(container, field)) {
+                // Lists and resources are empty when not given; the others are absent.
+                let value = json::get(container, field);
+                let given = match field {
+                    "ports" | "resources" | "resizePolicy" => !json::is_empty(value),
+                    _ => !value.is_null(),
+                };
+                if given {
                     forbid(path.child(field));
                 }
             }
@@ -317,17 +323,17 @@ fn port_conflicts(containers: &[Value], path: &Path) -> ErrorList {
 fn resize_policy(container: &Value, spec: &Value, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen = BTreeSet::new();
-    for policy in json::list(container, "resizePolicy") {
+    for (index, policy) in json::list(container, "resizePolicy").iter().enumerate() {
         let resource = json::text(policy, "resourceName");
         if !seen.insert(resource) {
-            errors.push(FieldError::duplicate(path, resource));
+            errors.push(FieldError::duplicate(&path.index(index), resource));
         }
         checks::required_one_of(&mut errors, resource, &["cpu", "memory"], path);
         let restart = json::text(policy, "restartPolicy");
         let restarts = &["NotRequired", "RestartContainer"];
         checks::required_one_of(&mut errors, restart, restarts, path);
         if json::text(spec, "restartPolicy") == "Never" && restart != "NotRequired" {
-            let detail = "must be 'NotRequired' when `restartPolicy` is 'Never'";
+            let detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
             errors.push(FieldError::invalid(path, restart, detail));
         }
     }

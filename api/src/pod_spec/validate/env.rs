@@ -141,11 +141,12 @@ pub fn field_selector(reference: &Value, allowed: &[&str], path: &Path) -> Error
                 names::qualified_name(subscript),
             );
         }
-        (true, _) => errors.push(FieldError::invalid(
-            path,
-            base,
-            "does not support subscript",
-        )),
+        (true, _) => {
+            let detail = format!(
+                "error converting fieldPath: field label does not support subscript: {field}"
+            );
+            errors.push(FieldError::invalid(&field_path, field, detail));
+        }
         (false, _) => checks::one_of(&mut errors, base, allowed, &field_path),
     }
     errors

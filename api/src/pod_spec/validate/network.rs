@@ -63,7 +63,7 @@ pub fn host_users(spec: &Value, path: &Path) -> ErrorList {
 
 pub fn dns_policy(spec: &Value, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
-    let policies = &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"];
+    let policies = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
     checks::required_one_of(&mut errors, json::text(spec, "dnsPolicy"), policies, path);
     errors
 }

@@ -34,9 +34,25 @@ fn quantity(name: &str, value: &Value, path: &Path) -> ErrorList {
                     "must be an integer",
                 ));
             }
+            if let Some(size) = name.strip_prefix("hugepages-")
+                && !is_multiple(quantity, size)
+            {
+                let detail = format!("{quantity} is not positive integer multiple of {name}");
+                errors.push(FieldError::invalid(path, quantity.to_string(), detail));
+            }
         }
     }
     errors
+}
+
+/// Huge pages come in whole pages.
+fn is_multiple(quantity: Quantity, page_size: &str) -> bool {
+    match Quantity::parse(page_size) {
+        Ok(size) if size > Quantity::ZERO && size.is_whole() => {
+            quantity.value() % size.value() == 0
+        }
+        _ => false,
+    }
 }
 
 /// True for a resource that comes in whole pieces.
@@ -188,8 +204,10 @@ fn claim_names(resources: &Value, claims: &BTreeSet<String>, path: &Path) -> Err
         }
         let whole = seen.contains(&(name, ""));
         let part = request.is_empty() && seen.iter().any(|(other, _)| *other == name);
-        if whole || part || !seen.insert((name, request)) {
+        if whole || part {
             errors.push(FieldError::duplicate(&path, name));
+        } else if !seen.insert((name, request)) {
+            errors.push(FieldError::duplicate(&path, format!("{name}/{request}")));
         }
         if !claims.contains(name) {
             let mut error = FieldError::not_found(&path, name);
@@ -254,7 +272,11 @@ pub fn pod_level(spec: &Value, path: &Path) -> ErrorList {
 fn pod_resource_name(name: &str, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     invalid_each(&mut errors, path, name, names::qualified_name(name));
-    if errors.is_empty() && !matches!(name, "cpu" | "memory") && !is_huge_page(name) {
+    let known = matches!(name, "cpu" | "memory") || is_huge_page(name);
+    if errors.is_empty() && !known && !name.contains('/') && !is_quota_resource(name) {
+        let detail = "must be a standard resource type or fully qualified";
+        errors.push(FieldError::invalid(path, name, detail));
+    } else if errors.is_empty() && !known {
         errors.push(FieldError::not_supported(
             path,
             name,

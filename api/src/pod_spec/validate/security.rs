@@ -10,6 +10,20 @@ use std::collections::BTreeSet;
 const ID_MAX: i64 = i32::MAX as i64;
 const SYSCTL_BYTES_MAX: usize = 253;
 
+/// Settings of the IPC namespace; the two short ones stand for old wildcards.
+const IPC_SYSCTLS: &[&str] = &[
+    "kernel.sem",
+    "kernel.shmall",
+    "kernel.shmmax",
+    "kernel.shmmni",
+    "kernel.shm_rmid_forced",
+    "kernel.shm",
+    "kernel.msgmax",
+    "kernel.msgmnb",
+    "kernel.msgmni",
+    "kernel.msg",
+];
+
 pub fn pod(spec: &Value, path: &Path) -> ErrorList {
     let context = json::get(spec, "securityContext");
     let mut errors = ErrorList::new();
@@ -33,9 +47,9 @@ pub fn pod(spec: &Value, path: &Path) -> ErrorList {
     }
     errors.extend(sysctls(spec, context, &path.child("sysctls")));
     for (field, supported) in [
-        ("fsGroupChangePolicy", &["Always", "OnRootMismatch"]),
-        ("supplementalGroupsPolicy", &["Merge", "Strict"]),
-        ("seLinuxChangePolicy", &["MountOption", "Recursive"]),
+        ("fsGroupChangePolicy", &["Always", "OnRootMismatch"][..]),
+        ("supplementalGroupsPolicy", &["Merge", "Strict"][..]),
+        ("seLinuxChangePolicy", &["Recursive"][..]),
     ] {
         if let Some(policy) = json::some(context, field).and_then(Value::as_str) {
             checks::one_of(&mut errors, policy, supported, &path.child(field));
@@ -127,17 +141,26 @@ fn profile_of(profile: &Value, field: &str, what: &str, path: &Path) -> ErrorLis
             let detail = format!("must be set when {what} type is Localhost");
             errors.push(FieldError::required(&path, detail));
         }
+        ("Localhost", Some(local)) if local.trim() != local => {
+            let detail = "must not be padded with whitespace";
+            errors.push(FieldError::invalid(&path, local, detail));
+        }
         ("Localhost", Some(_)) | (_, None) => {}
-        (_, Some(_)) => {
+        (_, Some(local)) => {
             let detail = format!("can only be set when {what} type is Localhost");
-            errors.push(FieldError::invalid(&path, profile.clone(), detail));
+            let value = match what {
+                "seccomp" => profile.clone(),
+                _ => local.into(),
+            };
+            errors.push(FieldError::invalid(&path, value, detail));
         }
     }
     errors
 }
 
 fn sysctls(spec: &Value, context: &Value, path: &Path) -> ErrorList {
-    const PATTERN: &str = "^([a-z0-9][-_a-z0-9]*[\\./])*[a-z0-9][-_a-z0-9]*$";
+    const PATTERN: &str = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*\
+                           [a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
     let mut errors = ErrorList::new();
     let mut seen = BTreeSet::new();
     for (index, sysctl) in json::list(context, "sysctls").iter().enumerate() {
@@ -155,10 +178,7 @@ fn sysctls(spec: &Value, context: &Value, path: &Path) -> ErrorList {
         }
         let dotted = name.replace('/', ".");
         let of_net = dotted.starts_with("net.");
-        let of_ipc = dotted.starts_with("kernel.shm")
-            || dotted.starts_with("kernel.msg")
-            || dotted.starts_with("fs.mqueue.")
-            || dotted == "kernel.sem";
+        let of_ipc = IPC_SYSCTLS.contains(&dotted.as_str()) || dotted.starts_with("fs.mqueue.");
         for (applies, flag) in [(of_net, "hostNetwork"), (of_ipc, "hostIPC")] {
             if applies && json::flag(spec, flag) {
                 let detail = format!("may not be specified when '{flag}' is true");
@@ -175,6 +195,7 @@ fn is_sysctl(name: &str) -> bool {
         && name.split(['.', '/']).all(|part| {
             let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
             part.bytes().next().is_some_and(good)
+                && part.bytes().last().is_some_and(good)
                 && part
                     .bytes()
                     .all(|byte| good(byte) || matches!(byte, b'-' | b'_'))

@@ -188,6 +188,10 @@ fn special(name: &str, source: &Value, path: &Path) -> ErrorList {
                 errors.extend(projected::downward_file(item, path));
             }
         }
+        "rbd" | "cephfs" if json::list(source, "monitors").is_empty() => {
+            errors.push(FieldError::required(&path.child("monitors"), ""));
+        }
+        "fc" => errors.extend(fibre_channel(source, path)),
         "projected" => errors.extend(projected::volume(source, path)),
         "csi" => errors.extend(csi(source, path)),
         "ephemeral" if !json::has(source, "volumeClaimTemplate") => {
@@ -231,6 +235,40 @@ fn host_path(source: &Value, path: &Path) -> ErrorList {
     errors
 }
 
+fn fibre_channel(source: &Value, path: &Path) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let targets = json::list(source, "targetWWNs");
+    let targets_path = path.child("targetWWNs");
+    match (targets.is_empty(), json::list(source, "wwids").is_empty()) {
+        (true, true) => {
+            let detail = "must specify either targetWWNs or wwids, but not both";
+            errors.push(FieldError::required(&targets_path, detail));
+        }
+        (false, false) => {
+            let detail = "targetWWNs and wwids can not be specified simultaneously";
+            errors.push(FieldError::invalid(
+                &targets_path,
+                Value::from(targets),
+                detail,
+            ));
+        }
+        _ => {}
+    }
+    let lun_path = path.child("lun");
+    match json::int(source, "lun") {
+        _ if targets.is_empty() => {}
+        None => {
+            let detail = "lun is required if targetWWNs is specified";
+            errors.push(FieldError::required(&lun_path, detail));
+        }
+        Some(lun) => {
+            let details = names::between(lun, 0, 255).into_iter();
+            errors.extend(details.map(|detail| FieldError::invalid(&lun_path, lun, detail)));
+        }
+    }
+    errors
+}
+
 fn csi(source: &Value, path: &Path) -> ErrorList {
     const DRIVER_BYTES_MAX: usize = 63;
     let mut errors = ErrorList::new();
@@ -242,8 +280,10 @@ fn csi(source: &Value, path: &Path) -> ErrorList {
     if driver.len() > DRIVER_BYTES_MAX {
         errors.push(FieldError::too_long(&driver_path, DRIVER_BYTES_MAX));
     }
-    let details = names::dns_subdomain(&driver.to_lowercase());
-    invalid_each(&mut errors, &driver_path, driver, details);
+    if !driver.is_empty() {
+        let details = names::dns_subdomain(&driver.to_lowercase());
+        invalid_each(&mut errors, &driver_path, driver, details);
+    }
     if let Some(secret) = json::some(source, "nodePublishSecretRef") {
         let path = path.child("nodePublishSecretRef").child("name");
         match json::text(secret, "name") {
