@@ -17,6 +17,7 @@
 pub mod archive;
 pub mod digest;
 mod index;
+mod layers;
 pub mod manifest;
 pub mod pull;
 pub mod reference;

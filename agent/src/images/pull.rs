@@ -5,45 +5,28 @@
 //! registries on this machine and to those listed as insecure, to no others.
 
 mod credentials;
+mod registry;
 
-use super::archive::{LayerStack, decompressed};
 use super::digest::{self, HashingReader};
 use super::index::Record;
-use super::manifest::{
-    CONFIG_BYTES_MAX, Descriptor, Document, ImageDocument, LAYERS_MAX, MANIFEST_BYTES_MAX,
-    Platform, choose,
-};
+use super::layers::{LayerStack, decompressed};
+use super::manifest::{Descriptor, ImageDocument, LAYERS_MAX};
 use super::reference::{Reference, is_digest};
 use super::unpack::{LAYER_BYTES_MAX, UnpackError, unpack};
 use super::{ImageError, ImageInfo, ImageStore, RegistryCredentials, write_atomically};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use oci_client::client::{ClientConfig, ClientProtocol};
-use oci_client::errors::OciDistributionError;
 use oci_client::secrets::RegistryAuth;
-use oci_client::{Client, Reference as Remote};
+use registry::{Registry, Resolved, blocking, parse, refusal, same};
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
-use tokio_util::io::{StreamReader, SyncIoBridge};
 
 /// A compressed layer; the unpacked one has its own bound.
 const COMPRESSED_BYTES_MAX: u64 = 32 << 30;
 /// Tries of one layer, so that one broken connection does not start the whole image again.
 const LAYER_TRIES_MAX: u32 = 3;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Between two pieces of an answer, not for all of it.
-const SILENCE_TIMEOUT: Duration = Duration::from_secs(60);
-const USER_AGENT: &str = concat!("coracle/", env!("CARGO_PKG_VERSION"));
-const MANIFEST_TYPES: &[&str] = &[
-    "application/vnd.oci.image.index.v1+json",
-    "application/vnd.oci.image.manifest.v1+json",
-    "application/vnd.docker.distribution.manifest.list.v2+json",
-    "application/vnd.docker.distribution.manifest.v2+json",
-];
-
 pub type Shared = futures::future::Shared<BoxFuture<'static, Result<ImageInfo, Arc<ImageError>>>>;
 
 impl ImageStore {
@@ -105,174 +88,6 @@ async fn pull(
             |error| refusal(&name, &error)
         )
     )))
-}
-
-/// containerd's words, which users search for.
-fn refusal(name: &str, error: &ImageOrRemote) -> String {
-    match error {
-        ImageOrRemote::Remote(OciDistributionError::UnauthorizedError { .. })
-        | ImageOrRemote::Remote(OciDistributionError::AuthenticationFailure(_)) => format!(
-            "pull access denied, repository does not exist or may require authorization: {error}"
-        ),
-        ImageOrRemote::Remote(OciDistributionError::ImageManifestNotFoundError(_)) => {
-            format!("{name}: not found")
-        }
-        ImageOrRemote::Remote(OciDistributionError::RegistryError { envelope, .. })
-            if envelope.errors.iter().any(|error| {
-                matches!(
-                    error.code,
-                    oci_client::errors::OciErrorCode::ManifestUnknown
-                        | oci_client::errors::OciErrorCode::NameUnknown
-                        | oci_client::errors::OciErrorCode::NotFound
-                )
-            }) =>
-        {
-            format!("{name}: not found")
-        }
-        ImageOrRemote::Remote(OciDistributionError::ServerError { code: 404, .. }) => {
-            format!("{name}: not found")
-        }
-        other => super::chain_text(other),
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-enum ImageOrRemote {
-    #[error(transparent)]
-    Image(#[from] ImageError),
-    #[error(transparent)]
-    Remote(#[from] OciDistributionError),
-}
-
-impl From<ImageOrRemote> for ImageError {
-    fn from(error: ImageOrRemote) -> Self {
-        match error {
-            ImageOrRemote::Image(error) => error,
-            ImageOrRemote::Remote(error) => Self::Registry(super::chain_text(&error)),
-        }
-    }
-}
-
-struct Resolved {
-    manifest: Document,
-    bytes: Vec<u8>,
-    /// What the name stands for: of the index, if there is one.
-    top_digest: String,
-}
-
-struct Registry {
-    client: Client,
-    remote: Remote,
-    auth: RegistryAuth,
-}
-
-impl Registry {
-    fn new(store: &ImageStore, reference: &Reference, auth: RegistryAuth) -> Self {
-        // A second call finds the first one's provider and changes nothing.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let protocol = match speaks_plain(&reference.domain, &store.insecure_registries) {
-            true => ClientProtocol::Http,
-            false => ClientProtocol::Https,
-        };
-        let client = Client::new(ClientConfig {
-            protocol,
-            connect_timeout: Some(CONNECT_TIMEOUT),
-            read_timeout: Some(SILENCE_TIMEOUT),
-            user_agent: USER_AGENT,
-            ..ClientConfig::default()
-        });
-        let (domain, path) = (reference.domain.clone(), reference.path.clone());
-        let remote = match (&reference.digest, &reference.tag) {
-            (Some(digest), _) => Remote::with_digest(domain, path, digest.clone()),
-            (None, tag) => {
-                Remote::with_tag(domain, path, tag.clone().unwrap_or_else(|| "latest".into()))
-            }
-        };
-        Self {
-            client,
-            remote,
-            auth,
-        }
-    }
-
-    async fn resolve(&self) -> Result<Resolved, ImageOrRemote> {
-        let (bytes, top_digest) = self.manifest(&self.remote).await?;
-        let document = parse("manifest", &bytes)?;
-        let index: Document = document;
-        if index.manifests.is_empty() {
-            return Ok(Resolved {
-                manifest: index,
-                bytes,
-                top_digest,
-            });
-        }
-        let host = Platform::host();
-        let chosen = choose(&index.manifests, &host).ok_or_else(|| {
-            ImageError::Registry(format!(
-                "no match for platform in manifest: {}/{}",
-                host.os, host.architecture
-            ))
-        })?;
-        let remote = self.remote.clone_with_digest(chosen.digest.clone());
-        let (bytes, _) = self.manifest(&remote).await?;
-        Ok(Resolved {
-            manifest: parse("manifest", &bytes)?,
-            bytes,
-            top_digest,
-        })
-    }
-
-    async fn manifest(&self, remote: &Remote) -> Result<(Vec<u8>, String), ImageOrRemote> {
-        let (bytes, _) = self
-            .client
-            .pull_manifest_raw(remote, &self.auth, MANIFEST_TYPES)
-            .await?;
-        if bytes.len() as u64 > MANIFEST_BYTES_MAX {
-            return Err(ImageError::Malformed("the manifest is too large".into()).into());
-        }
-        let actual = digest::of(&bytes);
-        match remote.digest() {
-            Some(expected) if expected != actual => Err(ImageError::Digest {
-                what: "a manifest".into(),
-                expected: expected.to_owned(),
-                actual,
-            }
-            .into()),
-            _ => Ok((bytes.to_vec(), actual)),
-        }
-    }
-
-    /// A small blob, whole and checked.
-    async fn config(&self, descriptor: &Descriptor) -> Result<Vec<u8>, ImageError> {
-        let reader = self.blob(descriptor).await?;
-        let expected = descriptor.digest.clone();
-        blocking(move || {
-            let mut hashed = HashingReader::new(reader, CONFIG_BYTES_MAX);
-            let mut bytes = Vec::new();
-            hashed
-                .read_to_end(&mut bytes)
-                .and_then(|_| hashed.finish())
-                .map_err(|error| ImageError::Registry(super::chain_text(&error)))
-                .and_then(|(actual, _)| same("a configuration", expected, actual))?;
-            Ok(bytes)
-        })
-        .await
-    }
-
-    async fn blob(&self, descriptor: &Descriptor) -> Result<impl Read + Send + use<>, ImageError> {
-        if !is_digest(&descriptor.digest) {
-            return Err(ImageError::Malformed(format!(
-                "{:?} is no digest",
-                descriptor.digest
-            )));
-        }
-        let sized = self
-            .client
-            .pull_blob_stream(&self.remote, descriptor.digest.as_str())
-            .await;
-        let stream = sized.map_err(ImageOrRemote::from)?.stream;
-        Ok(SyncIoBridge::new(StreamReader::new(stream)))
-    }
 }
 
 async fn fetch(
@@ -387,17 +202,6 @@ fn unpack_both(
     same("an unpacked layer", diff_id, unpacked)
 }
 
-fn same(what: &str, expected: String, actual: String) -> Result<(), ImageError> {
-    match expected == actual {
-        true => Ok(()),
-        false => Err(ImageError::Digest {
-            what: what.to_owned(),
-            expected,
-            actual,
-        }),
-    }
-}
-
 /// Whether another try may do better: what broke on the way, not what is wrong in itself.
 fn may_pass(error: &ImageError) -> bool {
     matches!(
@@ -407,34 +211,6 @@ fn may_pass(error: &ImageError) -> bool {
             ..
         }
     ) || matches!(error, ImageError::Registry(_))
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ImageError> + Send + 'static,
-) -> Result<T, ImageError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| ImageError::Registry(format!("unpacking broke off: {error}")))?
-}
-
-fn parse<T: serde::de::DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T, ImageError> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| ImageError::Malformed(format!("cannot read the {what}: {error}")))
-}
-
-fn speaks_plain(domain: &str, insecure: &[String]) -> bool {
-    let host = match domain.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => host,
-        _ => domain,
-    };
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let is_loopback = bare
-        .parse::<std::net::IpAddr>()
-        .is_ok_and(|address| address.is_loopback());
-    host == "localhost"
-        || is_loopback
-        || insecure
-            .iter()
-            .any(|listed| listed == domain || listed == host)
 }
 
 #[cfg(test)]

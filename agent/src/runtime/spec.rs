@@ -48,6 +48,20 @@ const READ_ONLY: [&str; 5] = [
     "/proc/sysrq-trigger",
 ];
 
+/// Type, target and options. Those below /sys are read-only unless privileged.
+const MOUNTS: [(&str, &str, &str); 6] = [
+    ("proc", "/proc", "nosuid,noexec,nodev"),
+    ("tmpfs", "/dev", "nosuid,strictatime,mode=755,size=65536k"),
+    (
+        "devpts",
+        "/dev/pts",
+        "nosuid,noexec,newinstance,ptmxmode=0666,mode=0620,gid=5",
+    ),
+    ("mqueue", "/dev/mqueue", "nosuid,noexec,nodev"),
+    ("sysfs", "/sys", "nosuid,noexec,nodev"),
+    ("cgroup", "/sys/fs/cgroup", "nosuid,noexec,nodev,relatime"),
+];
+
 /// What the host offers, found out by the shim.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
@@ -209,48 +223,24 @@ fn cpu(asked: &Resources) -> Value {
 }
 
 fn mounts(record: &ContainerRecord) -> Value {
-    let (config, security) = (&record.config, &record.config.security);
-    let sys = if security.privileged { "rw" } else { "ro" };
-    let mut mounts = vec![
-        mount("proc", "/proc", "proc", &["nosuid", "noexec", "nodev"]),
-        mount(
-            "tmpfs",
-            "/dev",
-            "tmpfs",
-            &["nosuid", "strictatime", "mode=755", "size=65536k"],
-        ),
-        mount(
-            "devpts",
-            "/dev/pts",
-            "devpts",
-            &[
-                "nosuid",
-                "noexec",
-                "newinstance",
-                "ptmxmode=0666",
-                "mode=0620",
-                "gid=5",
-            ],
-        ),
-        mount(
-            "mqueue",
-            "/dev/mqueue",
-            "mqueue",
-            &["nosuid", "noexec", "nodev"],
-        ),
-        mount(
-            "sysfs",
-            "/sys",
-            "sysfs",
-            &["nosuid", "noexec", "nodev", sys],
-        ),
-        mount(
-            "cgroup",
-            "/sys/fs/cgroup",
-            "cgroup",
-            &["nosuid", "noexec", "nodev", "relatime", sys],
-        ),
-    ];
+    let config = &record.config;
+    let sys = if config.security.privileged {
+        "rw"
+    } else {
+        "ro"
+    };
+    let mut mounts: Vec<Value> = MOUNTS
+        .iter()
+        .map(|(kind, target, options)| {
+            let last = if target.starts_with("/sys") {
+                Some(sys)
+            } else {
+                None
+            };
+            let options: Vec<&str> = options.split(',').chain(last).collect();
+            mount(kind, target, kind, &options)
+        })
+        .collect();
     let is_given = |path: &str| {
         config
             .mounts
@@ -262,25 +252,17 @@ fn mounts(record: &ContainerRecord) -> Value {
             true => "/dev/shm".into(),
             false => record.sandbox_directory.join("shm"),
         };
-        let source = shm.to_string_lossy().into_owned();
-        mounts.push(mount(
-            &source,
-            "/dev/shm",
-            "bind",
-            &["rbind", "nosuid", "noexec", "nodev"],
-        ));
+        let options = ["rbind", "nosuid", "noexec", "nodev"];
+        mounts.push(mount(&shm.to_string_lossy(), "/dev/shm", "bind", &options));
     }
     if !record.sandbox.config.host_network && !is_given("/etc/hostname") {
-        let source = record
-            .sandbox_directory
-            .join("hostname")
-            .to_string_lossy()
-            .into_owned();
+        let name = record.sandbox_directory.join("hostname");
+        let options = ["rbind", "rprivate", "rw"];
         mounts.push(mount(
-            &source,
+            &name.to_string_lossy(),
             "/etc/hostname",
             "bind",
-            &["rbind", "rprivate", "rw"],
+            &options,
         ));
     }
     let mut given: Vec<&Mount> = config.mounts.iter().collect();

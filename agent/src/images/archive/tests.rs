@@ -1,4 +1,5 @@
 use super::*;
+use crate::images::manifest::Platform;
 use std::fs;
 use std::io::Write;
 

@@ -1,11 +1,15 @@
 //! Against Debian's docker-registry, a real one.
+#![allow(clippy::print_stderr)] // A skipped test says why.
 
+use super::registry::{MANIFEST_TYPES, speaks_plain};
 use super::*;
 use crate::images::archive::tests::{Sample, gzip};
+use crate::images::manifest::Platform;
 use oci_client::RegistryOperation;
 use std::fs;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 const REGISTRY: &str = "/usr/bin/docker-registry";
 /// user:secret, by bcrypt.

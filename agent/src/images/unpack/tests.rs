@@ -1,3 +1,6 @@
+//! Layers as lines of text: what goes in, and what a directory shows of it.
+#![allow(clippy::print_stderr)] // A skipped test says why.
+
 use super::*;
 use std::fmt::Write as _;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

@@ -35,7 +35,7 @@ impl Executor for Become {
         let program = arguments.first().map(String::as_str).unwrap_or_default();
         find(program, &environment)
             .map(|_| ())
-            .map_err(|text| ExecutorValidationError::ArgValidationError(text))
+            .map_err(ExecutorValidationError::ArgValidationError)
     }
 
     fn setup_envs(&self, _: HashMap<String, String>) -> Result<(), ExecutorSetEnvsError> {
