@@ -65,17 +65,19 @@ pub fn selector_text(selector: &Value) -> String {
         None if json::has(selector, "matchExpressions") => &json::NULL,
         None => selector,
     };
-    let mut terms: Vec<String> = labels
+    let mut terms: Vec<(&str, String)> = labels
         .as_object()
         .into_iter()
         .flatten()
-        .filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)))
+        .filter_map(|(key, value)| Some((key.as_str(), format!("{key}={}", value.as_str()?))))
         .collect();
     for expression in json::list(selector, "matchExpressions") {
-        terms.push(expression_text(expression));
+        terms.push((json::text(expression, "key"), expression_text(expression)));
     }
-    terms.sort();
-    terms.join(",")
+    // By key; of one key, labels come first and expressions in their order.
+    terms.sort_by_key(|(key, _)| *key);
+    let texts: Vec<String> = terms.into_iter().map(|(_, text)| text).collect();
+    texts.join(",")
 }
 
 fn expression_text(expression: &Value) -> String {

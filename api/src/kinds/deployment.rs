@@ -69,6 +69,11 @@ impl Rules for Deployment {
         json::default(spec, "progressDeadlineSeconds", 600);
         json::default(spec, "template", json!({}));
         pod_spec::defaults::template(&mut spec["template"]);
+        json::default_in(object.root_mut(), "status", json!({}));
+    }
+
+    fn prepare_create(&self, object: &mut Object) {
+        object.set(&["status"], json!({}));
     }
 
     /// The status leaves the spec and the labels alone, and may change annotations.

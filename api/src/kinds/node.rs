@@ -4,12 +4,13 @@ mod columns;
 mod validate;
 
 use crate::field::ErrorList;
+use crate::json;
 use crate::kinds::prepare;
 use crate::kinds::row::{self, Names};
 use crate::object::Object;
 use crate::pod_spec::defaults::round_quantities;
 use crate::resource::{Column, Durability, Part, Resource, Rules, Subresource, SubresourceKind};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub const ROW: Resource = Resource {
     short_names: &["no"],
@@ -53,6 +54,7 @@ impl Rules for Node {
             object.set(&["status", "allocatable"], capacity);
         }
         pod_cidrs(object);
+        node_info(object);
     }
 
     /// A node may be created together with its status.
@@ -104,6 +106,35 @@ impl Rules for Node {
     }
 }
 
+/// Fields that are always shown, empty until the agent reports.
+fn node_info(object: &mut Object) {
+    const TEXTS: [&str; 10] = [
+        "architecture",
+        "bootID",
+        "containerRuntimeVersion",
+        "kernelVersion",
+        "kubeProxyVersion",
+        "kubeletVersion",
+        "machineID",
+        "operatingSystem",
+        "osImage",
+        "systemUUID",
+    ];
+    json::default_in(object.root_mut(), "status", json!({}));
+    let Some(status) = object.get_mut(&["status"]) else {
+        return;
+    };
+    json::default(
+        status,
+        "daemonEndpoints",
+        json!({ "kubeletEndpoint": { "Port": 0 } }),
+    );
+    json::default(status, "nodeInfo", json!({}));
+    for text in TEXTS {
+        json::default(&mut status["nodeInfo"], text, "");
+    }
+}
+
 /// The address range has an old field for one and a new one for a list: both are shown, and when
 /// they differ the old one is followed.
 fn pod_cidrs(object: &mut Object) {
@@ -121,7 +152,7 @@ fn pod_cidrs(object: &mut Object) {
 fn is_heartbeat(new: &Object, old: &Object) -> bool {
     let without_times = |object: &Object| {
         let mut status = object.get(&["status"]).cloned().unwrap_or_default();
-        for condition in crate::json::list_mut(&mut status, "conditions") {
+        for condition in json::list_mut(&mut status, "conditions") {
             if let Some(condition) = condition.as_object_mut() {
                 condition.remove("lastHeartbeatTime");
             }
