@@ -272,13 +272,19 @@ fn other_sources(volume: &mut Value) {
     }
     if let Some(ephemeral) = json::object_mut(volume, "ephemeral")
         && let Some(template) = json::object_mut(ephemeral, "volumeClaimTemplate")
-        && let () = json::default(template, "metadata", json!({}))
-        && let Some(spec) = json::object_mut(template, "spec")
     {
-        json::default(spec, "volumeMode", "Filesystem");
-        if let Some(resources) = json::object_mut(spec, "resources") {
-            default_resources(resources);
-        }
+        claim_template(template);
+    }
+}
+
+fn claim_template(template: &mut Value) {
+    json::default(template, "metadata", json!({}));
+    let Some(spec) = json::object_mut(template, "spec") else {
+        return;
+    };
+    json::default(spec, "volumeMode", "Filesystem");
+    if let Some(resources) = json::object_mut(spec, "resources") {
+        default_resources(resources);
     }
 }
 
