@@ -64,25 +64,28 @@ impl Hierarchies {
         self.v1.is_empty()
     }
 
-    /// Whether limits of this kind can be set here.
-    pub fn controls(&self, controller: &str) -> bool {
-        match &self.v2 {
-            Some(mount) if self.is_unified() => {
-                fs::read_to_string(mount.join("cgroup.controllers"))
-                    .is_ok_and(|all| all.split_whitespace().any(|one| one == controller))
-            }
-            _ => self.v1_mount(controller).is_some(),
+    /// Whether groups in `parent` can have limits of this kind.
+    pub fn controls(&self, controller: &str, parent: &str) -> bool {
+        let Some(directory) = self.directory(controller, parent) else {
+            return false;
+        };
+        if !self.is_unified() {
+            return true;
         }
+        fs::read_to_string(directory.join("cgroup.subtree_control"))
+            .is_ok_and(|given| given.split_whitespace().any(|one| one == controller))
     }
 
-    /// Whether memory and swap together can be bounded.
-    pub fn limits_swap(&self) -> bool {
-        match self.is_unified() {
-            true => false, // Left to the system: version 2 bounds swap by itself.
-            false => self
-                .v1_mount("memory")
-                .is_some_and(|mount| mount.join("memory.memsw.limit_in_bytes").exists()),
-        }
+    /// Whether swap can be bounded for groups in `parent`.
+    pub fn limits_swap(&self, parent: &str) -> bool {
+        let unified = self.is_unified();
+        let file = if unified {
+            "memory.swap.max"
+        } else {
+            "memory.memsw.limit_in_bytes"
+        };
+        let directory = self.directory("memory", parent);
+        directory.is_some_and(|directory| directory.join(file).exists())
     }
 
     fn v1_mount(&self, controller: &str) -> Option<&Path> {

@@ -37,8 +37,8 @@ const EVENTS_MAX: usize = 256;
 pub struct Config {
     /// The agent's data directory: `images`, `containers` and `sandboxes` are below it.
     pub data_dir: PathBuf,
-    /// The group all pods are in, such as `/coracle`. `Config::new` makes one that no other
-    /// data directory has.
+    /// The group all pods are in, such as `/coracle`. Empty: one that no other data directory
+    /// has.
     pub cgroup_root: String,
     /// The program and first arguments of `coracle shim`.
     pub shim: Vec<OsString>,
@@ -47,12 +47,9 @@ pub struct Config {
 
 impl Config {
     pub fn new(data_dir: &Path) -> Self {
-        let whole = fs::canonicalize(data_dir).unwrap_or_else(|_| data_dir.to_owned());
-        let digest = crate::images::digest::of(whole.as_os_str().as_encoded_bytes());
-        let short = &crate::images::digest::digits(&digest)[..8];
         Self {
             data_dir: data_dir.to_owned(),
-            cgroup_root: format!("/coracle-{short}"),
+            cgroup_root: String::new(),
             shim: vec!["/proc/self/exe".into(), "shim".into()],
             insecure_registries: Vec::new(),
         }
@@ -79,13 +76,21 @@ struct Inner {
 
 impl EmbeddedRuntime {
     /// Finds again what runs, and cleans up what a crash left half done. Needs a tokio runtime.
-    pub fn open(config: Config) -> Result<Self, RuntimeError> {
+    pub fn open(mut config: Config) -> Result<Self, RuntimeError> {
         for directory in [&config.data_dir, &config.data_dir.join("containers")] {
             fs::DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
                 .create(directory)
                 .map_err(io_error(format!("cannot make {}", directory.display())))?;
+        }
+        // The shim has another working directory, and the name of the groups must not change.
+        config.data_dir = fs::canonicalize(&config.data_dir).map_err(io_error(format!(
+            "cannot find {}",
+            config.data_dir.display()
+        )))?;
+        if config.cgroup_root.is_empty() {
+            config.cgroup_root = own_cgroup(&config.data_dir);
         }
         let sandboxes = config.data_dir.join("sandboxes");
         fs::create_dir_all(&sandboxes)
@@ -132,6 +137,11 @@ impl EmbeddedRuntime {
         self.0.hierarchies.remove(&self.0.config.cgroup_root);
         Ok(())
     }
+}
+
+fn own_cgroup(data_dir: &Path) -> String {
+    let digest = crate::images::digest::of(data_dir.as_os_str().as_encoded_bytes());
+    format!("/coracle-{}", &crate::images::digest::digits(&digest)[..8])
 }
 
 fn lock(data_dir: &Path) -> Result<Flock<File>, RuntimeError> {

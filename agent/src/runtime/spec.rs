@@ -188,7 +188,7 @@ fn resources(record: &ContainerRecord, host: &Host) -> Value {
     });
     if asked.memory_limit_bytes > 0 && has("memory") {
         resources["memory"] = json!({ "limit": asked.memory_limit_bytes });
-        if host.limits_swap {
+        if host.limits_swap && !host.unified_cgroups {
             resources["memory"]["swap"] = json!(asked.memory_limit_bytes);
         }
     }
@@ -201,6 +201,9 @@ fn resources(record: &ContainerRecord, host: &Host) -> Value {
     if host.unified_cgroups && has("memory") {
         // One process past the limit ends the whole container, as the kubelet has it.
         resources["unified"] = json!({ "memory.oom.group": "1" });
+        if asked.memory_limit_bytes > 0 && host.limits_swap {
+            resources["unified"]["memory.swap.max"] = json!("0");
+        }
     }
     resources
 }

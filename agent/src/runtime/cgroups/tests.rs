@@ -22,7 +22,7 @@ fn hierarchies_are_read_from_the_mounts() {
         hybrid.directory("memory", "/a/b"),
         Some(PathBuf::from("/sys/fs/cgroup/memory/a/b"))
     );
-    assert!(hybrid.controls("memory") && !hybrid.controls("pids"));
+    assert!(hybrid.controls("memory", "/a") && !hybrid.controls("pids", "/a"));
     let unified = Hierarchies::parse("1 0 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
     assert!(unified.is_unified());
     assert_eq!(

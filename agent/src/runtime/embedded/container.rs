@@ -220,8 +220,9 @@ impl Inner {
             Ok(()) => {
                 let started = container.read_started();
                 container.state.send_replace(State::Running(started));
-                self.attach(&container);
+                // Before the watch, which may tell of the end at once.
                 self.announce(&container, EventKind::Started);
+                self.attach(&container);
                 Ok(())
             }
             Err(error) => {
@@ -238,6 +239,9 @@ impl Inner {
     }
 
     async fn launch(&self, container: &Container) -> Result<(), RuntimeError> {
+        if container.directory.join(SOCKET).exists() {
+            return Ok(()); // By the agent before this one, which went while it waited.
+        }
         let shim = self
             .shim("run", &container.directory)
             .stdin(Stdio::null())
@@ -251,7 +255,7 @@ impl Inner {
         match report.pid {
             Some(_) => Ok(()),
             None => Err(RuntimeError::Failed(format!(
-                "failed to create containerd task: {}",
+                "failed to start: {}",
                 report.error
             ))),
         }

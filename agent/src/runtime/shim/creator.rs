@@ -37,7 +37,7 @@ pub fn create(
         .ok_or_else(|| ShimError::Failed("no command specified".into()))?;
     let hierarchies =
         Hierarchies::of_host().map_err(ShimError::io("cannot read the mounted cgroups"))?;
-    let host = host::find(&hierarchies, record.config.security.privileged);
+    let host = host::find(&hierarchies, record);
     let spec = spec::build(record, &user, &arguments, &host);
     write_json("config.json", &spec)?;
     adjust_oom_score(record.config.resources.oom_score_adj);

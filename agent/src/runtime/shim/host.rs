@@ -1,6 +1,7 @@
 //! What this host can give a container.
 
 use crate::runtime::cgroups::Hierarchies;
+use crate::runtime::record::ContainerRecord;
 use crate::runtime::spec::Host;
 use nix::sys::stat::{SFlag, major, minor};
 use std::fs;
@@ -55,16 +56,21 @@ const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 /// Of /dev: a host has some hundreds.
 const DEVICES_MAX: usize = 4096;
 
-pub fn find(hierarchies: &Hierarchies, privileged: bool) -> Host {
+pub fn find(hierarchies: &Hierarchies, record: &ContainerRecord) -> Host {
+    let parent = record.sandbox.cgroup.as_str();
     let controllers = CONTROLLERS
         .into_iter()
-        .filter(|one| hierarchies.controls(one));
+        .filter(|one| hierarchies.controls(one, parent));
     Host {
         capabilities: capabilities(),
         unified_cgroups: hierarchies.is_unified(),
         controllers: controllers.map(str::to_owned).collect(),
-        limits_swap: hierarchies.limits_swap(),
-        devices: if privileged { devices() } else { Vec::new() },
+        limits_swap: hierarchies.limits_swap(parent),
+        devices: if record.config.security.privileged {
+            devices()
+        } else {
+            Vec::new()
+        },
     }
 }
 

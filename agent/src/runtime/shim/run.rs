@@ -8,7 +8,7 @@ use super::{ShimError, process, terminal};
 use crate::runtime::cgroups::Hierarchies;
 use crate::runtime::record::{self, ContainerRecord, SOCKET, STARTED, StartedRecord};
 use coracle_client::clock::Clock;
-use nix::fcntl::OFlag;
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -71,6 +71,7 @@ fn start(directory: &Path) -> Result<supervise::Kept, ShimError> {
     )))?;
     let record: ContainerRecord = record::read(Path::new(record::CONTAINER))
         .map_err(ShimError::io("cannot read the container's record"))?;
+    let lock = only_one()?;
     let hierarchies =
         Hierarchies::of_host().map_err(ShimError::io("cannot read the mounted cgroups"))?;
     hierarchies.enter(&record.shim_cgroup);
@@ -99,7 +100,15 @@ fn start(directory: &Path) -> Result<supervise::Kept, ShimError> {
         listener,
         log,
         outputs,
+        _lock: lock,
     })
+}
+
+/// An agent that came back too early to see this shim's socket may start another one.
+fn only_one() -> Result<Flock<File>, ShimError> {
+    let file = File::open(record::CONTAINER).map_err(ShimError::io("cannot open the record"))?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock)
+        .map_err(|_| ShimError::Failed("the container runs already".into()))
 }
 
 fn create_with_pipes(

@@ -9,13 +9,14 @@ use crate::runtime::cgroups::Hierarchies;
 use crate::runtime::record::{self, ContainerRecord, EXIT, ExitRecord};
 use coracle_client::clock::Clock;
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::fcntl::{FcntlArg, Flock, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, read};
 use rustix::termios::{Winsize, tcsetwinsize};
+use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -38,6 +39,8 @@ pub struct Kept {
     pub listener: UnixListener,
     pub log: Log,
     pub outputs: Outputs,
+    /// One shim a container.
+    pub _lock: Flock<File>,
 }
 
 /// Our ends of the container's streams.
