@@ -13,5 +13,5 @@ mod request; // One certificate signing request.
 mod token;
 
 pub use identity::{Enrolled, enrol};
-pub use renewal::{keep_client_certificate, keep_serving_certificate};
+pub use renewal::Keeper;
 pub use token::{Token, parse_token};

@@ -22,6 +22,9 @@ pub(crate) mod state;
 mod status;
 mod worker;
 
+#[cfg(test)]
+mod testing; // Pods in a few words.
+
 pub use context::Context;
 pub use image::Puller;
 pub use start::chain;
@@ -254,7 +257,7 @@ impl Shared {
     }
 }
 
-async fn observe(runtime: &dyn Runtime, uid: &str) -> Result<Observed, RuntimeError> {
+pub(crate) async fn observe(runtime: &dyn Runtime, uid: &str) -> Result<Observed, RuntimeError> {
     let mut sandboxes = runtime.list_sandboxes().await?;
     sandboxes.retain(|sandbox| sandbox.config.pod_uid == uid);
     let mut containers = runtime.list_containers().await?;

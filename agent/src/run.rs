@@ -82,22 +82,16 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         informer: node,
     };
     tasks.spawn(heartbeat.run(stop.clone()));
-    tasks.spawn(enrol::keep_client_certificate(
-        client.clone(),
-        config.node_name.clone(),
-        enrolled.files.clone(),
-        enrolled.identity.clone(),
-        clock.clone(),
-        stop.clone(),
-    ));
-    tasks.spawn(enrol::keep_serving_certificate(
-        client.clone(),
-        config.node_name.clone(),
-        address,
-        enrolled.files.clone(),
-        clock.clone(),
-        stop.clone(),
-    ));
+    let keeper = enrol::Keeper {
+        client: client.clone(),
+        node_name: config.node_name.clone(),
+        files: enrolled.files,
+        clock: clock.clone(),
+        stop: stop.clone(),
+    };
+    let renewing = keeper.clone().keep_client_certificate(enrolled.identity);
+    tasks.spawn(renewing);
+    tasks.spawn(keeper.keep_serving_certificate(address));
     let context = Arc::new(Context {
         client,
         runtime,

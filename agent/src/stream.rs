@@ -1,17 +1,13 @@
-//! placeholder while linking
-use crate::pods::{Context, Pods};
-use coracle_client::connect::Endpoint;
-use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
-#[derive(Debug)]
-pub struct Tunnel {
-    pub endpoint: Endpoint,
-    pub node_name: String,
-    pub context: Arc<Context>,
-    pub pods: Pods,
-}
-impl Tunnel {
-    pub async fn run(self, stop: CancellationToken) {
-        stop.cancelled().await
-    }
-}
+//! What the API server asks of a node: logs, commands, health, over a connection that the node
+//! dialled. HTTP/2, with the node as its server; the paths are the kubelet's.
+//!
+//! Who may ask what was decided by the API server; nobody else can reach this.
+
+mod answer; // Bodies and refusals.
+mod exec;
+mod logs;
+mod request; // Paths and queries. Pure.
+mod serve;
+mod tunnel;
+
+pub use tunnel::Tunnel;

@@ -18,63 +18,39 @@ const LOOK_EVERY: Duration = Duration::from_secs(600);
 const RETRY_FIRST: Duration = Duration::from_secs(2);
 const RETRY_LONGEST: Duration = Duration::from_secs(300);
 
-/// What both kinds of certificates need.
+/// Keeps a node's certificates current.
 #[derive(Clone)]
-struct Keeper {
-    client: Client,
-    node_name: String,
-    files: Files,
-    clock: Clock,
-    stop: CancellationToken,
+pub struct Keeper {
+    pub client: Client,
+    pub node_name: String,
+    pub files: Files,
+    pub clock: Clock,
+    pub stop: CancellationToken,
 }
 
-/// Renews the client certificate; all clients use the new one from the next request on.
-pub async fn keep_client_certificate(
-    client: Client,
-    node_name: String,
-    files: Files,
-    identity: Identity,
-    clock: Clock,
-    stop: CancellationToken,
-) {
-    let keeper = Keeper {
-        client,
-        node_name,
-        files,
-        clock,
-        stop,
-    };
-    let install = move |pair: &Pair| {
-        let set = identity.set_certificate(pair.certificate.as_bytes(), pair.key.as_bytes());
-        if let Err(error) = set {
-            tracing::error!(%error, "the server sent a certificate that cannot be used");
-        }
-    };
-    keeper.keep(CLIENT, &Purpose::Client, install).await;
-}
-
-/// Gets and renews the certificate for TLS servers on this node.
-pub async fn keep_serving_certificate(
-    client: Client,
-    node_name: String,
-    address: IpAddr,
-    files: Files,
-    clock: Clock,
-    stop: CancellationToken,
-) {
-    let keeper = Keeper {
-        client,
-        node_name,
-        files,
-        clock,
-        stop,
-    };
-    keeper
-        .keep(SERVING, &Purpose::Serving(address), |_| {})
-        .await;
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keeper").finish_non_exhaustive()
+    }
 }
 
 impl Keeper {
+    /// Renews the client certificate; all clients use the new one from the next request on.
+    pub async fn keep_client_certificate(self, identity: Identity) {
+        let install = move |pair: &Pair| {
+            let set = identity.set_certificate(pair.certificate.as_bytes(), pair.key.as_bytes());
+            if let Err(error) = set {
+                tracing::error!(%error, "the server sent a certificate that cannot be used");
+            }
+        };
+        self.keep(CLIENT, &Purpose::Client, install).await;
+    }
+
+    /// Gets and renews the certificate for TLS servers on this node, at this address.
+    pub async fn keep_serving_certificate(self, address: IpAddr) {
+        self.keep(SERVING, &Purpose::Serving(address), |_| {}).await;
+    }
+
     async fn keep(&self, name: &str, purpose: &Purpose, install: impl Fn(&Pair)) {
         let stop = self.stop.clone();
         tokio::select! {

@@ -49,19 +49,6 @@ impl Subnet {
         self.at(index + 2)
     }
 
-    pub fn contains(&self, address: IpAddr) -> bool {
-        if address.is_ipv4() != self.base.is_ipv4() {
-            return false;
-        }
-        let host_bits = width(self.base) - self.prefix_length;
-        let strip = |address| {
-            to_number(address)
-                .checked_shr(host_bits.into())
-                .unwrap_or(0)
-        };
-        strip(address) == strip(self.base)
-    }
-
     fn at(&self, offset: u64) -> IpAddr {
         to_address(
             to_number(self.base) + u128::from(offset),

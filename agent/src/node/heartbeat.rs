@@ -100,11 +100,12 @@ impl Heartbeat {
 
     async fn use_network(&self, node: &Node) {
         let cidr = node.spec.as_ref().and_then(|spec| spec.pod_cidr.as_deref());
-        if let Some(cidr) = cidr {
-            if let Err(error) = self.network.use_cidr(cidr).await {
-                let error = crate::pods::chain(&error);
-                tracing::error!(cidr, error, "the pods' network does not come up");
-            }
+        let Some(cidr) = cidr else {
+            return;
+        };
+        if let Err(error) = self.network.use_cidr(cidr).await {
+            let error = crate::pods::chain(&error);
+            tracing::error!(cidr, error, "the pods' network does not come up");
         }
     }
 

@@ -20,11 +20,6 @@ const RETRY_FIRST: Duration = Duration::from_millis(100);
 /// Upstream's longest pause between tries to register.
 const RETRY_LONGEST: Duration = Duration::from_secs(7);
 
-#[derive(Clone, Debug)]
-pub struct Registered {
-    pub uid: String,
-}
-
 /// Tries until the server has the Node. `is_new` says that this machine has just enrolled: then
 /// the name must not be that of a node that is alive.
 pub async fn register(
@@ -32,15 +27,12 @@ pub async fn register(
     config: &Config,
     facts: &Facts,
     is_new: bool,
-) -> Result<Registered, AgentError> {
+) -> Result<(), AgentError> {
     let api: Api<Node> = Api::all(client.clone());
     let mut pause = RETRY_FIRST;
     loop {
         match try_register(client, &api, config, facts, is_new).await {
-            Ok(Some(node)) => {
-                let uid = node.metadata.uid.unwrap_or_default();
-                return Ok(Registered { uid });
-            }
+            Ok(Some(_)) => return Ok(()),
             Ok(None) => {
                 return Err(AgentError::NameTaken {
                     name: config.node_name.clone(),

@@ -6,7 +6,7 @@ use futures::TryStreamExt;
 use nix::sched::{CloneFlags, setns};
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 use std::fs::File;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Brings up `lo` and `eth0`, with its address and the route to the rest of the world.
 pub async fn configure(namespace: File, address: IpAddr, subnet: Subnet) -> Result<(), LinkError> {
@@ -19,12 +19,15 @@ pub async fn configure(namespace: File, address: IpAddr, subnet: Subnet) -> Resu
             .await
             .map_err(netlink("give the pod its address"))?;
         up(&handle, link).await?;
-        let route = RouteMessageBuilder::<IpAddr>::new()
-            .gateway(subnet.gateway())
-            .map_err(|_| LinkError::Vanished("gateway".to_owned()));
-        let route = match route {
-            Ok(route) => route.output_interface(link).build(),
-            Err(error) => return Err(error),
+        let route = match subnet.gateway() {
+            IpAddr::V4(gateway) => RouteMessageBuilder::<Ipv4Addr>::new()
+                .gateway(gateway)
+                .output_interface(link)
+                .build(),
+            IpAddr::V6(gateway) => RouteMessageBuilder::<Ipv6Addr>::new()
+                .gateway(gateway)
+                .output_interface(link)
+                .build(),
         };
         let added = handle.route().add(route).execute().await;
         added.map_err(netlink("give the pod its route"))

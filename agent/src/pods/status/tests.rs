@@ -1,0 +1,175 @@
+//! Text in, text out: what a pod's status says.
+
+use super::super::plan::plan;
+use super::super::testing::Scene;
+use super::make;
+use expect_test::{Expect, expect};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus};
+
+fn state(state: Option<&ContainerState>) -> String {
+    let Some(state) = state else {
+        return "-".into();
+    };
+    if let Some(waiting) = &state.waiting {
+        return format!("waiting({})", waiting.reason.as_deref().unwrap_or_default());
+    }
+    if let Some(ended) = &state.terminated {
+        let reason = ended.reason.as_deref().unwrap_or_default();
+        return format!("{reason}({})", ended.exit_code);
+    }
+    "running".into()
+}
+
+fn line(status: &ContainerStatus) -> String {
+    format!(
+        "{}: {} last {} restarts {} started {} ready {}",
+        status.name,
+        state(status.state.as_ref()),
+        state(status.last_state.as_ref()),
+        status.restart_count,
+        status.started.unwrap_or(false),
+        status.ready
+    )
+}
+
+#[track_caller]
+fn check(text: &str, expected: Expect) {
+    let mut scene = Scene::read(text);
+    let plan = plan(&scene.view());
+    if plan.verdict.is_some() {
+        scene.memory.verdict.clone_from(&plan.verdict);
+    }
+    for (name, waiting) in &plan.waiting {
+        scene.memory.waiting.insert(name.clone(), waiting.clone());
+    }
+    let status = make(&scene.view(), &plan, "192.0.2.1".parse().unwrap());
+    let mut lines = vec![status.phase.clone().unwrap_or_default()];
+    lines[0].extend(status.reason.iter().map(|reason| format!(" {reason}")));
+    lines[0].extend(status.pod_ip.iter().map(|ip| format!(" {ip}")));
+    for condition in status.conditions.iter().flatten() {
+        let mut line = format!("{}={}", condition.type_, condition.status);
+        line.extend(condition.reason.iter().map(|reason| format!(" {reason}")));
+        line.extend(
+            condition
+                .message
+                .iter()
+                .map(|message| format!(": {message}")),
+        );
+        lines.push(line);
+    }
+    lines.extend(status.init_container_statuses.iter().flatten().map(line));
+    lines.extend(status.container_statuses.iter().flatten().map(line));
+    expected.assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn a_new_pod_is_pending() {
+    check(
+        "pod init=i main=b,a",
+        expect![[r#"
+            Pending
+            PodReadyToStartContainers=False
+            Initialized=False ContainersNotInitialized: containers with incomplete status: [i]
+            Ready=False ContainersNotReady: containers with unready status: [b a]
+            ContainersReady=False ContainersNotReady: containers with unready status: [b a]
+            PodScheduled=True
+            i: waiting(PodInitializing) last - restarts 0 started false ready false
+            a: waiting(PodInitializing) last - restarts 0 started false ready false
+            b: waiting(PodInitializing) last - restarts 0 started false ready false"#]],
+    );
+}
+
+#[test]
+fn a_running_pod_is_ready_when_its_probes_say_so() {
+    check(
+        "pod main=a,b\n sandbox 0 ready\n memory ip\n a running\n b running unready",
+        expect![[r#"
+            Running 10.42.0.5
+            PodReadyToStartContainers=True
+            Initialized=True
+            Ready=False ContainersNotReady: containers with unready status: [b]
+            ContainersReady=False ContainersNotReady: containers with unready status: [b]
+            PodScheduled=True
+            a: running last - restarts 0 started true ready true
+            b: running last - restarts 0 started true ready false"#]],
+    );
+    check(
+        "pod main=a gate=example.com/up\n sandbox 0 ready\n memory ip\n a running",
+        expect![[r#"
+            Running 10.42.0.5
+            PodReadyToStartContainers=True
+            Initialized=True
+            Ready=False ReadinessGatesNotReady: corresponding condition of pod readiness gate "example.com/up" does not exist.
+            ContainersReady=True
+            PodScheduled=True
+            a: running last - restarts 0 started true ready true"#]],
+    );
+}
+
+#[test]
+fn a_crash_loop_is_running_and_waits() {
+    check(
+        "pod main=a\n sandbox 0 ready\n memory ip crash=a@900
+         a exited code=1 at=995 attempt=1\n a exited code=3 attempt=0",
+        expect![[r#"
+            Running 10.42.0.5
+            PodReadyToStartContainers=True
+            Initialized=True
+            Ready=False ContainersNotReady: containers with unready status: [a]
+            ContainersReady=False ContainersNotReady: containers with unready status: [a]
+            PodScheduled=True
+            a: waiting(CrashLoopBackOff) last Error(1) restarts 1 started false ready false"#]],
+    );
+}
+
+#[test]
+fn an_image_that_does_not_come_is_why_it_waits() {
+    check(
+        "pod main=a\n sandbox 0 ready\n memory ip waiting=a:ErrImagePull@1005",
+        expect![[r#"
+            Pending 10.42.0.5
+            PodReadyToStartContainers=True
+            Initialized=True
+            Ready=False ContainersNotReady: containers with unready status: [a]
+            ContainersReady=False ContainersNotReady: containers with unready status: [a]
+            PodScheduled=True
+            a: waiting(ErrImagePull) last - restarts 0 started false ready false"#]],
+    );
+}
+
+#[test]
+fn pods_end_by_their_exit_codes() {
+    check(
+        "pod main=a restart=Never\n sandbox 0 dead\n a exited",
+        expect![[r#"
+            Succeeded
+            PodReadyToStartContainers=False
+            Initialized=True PodCompleted
+            Ready=False PodCompleted
+            ContainersReady=False PodCompleted
+            PodScheduled=True
+            a: Completed(0) last - restarts 0 started false ready false"#]],
+    );
+    check(
+        "pod main=a deleting=5\n sandbox 0 dead\n a exited code=143",
+        expect![[r#"
+            Failed
+            PodReadyToStartContainers=False
+            Initialized=True
+            Ready=False PodFailed
+            ContainersReady=False PodFailed
+            PodScheduled=True
+            a: Error(143) last - restarts 0 started false ready false"#]],
+    );
+    check(
+        "pod main=a deadline=60\n sandbox 0 ready\n memory ip\n a running",
+        expect![[r#"
+            Failed DeadlineExceeded 10.42.0.5
+            PodReadyToStartContainers=True
+            Initialized=True
+            Ready=False PodFailed
+            ContainersReady=False PodFailed
+            PodScheduled=True
+            a: running last - restarts 0 started true ready true"#]],
+    );
+}

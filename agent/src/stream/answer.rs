@@ -1,0 +1,34 @@
+//! Bodies of answers, and refusals in the kubelet's plain text.
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use std::convert::Infallible;
+use tokio::sync::mpsc;
+
+/// Chunks on their way to the server; a full queue slows their source down.
+const CHUNKS_MAX: usize = 16;
+
+pub type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+pub fn full(text: impl Into<Bytes>) -> Body {
+    Full::new(text.into()).boxed_unsync()
+}
+
+pub fn refuse(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(full(text));
+    *response.status_mut() = status;
+    response
+}
+
+/// A body that is fed while it is sent. The sender sees it closed when the other side hung up.
+pub fn channel() -> (mpsc::Sender<Bytes>, Body) {
+    let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
+    let chunks = futures::stream::unfold(receiver, |mut receiver| async {
+        let chunk = receiver.recv().await?;
+        Some((Ok(Frame::data(chunk)), receiver))
+    });
+    (sender, StreamBody::new(chunks).boxed_unsync())
+}

@@ -1,0 +1,212 @@
+//! `POST /exec/{namespace}/{pod}/{uid}/{container}`: runs a command in a container.
+//!
+//! Both bodies are frames. The last frame is a `Status` on the error channel, with the exit code
+//! among its causes. When the caller hangs up, the command is hung up on too.
+
+use super::answer::{Body, channel, refuse};
+use super::request::{Command, Query};
+use super::serve::Server;
+use crate::runtime::{ContainerState, ExecConfig, ExecStreams, RuntimeError, TerminalSize};
+use bytes::{Bytes, BytesMut};
+use coracle_api::frames::{Channel, Decoder, Encoder};
+use http::{Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+/// Read from a command at one time.
+const BLOCK_BYTES: usize = 32 * 1024;
+/// After a command has ended, its outputs may be held open by others for this long.
+const DRAIN_MAX: Duration = Duration::from_secs(1);
+
+type Input = Box<dyn AsyncWrite + Send + Unpin>;
+type Output = Box<dyn AsyncRead + Send + Unpin>;
+
+pub async fn answer(
+    server: &Server,
+    command: &Command,
+    query: &Query,
+    input: Incoming,
+) -> Response<Body> {
+    let found = server
+        .find(&command.namespace, &command.pod, &command.uid)
+        .await;
+    let (_, observed) = match found {
+        Ok(found) => found,
+        Err(refusal) => return refusal,
+    };
+    let latest = observed.latest(&command.container);
+    let running = latest.filter(|latest| latest.state == ContainerState::Running);
+    let Some(running) = running else {
+        let text = format!(
+            "unable to upgrade connection: container not found ({:?})",
+            command.container
+        );
+        return refuse(StatusCode::INTERNAL_SERVER_ERROR, text);
+    };
+    let tty = query.flag("tty");
+    let config = ExecConfig {
+        command: query.all("command"),
+        tty,
+        stdin: query.flag("stdin"),
+        stdout: query.flag("stdout"),
+        stderr: query.flag("stderr") && !tty,
+    };
+    let words = config.command.clone();
+    match server.context.runtime.exec(&running.id, config).await {
+        Ok(streams) => {
+            let (frames, body) = channel();
+            tokio::spawn(run(streams, words, input, frames));
+            Response::new(body)
+        }
+        Err(error) => {
+            let text = format!("error executing command in container: {error}");
+            refuse(StatusCode::INTERNAL_SERVER_ERROR, text)
+        }
+    }
+}
+
+async fn run(
+    streams: ExecStreams,
+    command: Vec<String>,
+    input: Incoming,
+    frames: mpsc::Sender<Bytes>,
+) {
+    let ExecStreams {
+        stdin,
+        stdout,
+        stderr,
+        resize,
+        mut exit,
+    } = streams;
+    let outputs = async {
+        tokio::join!(
+            copy(Channel::Stdout, stdout, &frames),
+            copy(Channel::Stderr, stderr, &frames),
+        );
+    };
+    tokio::pin!(outputs);
+    let feeding = feed(input, stdin, resize);
+    tokio::pin!(feeding);
+    let (mut is_copied, mut is_fed) = (false, false);
+    let code = loop {
+        tokio::select! {
+            code = &mut exit => break code,
+            () = &mut outputs, if !is_copied => is_copied = true,
+            () = &mut feeding, if !is_fed => is_fed = true,
+            // Dropping the streams hangs up on the command.
+            () = frames.closed() => return,
+        }
+    };
+    if !is_copied {
+        let _ = tokio::time::timeout(DRAIN_MAX, outputs).await;
+    }
+    let mut last = BytesMut::new();
+    let status = status(&command, code).to_string();
+    Encoder.encode(Channel::Error, status.as_bytes(), &mut last);
+    let _ = frames.send(last.freeze()).await;
+}
+
+/// The `Status` that says how a command ended, as the kubelet makes it.
+fn status(command: &[String], exit: Result<i32, RuntimeError>) -> Value {
+    match exit {
+        Ok(0) => json!({ "metadata": {}, "status": "Success" }),
+        Ok(code) => json!({
+            "metadata": {},
+            "status": "Failure",
+            "message": format!(
+                "command terminated with non-zero exit code: error executing command [{}], exit \
+                 code {code}",
+                command.join(" ")
+            ),
+            "reason": "NonZeroExitCode",
+            "details": { "causes": [{ "reason": "ExitCode", "message": code.to_string() }] },
+        }),
+        Err(error) => json!({
+            "metadata": {},
+            "status": "Failure",
+            "message": format!("error executing command in container: {error}"),
+            "reason": "InternalError",
+            "details": { "causes": [{ "message": error.to_string() }] },
+            "code": 500,
+        }),
+    }
+}
+
+async fn copy(channel: Channel, output: Option<Output>, frames: &mpsc::Sender<Bytes>) {
+    let Some(mut output) = output else {
+        return;
+    };
+    let mut block = vec![0; BLOCK_BYTES];
+    loop {
+        // A terminal that was hung up on reads as an error: it is the end.
+        let count = match output.read(&mut block).await {
+            Ok(0) | Err(_) => return,
+            Ok(count) => count,
+        };
+        let mut frame = BytesMut::new();
+        Encoder.encode(channel, &block[..count], &mut frame);
+        if frames.send(frame.freeze()).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Passes input and sizes on until the caller has no more. Keeps the terminal's size open.
+async fn feed(mut input: Incoming, mut stdin: Option<Input>, resize: mpsc::Sender<TerminalSize>) {
+    let mut buffer = BytesMut::new();
+    while let Some(Ok(frame)) = input.frame().await {
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        buffer.extend_from_slice(&data);
+        loop {
+            match Decoder.decode(&mut buffer) {
+                Ok(Some(frame)) => match frame.channel {
+                    Channel::Stdin => write(&mut stdin, &frame.payload).await,
+                    Channel::Resize => {
+                        if let Some(size) = size(&frame.payload) {
+                            let _ = resize.send(size).await;
+                        }
+                    }
+                    Channel::Close if frame.payload.first() == Some(&0) => stdin = None,
+                    _ => {}
+                },
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::debug!(%error, "a command's input is cut off");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A command that reads no more gets no more.
+async fn write(stdin: &mut Option<Input>, payload: &[u8]) {
+    let Some(open) = stdin else {
+        return;
+    };
+    let written = async {
+        open.write_all(payload).await?;
+        open.flush().await
+    };
+    if written.await.is_err() {
+        *stdin = None;
+    }
+}
+
+fn size(payload: &[u8]) -> Option<TerminalSize> {
+    let size: Value = serde_json::from_slice(payload).ok()?;
+    let side = |name: &str| u16::try_from(size.get(name)?.as_u64()?).ok();
+    Some(TerminalSize {
+        width: side("Width")?,
+        height: side("Height")?,
+    })
+}
+
+#[cfg(test)]
+mod tests;

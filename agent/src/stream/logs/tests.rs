@@ -1,0 +1,178 @@
+//! Logs as they are read: options, followed files, rotations.
+
+use super::follow::End;
+use super::{Options, read};
+use crate::runtime::{ContainerEvent, ContainerId, EventKind, SandboxId};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+use tokio::sync::{broadcast, mpsc};
+
+const LOG: &str = "\
+2026-01-02T03:04:01.000000001Z stdout F one
+2026-01-02T03:04:02.000000001Z stderr F two
+2026-01-02T03:04:03.000000001Z stdout P thr
+2026-01-02T03:04:03.000000002Z stdout F ee
+no line at all
+2026-01-02T03:04:04.000000001Z stdout F 
+2026-01-02T03:04:05.000000001Z stdout F four  spaced
+";
+
+fn id() -> ContainerId {
+    ContainerId("c".into())
+}
+
+async fn text(options: Options) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("0.log");
+    std::fs::write(&path, LOG).unwrap();
+    whole(&path, options).await
+}
+
+async fn whole(path: &Path, options: Options) -> String {
+    let (_events, receiver) = broadcast::channel(4);
+    let (chunks, mut out) = mpsc::channel(64);
+    let end = End::new(receiver, id(), false);
+    read::send(path, &options, end, &chunks).await.unwrap();
+    drop(chunks);
+    let mut text = String::new();
+    while let Some(chunk) = out.recv().await {
+        text.push_str(std::str::from_utf8(&chunk).unwrap());
+    }
+    text
+}
+
+#[tokio::test]
+async fn parts_are_joined_and_stamps_dropped() {
+    let all = text(Options::default()).await;
+    assert_eq!(all, "one\ntwo\nthree\n\nfour  spaced\n");
+}
+
+#[tokio::test]
+async fn options_choose() {
+    let stamped = text(Options {
+        timestamps: true,
+        tail_lines: Some(1),
+        ..Options::default()
+    });
+    assert_eq!(
+        stamped.await,
+        "2026-01-02T03:04:05.000000001Z four  spaced\n"
+    );
+    let since = text(Options {
+        since: Some("2026-01-02T03:04:04Z".parse().unwrap()),
+        ..Options::default()
+    });
+    assert_eq!(since.await, "\nfour  spaced\n");
+    let limited = text(Options {
+        limit_bytes: Some(6),
+        ..Options::default()
+    });
+    assert_eq!(limited.await, "one\ntw");
+    let errors = text(Options {
+        stream: Some("stderr"),
+        ..Options::default()
+    });
+    assert_eq!(errors.await, "two\n");
+    let none = text(Options {
+        tail_lines: Some(0),
+        ..Options::default()
+    });
+    assert_eq!(none.await, "");
+}
+
+#[tokio::test]
+async fn the_tail_of_a_long_log_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("0.log");
+    let mut log = String::new();
+    for number in 0..20_000 {
+        writeln!(log, "2026-01-02T03:04:01.000000001Z stdout F line {number}").unwrap();
+    }
+    std::fs::write(&path, log).unwrap();
+    for count in [1, 3, 5000] {
+        let options = Options {
+            tail_lines: Some(count),
+            ..Options::default()
+        };
+        let text = whole(&path, options).await;
+        assert_eq!(text.lines().count() as u64, count);
+        assert!(text.ends_with("line 19999\n"));
+    }
+}
+
+async fn expect(out: &mut mpsc::Receiver<bytes::Bytes>, text: &str) {
+    let mut got = String::new();
+    while got.len() < text.len() {
+        let next = tokio::time::timeout(Duration::from_secs(10), out.recv()).await;
+        let chunk = next
+            .expect("a chunk within the deadline")
+            .expect("the log goes on");
+        got.push_str(std::str::from_utf8(&chunk).unwrap());
+    }
+    assert_eq!(got, text);
+}
+
+#[tokio::test]
+async fn a_followed_log_grows_is_rotated_and_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("0.log");
+    let stamp = "2026-01-02T03:04:01.000000001Z stdout F";
+    std::fs::write(&path, format!("{stamp} one\n")).unwrap();
+    let (events, receiver) = broadcast::channel(4);
+    let (chunks, mut out) = mpsc::channel(64);
+    let followed = path.clone();
+    let reading = tokio::spawn(async move {
+        let options = Options {
+            follow: true,
+            ..Options::default()
+        };
+        let end = End::new(receiver, id(), true);
+        read::send(&followed, &options, end, &chunks).await
+    });
+    expect(&mut out, "one\n").await;
+    let mut file = std::fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap();
+    write!(file, "{stamp} tw").unwrap();
+    writeln!(file, "o").unwrap();
+    expect(&mut out, "two\n").await;
+    std::fs::rename(&path, directory.path().join("0.log.old")).unwrap();
+    writeln!(file, "{stamp} three").unwrap();
+    expect(&mut out, "three\n").await;
+    std::fs::write(&path, format!("{stamp} four\n")).unwrap();
+    expect(&mut out, "four\n").await;
+    let exited = ContainerEvent {
+        container: id(),
+        sandbox: SandboxId("s".into()),
+        pod_uid: "u".into(),
+        kind: EventKind::Exited {
+            exit_code: 0,
+            reason: "Completed".into(),
+        },
+    };
+    events.send(exited).unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(10), reading).await;
+    ended.expect("ends with its container").unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_follower_that_hangs_up_ends_the_reading() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("0.log");
+    std::fs::write(&path, LOG).unwrap();
+    let (_events, receiver) = broadcast::channel(4);
+    let (chunks, out) = mpsc::channel(64);
+    let reading = tokio::spawn(async move {
+        let options = Options {
+            follow: true,
+            ..Options::default()
+        };
+        read::send(&path, &options, End::new(receiver, id(), true), &chunks).await
+    });
+    drop(out);
+    let ended = tokio::time::timeout(Duration::from_secs(10), reading).await;
+    ended.expect("ends with its reader").unwrap().unwrap();
+}

@@ -1,0 +1,29 @@
+//! Paths and queries.
+
+use super::{Query, Route, route};
+
+#[test]
+fn routes_are_the_kubelets() {
+    let of = |path: &str| route(&path.parse().unwrap());
+    assert_eq!(of("/healthz"), Some(Route::Health));
+    let Some(Route::Logs { pod, container, .. }) = of("http://node/containerLogs/a/b%2Dc/d?x=1")
+    else {
+        panic!("no logs");
+    };
+    assert_eq!((pod.as_str(), container.as_str()), ("b-c", "d"));
+    let Some(Route::Exec(command)) = of("/exec/ns/pod/uid/c") else {
+        panic!("no exec");
+    };
+    assert_eq!(command.uid, "uid");
+    assert_eq!(of("/exec/ns"), None);
+}
+
+#[test]
+fn queries_are_decoded() {
+    let uri = "/x?command=sh&command=-c&command=echo+a%26b%25&stdin=true&tty=0&tailLines=5&n=x";
+    let query = Query::parse(&uri.parse().unwrap());
+    assert_eq!(query.all("command"), ["sh", "-c", "echo a&b%"]);
+    assert!(query.flag("stdin") && !query.flag("tty") && !query.flag("stdout"));
+    assert_eq!(query.number("tailLines"), Ok(Some(5)));
+    assert!(query.number("n").is_err());
+}
