@@ -145,13 +145,26 @@ impl Hierarchies {
         Ok(())
     }
 
-    /// Puts this process in a group of every hierarchy that takes it.
-    pub fn enter(&self, group: &str) {
-        for mount in self.mounts() {
-            let directory = below(mount, group);
-            if fs::create_dir_all(&directory).is_ok() {
-                let _ = fs::write(directory.join("cgroup.procs"), "0");
-            }
+    /// Puts this process in a group of the hierarchies that service managers kill by, so that
+    /// what it starts is not in the agent's.
+    pub fn leave_service(&self, group: &str) {
+        let named = self
+            .v1
+            .iter()
+            .filter(|(_, controls)| controls.iter().any(|control| control.starts_with("name=")));
+        for mount in named
+            .map(|(mount, _)| mount.as_path())
+            .chain(self.v2.as_deref())
+        {
+            enter(&below(mount, group));
+        }
+    }
+
+    /// Puts this process where its memory is not counted as the agent's. Each hierarchy costs a
+    /// move of some milliseconds: not before a start.
+    pub fn leave_accounts(&self, group: &str) {
+        if let Some(mount) = self.v1_mount("memory") {
+            enter(&below(mount, group));
         }
     }
 
@@ -229,6 +242,13 @@ impl Hierarchies {
             cpu_ns: cpu,
             memory_working_set_bytes: total.saturating_sub(inactive),
         })
+    }
+}
+
+/// A hierarchy that does not take it keeps it where it was.
+fn enter(directory: &Path) {
+    if fs::create_dir_all(directory).is_ok() {
+        let _ = fs::write(directory.join("cgroup.procs"), "0");
     }
 }
 

@@ -90,15 +90,7 @@ fn a_killed_shim_takes_its_container_along() {
             .unwrap()
             .pid
             .unwrap();
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        let parent = stat
-            .rsplit_once(')')
-            .unwrap()
-            .1
-            .split_whitespace()
-            .nth(1)
-            .unwrap();
-        kill(Pid::from_raw(parent.parse().unwrap()), Signal::SIGKILL).unwrap();
+        kill(Pid::from_raw(parent(pid)), Signal::SIGKILL).unwrap();
         let status = host.exited(&id).await;
         assert_eq!(status.exit_code, Some(255));
         assert_eq!(status.reason, "ContainerStatusUnknown");
@@ -118,4 +110,35 @@ fn two_agents_do_not_share_a_directory() {
         let error = coracle_agent::runtime::embedded::EmbeddedRuntime::open(config).unwrap_err();
         assert!(error.to_string().contains("another agent uses"), "{error}");
     });
+}
+
+/// Each container costs its shim: what is its own must stay small.
+const SHIM_PRIVATE_KB_MAX: u64 = 1200;
+
+#[test]
+fn a_shim_is_small() {
+    on_host(async |host| {
+        let id = host.start(host.shell("sleep 1000")).await;
+        let pid = host
+            .runtime
+            .container_status(&id)
+            .await
+            .unwrap()
+            .pid
+            .unwrap();
+        let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", parent(pid))).unwrap();
+        // What is clean is the program itself, which the agent runs too.
+        let dirty = rollup
+            .lines()
+            .find_map(|line| line.strip_prefix("Private_Dirty:"))
+            .unwrap();
+        let kb: u64 = dirty.trim().trim_end_matches(" kB").parse().unwrap();
+        assert!(kb < SHIM_PRIVATE_KB_MAX, "{rollup}");
+    });
+}
+
+fn parent(pid: i32) -> i32 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields = stat.rsplit_once(')').unwrap().1;
+    fields.split_whitespace().nth(1).unwrap().parse().unwrap()
 }

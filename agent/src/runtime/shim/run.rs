@@ -50,7 +50,10 @@ fn keep(directory: &Path) -> i32 {
     let _ = io::stdout().flush();
     let _ = leave_standard_streams();
     match started {
-        Ok(kept) => supervise::supervise(kept),
+        Ok(kept) => {
+            kept.hierarchies.leave_accounts(&kept.record.shim_cgroup);
+            supervise::supervise(kept)
+        }
         Err(_) => 1,
     }
 }
@@ -74,7 +77,7 @@ fn start(directory: &Path) -> Result<supervise::Kept, ShimError> {
     let lock = only_one()?;
     let hierarchies =
         Hierarchies::of_host().map_err(ShimError::io("cannot read the mounted cgroups"))?;
-    hierarchies.enter(&record.shim_cgroup);
+    hierarchies.leave_service(&record.shim_cgroup);
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(ShimError::io("cannot adopt the container's orphans"))?;
     let log = super::log::Log::open(&record.config.log_path).map_err(ShimError::io(format!(
