@@ -28,12 +28,15 @@ mod service_account;
 mod pod_gc;
 
 mod node_ipam;
+mod node_lifecycle;
+mod taint_eviction;
 
 mod csr; // What a certificate request asks for; shared by the two below.
 mod csr_approve;
 mod csr_sign;
 
 mod labels;
+mod node_pods;
 mod ownership;
 mod pods;
 mod refusal;
@@ -162,6 +165,16 @@ pub static LOOPS: &[Loop] = &[
         name: "node-ipam",
         identity: "node-controller",
         run: node_ipam::run,
+    },
+    Loop {
+        name: "node-lifecycle",
+        identity: "node-controller",
+        run: node_lifecycle::run,
+    },
+    Loop {
+        name: "taint-eviction",
+        identity: "node-controller",
+        run: taint_eviction::run,
     },
     Loop {
         name: "csr-approve",

@@ -1,0 +1,226 @@
+//! Deletes pods from nodes whose NoExecute taints they do not tolerate, or no longer.
+//!
+//! Reads Nodes and Pods; marks and deletes Pods. A pod that bears its node's taints for some time
+//! has a timer, kept in memory as upstream's: a restart grants the full time again. The taints
+//! are looked at anew when the time has come, so a node that healed keeps its pods.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use coracle_client::clock::Clock;
+use coracle_client::control_loop::{self, Requeue};
+use coracle_client::events::{EventType, Recorder};
+use coracle_client::informer::{Change, Informer};
+use coracle_client::queue::WorkQueue;
+use coracle_client::{Client, ObjectKey, key_of, patch};
+use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::{Node, ObjectReference, Pod};
+use kube::api::{Api, Patch, PatchParams};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::{Context, node_pods, pods, refusal};
+
+mod plan; // Pure. Start reading here.
+mod tolerations; // Pure.
+
+use plan::{Decision, Scheduled};
+
+/// As many as upstream's.
+const WORKERS: usize = 8;
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot delete the pod {pod}")]
+pub(crate) struct EvictError {
+    pod: ObjectKey,
+    source: kube::Error,
+}
+
+struct Controller {
+    client: Client,
+    nodes: Informer<Node>,
+    pods: Informer<Pod>,
+    queue: WorkQueue<ObjectKey>,
+    recorder: Recorder,
+    clock: Clock,
+    scheduled: Mutex<HashMap<ObjectKey, Scheduled>>,
+}
+
+pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        let controller = Arc::new(Controller {
+            client: context.client.clone(),
+            nodes: context.informers.get(),
+            pods: context.informers.get(),
+            queue: WorkQueue::new(),
+            recorder: context.recorder("taint-eviction-controller"),
+            clock: context.clock.clone(),
+            scheduled: Mutex::default(),
+        });
+        node_pods::index(&controller.pods);
+        let told = Arc::clone(&controller);
+        controller
+            .pods
+            .on_change(move |change| told.pod_changed(change));
+        let told = Arc::clone(&controller);
+        controller
+            .nodes
+            .on_change(move |change| told.node_changed(change));
+        if !(controller.nodes.synced().await && controller.pods.synced().await) {
+            return;
+        }
+        let queue = controller.queue.clone();
+        let reconcile = move |key| {
+            let controller = Arc::clone(&controller);
+            async move { controller.reconcile(&key).await }
+        };
+        control_loop::run(
+            "taint-eviction",
+            queue,
+            WORKERS,
+            reconcile,
+            context.shutdown,
+        )
+        .await;
+    })
+}
+
+impl Controller {
+    fn node_of(&self, pod: &Pod) -> Option<Arc<Node>> {
+        self.nodes.get(&ObjectKey::new("", pods::node_name(pod)))
+    }
+
+    fn node_changed(&self, change: &Change<Node>) {
+        let matters = match change {
+            Change::Added(node) | Change::Resync(node) => plan::is_tainted(node),
+            Change::Updated { old, new } => !plan::no_execute(old).eq(plan::no_execute(new)),
+            Change::Deleted(_) => false, // Its pods keep their times.
+        };
+        if !matters {
+            return;
+        }
+        let name = change.object().metadata.name.as_deref().unwrap_or_default();
+        for pod in node_pods::on_node(&self.pods, name) {
+            self.queue.add(key_of(pod.as_ref()));
+        }
+    }
+
+    fn pod_changed(&self, change: &Change<Pod>) {
+        let pod = change.object();
+        let key = key_of(pod.as_ref());
+        let tainted = || self.node_of(pod).is_some_and(|it| plan::is_tainted(&it));
+        if self.scheduled.lock().contains_key(&key) || tainted() {
+            self.queue.add(key);
+        }
+    }
+
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Requeue, EvictError> {
+        let now = self.clock.monotonic();
+        let pod = self.pods.get(key);
+        let uid = pod.as_ref().and_then(|pod| pod.metadata.uid.clone());
+        self.cancel_unless(key, |scheduled| Some(&scheduled.uid) == uid.as_ref());
+        let Some(pod) = pod else {
+            return Ok(Requeue::Never);
+        };
+        let node = self.node_of(&pod);
+        let scheduled = self.scheduled.lock().get(key).cloned();
+        match plan::plan(&pod, node.as_deref(), scheduled.as_ref(), now) {
+            Decision::Stay => self.cancel_unless(key, |_| false),
+            Decision::Schedule(at) => {
+                let uid = uid.unwrap_or_default();
+                let scheduled = Scheduled { uid, at };
+                self.scheduled.lock().insert(key.clone(), scheduled);
+                return Ok(Requeue::After(at - now));
+            }
+            Decision::Delete => {
+                // A time that still ran is overtaken, and upstream says so.
+                self.cancel_unless(key, |scheduled| scheduled.at <= now);
+                self.delete(key, &pod).await?;
+                self.scheduled.lock().remove(key);
+            }
+        }
+        Ok(Requeue::Never)
+    }
+
+    /// Forgets what was scheduled, with an event, unless it is to be kept.
+    fn cancel_unless(&self, key: &ObjectKey, keep: impl Fn(&Scheduled) -> bool) {
+        let mut scheduled = self.scheduled.lock();
+        if scheduled.get(key).is_none_or(keep) {
+            return;
+        }
+        if let Some(gone) = scheduled.remove(key) {
+            self.tell(key, &gone.uid, format!("Cancelling deletion of Pod {key}"));
+        }
+    }
+
+    fn tell(&self, key: &ObjectKey, uid: &str, text: String) {
+        let pod = ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Pod".to_owned()),
+            namespace: Some(key.namespace.clone()),
+            name: Some(key.name.clone()),
+            uid: Some(uid.to_owned()),
+            ..ObjectReference::default()
+        };
+        self.recorder
+            .event(&pod, EventType::Normal, "TaintManagerEviction", text);
+    }
+
+    async fn delete(&self, key: &ObjectKey, pod: &Pod) -> Result<(), EvictError> {
+        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+        self.tell(key, uid, format!("Marking for deletion Pod {key}"));
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
+        let failed = |source| EvictError {
+            pod: key.clone(),
+            source,
+        };
+        if let Some(patch) = self.mark(pod) {
+            let (params, patch) = (PatchParams::default(), Patch::Strategic(patch));
+            match pods.patch_status(&key.name, &params, &patch).await {
+                Err(error) if refusal::is_not_found(&error) => return Ok(()),
+                Err(error) => return Err(failed(error)),
+                Ok(_) => {}
+            }
+        }
+        match pods.delete(&key.name, &patch::delete_exactly(pod)).await {
+            Err(error) if !refusal::is_not_found(&error) => Err(failed(error)),
+            _ => {
+                tracing::info!(pod = %key, "deleted for its node's taints");
+                Ok(())
+            }
+        }
+    }
+
+    /// Says why the pod goes; `None` when it says so.
+    fn mark(&self, pod: &Pod) -> Option<Value> {
+        let (reason, message) = (
+            "DeletionByTaintManager",
+            "Taint manager: deleting due to NoExecute taint",
+        );
+        let known = pods::condition(pod, "DisruptionTarget");
+        let since = known.filter(|known| known.status == "True");
+        if since.is_some_and(|known| {
+            known.reason.as_deref() == Some(reason) && known.message.as_deref() == Some(message)
+        }) {
+            return None;
+        }
+        let since = since.and_then(|known| known.last_transition_time.clone());
+        let mut condition = json!({
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": since.unwrap_or_else(|| self.clock.time()),
+        });
+        if let Some(generation) = pod.metadata.generation {
+            condition["observedGeneration"] = json!(generation);
+        }
+        Some(json!({
+            "metadata": { "uid": pod.metadata.uid },
+            "status": { "conditions": [condition] },
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests;
