@@ -58,6 +58,12 @@ fn run(directory: &Path, console: &str, command: &[&str]) -> Result<i32, ShimErr
     )))?;
     let record: ContainerRecord = record::read(Path::new(CONTAINER))
         .map_err(ShimError::io("cannot read the container's record"))?;
+    // Before the command is there to be left behind; it starts with no signal blocked itself.
+    let mut mask = SigSet::empty();
+    mask.add(Signal::SIGCHLD);
+    mask.add(Signal::SIGTERM);
+    mask.thread_block()
+        .map_err(ShimError::io("cannot block signals"))?;
     let process_file = format!("x/{}.json", std::process::id());
     write_process(&process_file, !console.is_empty(), command)?;
     let failed = |error: libcontainer::error::LibcontainerError| ShimError::container(&error);
@@ -75,7 +81,7 @@ fn run(directory: &Path, console: &str, command: &[&str]) -> Result<i32, ShimErr
     let _ = fs::remove_file(&process_file);
     let pid = started?;
     let _ = close_standard_streams();
-    wait(pid)
+    wait(pid, &mask)
 }
 
 /// The container's process with another command.
@@ -112,12 +118,7 @@ fn close_standard_streams() -> std::io::Result<()> {
     Ok(())
 }
 
-fn wait(command: Pid) -> Result<i32, ShimError> {
-    let mut mask = SigSet::empty();
-    mask.add(Signal::SIGCHLD);
-    mask.add(Signal::SIGTERM);
-    mask.thread_block()
-        .map_err(ShimError::io("cannot block signals"))?;
+fn wait(command: Pid, mask: &SigSet) -> Result<i32, ShimError> {
     loop {
         match waitpid(command, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::Exited(_, code)) => return Ok(code),

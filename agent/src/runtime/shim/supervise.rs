@@ -78,6 +78,17 @@ struct Client {
 }
 
 pub fn supervise(mut kept: Kept) -> i32 {
+    // Asking the shim to end would orphan the container: only the container's end ends it.
+    let mut deaf = SigSet::empty();
+    for signal in [
+        Signal::SIGTERM,
+        Signal::SIGINT,
+        Signal::SIGHUP,
+        Signal::SIGQUIT,
+    ] {
+        deaf.add(signal);
+    }
+    let _ = deaf.thread_block();
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
