@@ -276,6 +276,18 @@ impl ImageStore {
         Session::begin(&self.work_directory())
     }
 
+    /// What the session counts on is there until it ends. Under the lock: a sweep is either over,
+    /// and what it took is seen to be gone, or sees this.
+    fn reserve(
+        &self,
+        session: &Session,
+        layers: &[String],
+        blobs: &[&str],
+    ) -> Result<(), ImageError> {
+        let _lock = self.lock()?;
+        session.need(layers, blobs)
+    }
+
     /// Removes layers and blobs that nothing needs. Called with the lock held.
     fn sweep(&self, index: &Index) -> Result<(), ImageError> {
         let mut layers: BTreeSet<String> = index

@@ -60,7 +60,7 @@ fn import_one(
     let mut blobs = BTreeSet::from([id.clone()]);
     blobs.extend(found.manifest.as_deref().map(digest::of));
     let digits: Vec<&str> = blobs.iter().map(|blob| digest::digits(blob)).collect();
-    session.need(&chain, &digits)?;
+    store.reserve(&session, &chain, &digits)?;
     let mut stack = LayerStack::new(store, &session);
     let mut size_bytes = config.len() as u64;
     for ((entry, diff_id), chain) in found.layers.iter().zip(diff_ids).zip(&chain) {

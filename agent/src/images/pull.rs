@@ -119,7 +119,8 @@ async fn fetch(
         .collect();
     let manifest_digest = digest::of(&resolved.bytes);
     let session = store.session()?;
-    session.need(
+    store.reserve(
+        &session,
         &chain,
         &[
             digest::digits(&config.digest),

@@ -29,6 +29,12 @@ fn output_goes_to_the_log_and_the_exit_code_is_kept() {
 #[test]
 fn the_image_says_what_the_pod_does_not() {
     on_host(async |host| {
+        // A working directory that the image lacks is made.
+        let elsewhere = ContainerConfig {
+            working_dir: "/a/b".into(),
+            ..host.shell("pwd")
+        };
+        assert_eq!(host.run(elsewhere).await.1, "stdout: /a/b");
         let image = ContainerConfig {
             command: vec![],
             ..host.shell("")
@@ -148,13 +154,9 @@ fn what_cannot_start_says_why() {
         );
         let text = start(command("/etc/passwd")).await.unwrap();
         assert!(text.contains("permission denied"), "{text}");
-        let user = ContainerConfig {
-            working_dir: "/nowhere".into(),
-            ..host.shell("true")
-        };
         let text = start(ContainerConfig {
             log_path: "/nowhere/log".into(),
-            ..user
+            ..host.shell("")
         })
         .await
         .unwrap();
@@ -336,6 +338,29 @@ fn an_image_may_have_many_layers() {
         assert_eq!(
             host.run(config).await.1,
             "stdout: layer1\nstdout: layer119\nstdout: 119"
+        );
+    });
+}
+
+#[test]
+fn many_pods_start_and_stop_at_once() {
+    const PODS: usize = 12;
+    on_host(async |host| {
+        let start = async || host.start(host.shell("sleep 1000")).await;
+        let ids = futures::future::join_all((0..PODS).map(|_| start())).await;
+        let running = host.runtime.list_containers().await.unwrap();
+        assert!(
+            running
+                .iter()
+                .all(|one| one.state == ContainerState::Running)
+        );
+        assert_eq!(running.len(), PODS);
+        let stop = async |id| host.runtime.stop_container(id, 0).await.unwrap();
+        futures::future::join_all(ids.iter().map(stop)).await;
+        let ended = host.runtime.list_containers().await.unwrap();
+        assert!(
+            ended.iter().all(|one| one.state == ContainerState::Exited),
+            "{ended:?}"
         );
     });
 }

@@ -35,6 +35,8 @@ pub fn create(
     let user = user::resolve(&record.config.security, &record.image.user, &passwd, &group)?;
     let arguments = process::arguments(&record.config, &record.image)
         .ok_or_else(|| ShimError::Failed("no command specified".into()))?;
+    let working_directory = process::working_directory(&record.config, &record.image);
+    rootfs::make_inside(Path::new("rootfs"), &working_directory)?;
     let hierarchies =
         Hierarchies::of_host().map_err(ShimError::io("cannot read the mounted cgroups"))?;
     let host = host::find(&hierarchies, record);

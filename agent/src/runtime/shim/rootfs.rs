@@ -7,9 +7,10 @@ use super::ShimError;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// The kernel takes one page of options.
 const OPTIONS_BYTES_MAX: usize = 4095;
@@ -44,15 +45,46 @@ pub fn mount_here(layers_count: usize) -> Result<(), ShimError> {
     .map_err(ShimError::io("cannot mount the root file system"))
 }
 
+/// Makes the working directory if the image lacks it, as runc does.
+pub fn make_inside(root: &Path, directory: &Path) -> Result<(), ShimError> {
+    let failed = || ShimError::io(format!("cannot make the directory {}", directory.display()));
+    let root = File::open(root).map_err(failed())?;
+    let mut at = PathBuf::new();
+    for part in directory.components() {
+        match part {
+            Component::Normal(part) => at.push(part),
+            Component::ParentDir => drop(at.pop()),
+            _ => continue,
+        }
+        let Some(name) = at.file_name() else { continue };
+        let parent = at.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = open_inside(&root, parent.unwrap_or(Path::new(".")), OFlags::PATH);
+        let parent = parent.map_err(failed())?;
+        match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed()(errno.into())),
+        }
+    }
+    Ok(())
+}
+
+/// Links are followed as a process inside would follow them.
+fn open_inside(root: &File, path: &Path, flags: OFlags) -> std::io::Result<File> {
+    let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let flags = flags | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat2(root, path, flags, Mode::empty(), inside)?.into())
+}
+
 /// A file inside the root, its links resolved there too. Empty when there is none.
 pub fn read_inside(root: &Path, path: &str, bytes_max: u64) -> String {
     let read = || -> std::io::Result<String> {
-        let root = File::open(root)?;
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-        let file = rustix::fs::openat2(&root, path, flags, Mode::empty(), inside)?;
+        let file = open_inside(
+            &File::open(root)?,
+            Path::new(path),
+            OFlags::RDONLY | OFlags::NONBLOCK,
+        )?;
         let mut bytes = Vec::new();
-        File::from(file).take(bytes_max).read_to_end(&mut bytes)?;
+        file.take(bytes_max).read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
     read().unwrap_or_default()
