@@ -211,6 +211,10 @@ impl Hierarchies {
         }
     }
 
+    pub fn exists(&self, group: &str) -> bool {
+        self.mounts().any(|mount| below(mount, group).exists())
+    }
+
     /// How many processes of the group the kernel killed for want of memory.
     pub fn oom_kills(&self, group: &str) -> u64 {
         let file = if self.is_unified() {

@@ -26,12 +26,17 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::process::Command;
 use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// A receiver that is this many events behind lists again.
 const EVENTS_MAX: usize = 256;
+
+/// Together a second: a process that takes longer to die is stuck in the kernel.
+const CLEAR_TRIES_MAX: u32 = 100;
+const CLEAR_PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -128,13 +133,18 @@ impl EmbeddedRuntime {
         &self.0.images
     }
 
+    /// The group all pods are in.
+    pub fn cgroup_root(&self) -> &str {
+        &self.0.config.cgroup_root
+    }
+
     /// Ends and removes everything, and the control groups.
     pub async fn wipe(&self) -> Result<(), RuntimeError> {
         let ids: Vec<SandboxId> = self.0.sandboxes.lock().keys().cloned().collect();
         for id in ids {
             self.0.remove_sandbox(&id).await?;
         }
-        self.0.hierarchies.remove(&self.0.config.cgroup_root);
+        self.0.clear_group(&self.0.config.cgroup_root).await;
         Ok(())
     }
 }
@@ -206,6 +216,19 @@ impl Inner {
         let mut command = Command::new(words.next().cloned().unwrap_or_default());
         command.args(words).arg(verb).arg(directory);
         command
+    }
+
+    /// Kills what is in a group and removes it. Processes that are still dying keep it a moment.
+    async fn clear_group(&self, group: &str) {
+        for _ in 0..CLEAR_TRIES_MAX {
+            self.hierarchies.remove(group);
+            if !self.hierarchies.exists(group) {
+                return;
+            }
+            self.hierarchies.kill(group);
+            tokio::time::sleep(CLEAR_PAUSE).await;
+        }
+        tracing::warn!(group, "cannot remove a control group");
     }
 
     /// A crash between holding an image and recording the container leaves the hold.

@@ -53,6 +53,13 @@ pub fn on_host<F: Future<Output = ()>>(test: impl FnOnce(Host) -> F) {
         let outcome = AssertUnwindSafe(test(host)).catch_unwind().await;
         let runtime = reopen(directory.path()).await;
         runtime.wipe().await.unwrap();
+        let group = runtime.cgroup_root().trim_start_matches('/').to_owned();
+        for hierarchy in fs::read_dir("/sys/fs/cgroup").unwrap().flatten() {
+            assert!(
+                !hierarchy.path().join(&group).exists(),
+                "{hierarchy:?} still has {group}"
+            );
+        }
         if let Err(panic) = outcome {
             std::panic::resume_unwind(panic);
         }

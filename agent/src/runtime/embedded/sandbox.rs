@@ -184,8 +184,7 @@ impl Inner {
             other.record.cgroup == sandbox.record.cgroup && other.record.id != *id
         };
         if !self.sandboxes.lock().values().any(shared) {
-            self.hierarchies.kill(&sandbox.record.cgroup);
-            self.hierarchies.remove(&sandbox.record.cgroup);
+            self.clear_group(&sandbox.record.cgroup).await;
         }
         let directory = sandbox.directory.clone();
         blocking(move || {
