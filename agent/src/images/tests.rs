@@ -1,3 +1,5 @@
+//! The store: names, sharing, holders, and what a crash leaves.
+
 use super::*;
 use crate::images::archive::tests::{Sample, file_layer};
 

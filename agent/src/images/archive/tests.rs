@@ -1,3 +1,5 @@
+//! Sample images as archives of each kind, and damaged ones.
+
 use super::*;
 use crate::images::manifest::Platform;
 use std::fs;

@@ -1,3 +1,5 @@
+//! Names as users write them, whole.
+
 use super::*;
 
 fn check(text: &str, full: &str) {

@@ -1,3 +1,5 @@
+//! Reading mounts and writing limits, without touching the host.
+
 use super::*;
 
 const HYBRID: &str = "\

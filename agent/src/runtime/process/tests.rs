@@ -1,3 +1,5 @@
+//! What runs, merged from pod and image.
+
 use super::*;
 
 fn words(text: &str) -> Vec<String> {

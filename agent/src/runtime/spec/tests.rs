@@ -1,3 +1,5 @@
+//! Capabilities, mounts and limits of a specification.
+
 use super::super::contract::{ContainerConfig, ContainerId, SandboxConfig, SandboxId, Security};
 use super::super::record::SandboxRecord;
 use super::*;

@@ -1,3 +1,5 @@
+//! Users and groups of pod and image.
+
 use super::*;
 
 const PASSWD: &str =

@@ -1,3 +1,5 @@
+//! Lines and pieces of lines.
+
 use super::*;
 
 const NOW: &str = "2026-01-02T03:04:05.000000006Z";
