@@ -216,3 +216,9 @@ pub fn run(
         futures::future::join_all(running).await;
     })
 }
+
+/// The client's own: whole loops are tested against the server that informers are tested against.
+#[cfg(test)]
+#[allow(dead_code)] // Each crate uses a part of it.
+#[path = "../../client/src/fake_api.rs"]
+mod fake_api;

@@ -221,6 +221,3 @@ impl Controller {
         }))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -12,8 +12,10 @@ use k8s_openapi::api::core::v1::Node;
 
 use super::node::{self, Readiness};
 
-/// A look that comes this much later than it was due means that this process did not run.
-const LATE: Duration = Duration::from_secs(2);
+/// A look that comes this much later than it was due means that this process did not run, as
+/// when its machine was suspended. Longer than a rush of work lasts, and than nodes wait between
+/// two signs of life.
+const LATE: Duration = Duration::from_secs(10);
 
 /// How long a node may be silent.
 #[derive(Clone, Copy, Debug)]
@@ -85,10 +87,9 @@ impl Health {
         } else {
             graces.startup
         };
-        // What this process slept through was not the node's silence.
-        let late = self.look_at.map_or(Duration::ZERO, |due| now - due);
-        if late > LATE && now >= self.seen_at + grace {
-            self.seen_at += late;
+        // What this process slept through was not the node's silence: as after a restart.
+        if self.look_at.is_some_and(|due| now > due + LATE) && now >= self.seen_at + grace {
+            self.seen_at = now;
         }
         let end = self.seen_at + grace;
         if now >= end {
@@ -99,3 +100,6 @@ impl Health {
         Silence::Within(end - now)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -189,3 +189,6 @@ fn missing_labels(node: &Node) -> Vec<(String, String)> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -205,3 +205,6 @@ impl Zone {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

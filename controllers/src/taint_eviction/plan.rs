@@ -66,3 +66,6 @@ pub(super) fn plan(
         Some(at) => Decision::Schedule(at),
     }
 }
+
+#[cfg(test)]
+mod tests;
