@@ -1,11 +1,13 @@
 //! The order in which a node starts and stops.
 
+use crate::enrol::{self, Enrolled};
 use crate::network::Network;
 use crate::node::{Facts, Heartbeat, Lease, node_address, register};
 use crate::pods::{Context, Pods, Puller};
 use crate::runtime::Runtime;
 use crate::runtime::embedded::{self, EmbeddedRuntime};
-use crate::{AgentError, Config, enrol, stream};
+use crate::{AgentError, Config, stream};
+use coracle_client::Client;
 use coracle_client::clock::Clock;
 use coracle_client::connect::{self, Endpoint};
 use coracle_client::events::Recorder;
@@ -56,11 +58,9 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     ))?);
     let network = Network::open(config.data_dir.join("network"));
     let network = Arc::new(network.map_err(|error| AgentError::Network(Box::new(error)))?);
-    let enrolled = enrol::enrol(&config, &clock).await?;
-    let client = connect::client(&enrolled.endpoint);
     let facts = Facts::of_machine(&config.data_dir);
+    let (enrolled, client) = join(&config, &facts, &clock).await?;
     let address = address(&config, &enrolled.endpoint).await;
-    register(&client, &config, &facts, enrolled.is_new).await?;
 
     let tasks = TaskTracker::new();
     let informers = Informers::new(client.clone(), stop.clone());
@@ -118,6 +118,23 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     let bound_here = Filter::fields(format!("spec.nodeName={}", config.node_name));
     pods.run(informers.get_filtered::<Pod>(bound_here)).await?;
     Ok((pods, tasks))
+}
+
+/// An identity, then the Node.
+async fn join(
+    config: &Config,
+    facts: &Facts,
+    clock: &Clock,
+) -> Result<(Enrolled, Client), AgentError> {
+    let enrolled = enrol::enrol(config, clock).await?;
+    let client = connect::client(&enrolled.endpoint);
+    let registered = register(&client, config, facts, enrolled.is_new).await;
+    if matches!(registered, Err(AgentError::NameTaken { .. })) {
+        // Else the next start would take the name for its own.
+        enrolled.forget()?;
+    }
+    registered?;
+    Ok((enrolled, client))
 }
 
 async fn address(config: &Config, endpoint: &Endpoint) -> IpAddr {

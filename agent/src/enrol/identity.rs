@@ -30,6 +30,13 @@ pub struct Enrolled {
     pub is_new: bool,
 }
 
+impl Enrolled {
+    /// The certificate will not be used again.
+    pub fn forget(&self) -> Result<(), AgentError> {
+        self.files.remove_pair(CLIENT)
+    }
+}
+
 /// A certificate on disk that is still valid is used; else the token gets a new one.
 pub async fn enrol(config: &Config, clock: &Clock) -> Result<Enrolled, AgentError> {
     let files = Files::open(&config.data_dir)?;
@@ -143,3 +150,6 @@ async fn authority(config: &Config, token: &Token, clock: &Clock) -> Result<Stri
         tokio::time::sleep(RETRY.mul_f64(jitter)).await;
     }
 }
+
+#[cfg(test)]
+mod tests;

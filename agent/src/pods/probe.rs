@@ -67,6 +67,8 @@ struct Task {
     id: ContainerId,
     ip: IpAddr,
     health: Arc<Mutex<Health>>,
+    /// The container runs from before this agent.
+    is_adopted: bool,
     /// True once the startup probe has succeeded.
     started: watch::Sender<bool>,
     updates: mpsc::Sender<Update>,
@@ -126,6 +128,7 @@ impl Probes {
                 id: status.id.clone(),
                 ip: ip.unwrap_or(self.context.host_ip),
                 health: shared.clone(),
+                is_adopted: known.is_some(),
                 started: started.clone(),
                 updates: self.updates.clone(),
             };
@@ -176,8 +179,8 @@ impl Task {
         let delay = u64::try_from(self.probe.initial_delay_seconds.unwrap_or(0)).unwrap_or(0);
         tokio::time::sleep(Duration::from_secs(delay)).await;
         let period = seconds(self.probe.period_seconds, 10);
-        if delay == 0 && self.kind == Kind::Liveness {
-            // Not all containers of a node at once.
+        if self.is_adopted {
+            // Not all containers of a node at once when the agent starts.
             let share = rand::rng().random_range(0.0..1.0);
             tokio::time::sleep(period.mul_f64(share)).await;
         }

@@ -75,3 +75,6 @@ impl Server {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Requests over HTTP/2, as the API server makes them, against the real runtime without pods.
+
+use super::Server;
+use crate::network::Network;
+use crate::pods::{Context, Pods, Puller};
+use crate::runtime::embedded::{Config, EmbeddedRuntime};
+use bytes::Bytes;
+use coracle_client::clock::Clock;
+use coracle_client::connect::{self, Endpoint, Identity, Trust};
+use coracle_client::events::Recorder;
+use coracle_client::informer::Informers;
+use http::Request;
+use http_body_util::{BodyExt, Empty};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Needs root, as the agent does. Nothing listens where its client points.
+fn server(data_dir: &Path, stop: &CancellationToken) -> Server {
+    let endpoint = Endpoint::new("http://127.0.0.1:1", Trust::Anybody, Identity::anonymous());
+    let client = connect::client(&endpoint.unwrap());
+    let informers = Informers::new(client.clone(), stop.clone());
+    let runtime = EmbeddedRuntime::open(Config::new(data_dir)).unwrap();
+    let context = Arc::new(Context {
+        recorder: Recorder::new(client.clone(), "kubelet", "edge"),
+        client,
+        runtime: Arc::new(runtime),
+        network: Arc::new(Network::open(data_dir.join("network")).unwrap()),
+        clock: Clock::system(),
+        services: informers.get(),
+        images: Puller::default(),
+        host_ip: Ipv4Addr::LOCALHOST.into(),
+        cpu_milli: 1000,
+        memory_bytes: 1 << 30,
+        data_dir: data_dir.to_owned(),
+    });
+    Server {
+        pods: Pods::new(context.clone(), stop.clone()),
+        context,
+    }
+}
+
+async fn ask(server: &Server, method: &str, path: &str) -> (u16, String) {
+    let (near, far) = tokio::io::duplex(1 << 16);
+    let server = server.clone();
+    let service = service_fn(move |request| {
+        let server = server.clone();
+        async move { Ok::<_, std::convert::Infallible>(server.answer(request).await) }
+    });
+    tokio::spawn(
+        hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+            .serve_connection(TokioIo::new(far), service),
+    );
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(near))
+            .await
+            .unwrap();
+    tokio::spawn(connection);
+    let request = Request::builder()
+        .method(method)
+        .uri(format!("http://node{path}"))
+        .body(Empty::<Bytes>::new())
+        .unwrap();
+    let answer = sender.send_request(request).await.unwrap();
+    let status = answer.status().as_u16();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let stop = CancellationToken::new();
+    let server = server(scratch.path(), &stop);
+    assert_eq!(
+        ask(&server, "GET", "/healthz").await,
+        (200, "ok".to_owned())
+    );
+    let (status, pods) = ask(&server, "GET", "/pods").await;
+    assert!(status == 200 && pods.contains("\"items\":[]"), "{pods}");
+    let missing = ask(&server, "GET", "/containerLogs/default/web/c").await;
+    assert_eq!(missing.0, 404);
+    let missing = ask(
+        &server,
+        "POST",
+        "/exec/default/web/uid/c?command=ls&stdout=true",
+    )
+    .await;
+    assert_eq!(missing.0, 404);
+    let bad = ask(&server, "GET", "/containerLogs/default/web/c?tailLines=x").await;
+    assert_eq!(bad.0, 400);
+    assert_eq!(ask(&server, "DELETE", "/pods").await.0, 405);
+    assert_eq!(ask(&server, "GET", "/metrics").await.0, 404);
+    stop.cancel();
+}
