@@ -195,6 +195,9 @@ pub trait Rules: Sync {
         None
     }
 
+    /// When a deletion begins that has to wait: what changes beside the deletion timestamp.
+    fn begin_delete(&self, _object: &mut Object) {}
+
     fn columns(&self) -> &'static [Column];
 
     /// One cell a column, in order. `now` in seconds since the epoch, for ages.

@@ -7,6 +7,7 @@
 mod reconcile; // Brings what is there in line, over the API.
 
 pub use reconcile::{ReconcileError, reconcile};
+pub(crate) use reconcile::{refused, send};
 
 use crate::authorize::covers::uncovered;
 use crate::authorize::rbac::GROUP;

@@ -2,16 +2,46 @@
 //!
 //! The only user of the store. Knows no kind by name: the catalogue does.
 
+// The server and the way of a request through it.
+pub mod api; // From a request to an answer: the pipeline.
+pub mod config; // What the server is told at start.
+pub mod server; // Opened, made ready, served, drained.
+
+// A request.
+pub mod body; // Bodies, bounded.
+pub mod options; // The options in a query, checked.
+pub mod query; // The query of a URL.
+pub mod request_info; // What a request asks for.
+pub mod respond; // Which form a client takes, and bodies in that form.
+pub mod verbs; // One file a verb.
+
+// Objects.
+pub mod allocate; // Addresses and node ports of Services.
+pub mod registry; // Objects in the store.
+pub mod view; // Read-only access to stored objects.
+
+// Who may do what.
 pub mod access; // All of the following, set up together.
 pub mod admission; // What may still change or stop a write.
 pub mod authenticate; // Who is asking.
 pub mod authorize; // What a user may do.
-pub mod bootstrap; // The RBAC objects that the server brings itself.
 pub mod bootstrap_tokens; // Tokens for enrolling nodes.
 pub mod pki; // The cluster's CA and what it signs for this server.
-pub mod query; // The query of a URL.
-pub mod request_info; // What a request asks for.
 pub mod reviews; // Questions about access and identity.
+
+// What exists from the start.
+mod advertise; // The address by which others reach this machine.
+pub mod bootstrap; // The RBAC objects that the server brings itself.
+pub mod default_objects; // Everything else that is there from the start.
+
+// Beside resources.
+pub mod endpoints; // Health, version, discovery, OpenAPI.
+pub mod metrics; // What is counted.
+
+// Nodes.
 pub mod streaming; // Logs, exec, attach.
 pub mod tunnel; // The nodes' connections.
-pub mod view; // Read-only access to stored objects.
+
+pub use api::Api;
+pub use config::Config;
+pub use server::{BuildError, InProcess, Server};

@@ -112,6 +112,10 @@ impl Rules for Namespace {
         NameRule::DnsLabel
     }
 
+    fn begin_delete(&self, object: &mut Object) {
+        object.set(&["status", "phase"], "Terminating".into());
+    }
+
     fn columns(&self) -> &'static [Column] {
         COLUMNS
     }

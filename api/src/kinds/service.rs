@@ -5,7 +5,7 @@ mod columns;
 mod strategy;
 mod validate;
 mod validate_addresses;
-mod view;
+pub mod view;
 
 use crate::field::ErrorList;
 use crate::json;

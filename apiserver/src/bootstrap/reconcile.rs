@@ -106,7 +106,8 @@ where
     Err(refused(method, path, status, &answer))
 }
 
-async fn send<S, B>(
+/// One request; gives back the status and the body.
+pub(crate) async fn send<S, B>(
     api: &S,
     method: Method,
     path: &str,
@@ -144,7 +145,12 @@ where
     Ok((status, body.map_err(|e| failed(e.to_string()))?.to_bytes()))
 }
 
-fn refused(method: Method, path: &str, status: StatusCode, answer: &[u8]) -> ReconcileError {
+pub(crate) fn refused(
+    method: Method,
+    path: &str,
+    status: StatusCode,
+    answer: &[u8],
+) -> ReconcileError {
     let message = serde_json::from_slice::<serde_json::Value>(answer)
         .ok()
         .and_then(|status| status["message"].as_str().map(str::to_owned))

@@ -1,0 +1,36 @@
+//! What the server is told at start.
+
+use jiff::Timestamp;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The one clock, handed in: time is an argument here.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+#[derive(Clone)]
+pub struct Config {
+    /// The CA and its key live under `pki` in here.
+    pub data_dir: PathBuf,
+    /// Port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where clients and nodes reach the server; found on this machine when absent.
+    pub advertise_address: Option<IpAddr>,
+    /// More names and addresses for the server's certificate.
+    pub tls_sans: Vec<String>,
+    /// Services get their addresses from this network, such as `10.43.0.0/16`.
+    pub service_cidr: String,
+    pub clock: Clock,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("data_dir", &self.data_dir)
+            .field("listen", &self.listen)
+            .field("advertise_address", &self.advertise_address)
+            .field("service_cidr", &self.service_cidr)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,218 @@
+//! What every cluster has from its first start: namespaces, priority classes, the Service
+//! `kubernetes` with its endpoints, and the CA for those who check clients themselves.
+//!
+//! Runs at each start, as a client of the API. What is there already is left as it is, but for the
+//! addresses of this server and its CA, which are brought up to date.
+
+use crate::allocate::Range;
+use crate::bootstrap::{self, send};
+use crate::server::InProcess;
+use coracle_api::object::Object;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+use std::net::IpAddr;
+
+const NAMESPACES: &[&str] = &["default", "kube-system", "kube-public", "kube-node-lease"];
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot make {what}")]
+pub struct ReconcileError {
+    what: String,
+    source: bootstrap::ReconcileError,
+}
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub service_cidr: String,
+    pub advertise_address: IpAddr,
+    pub port: u16,
+    pub ca_pem: String,
+}
+
+/// An object, where it is served, and the field that is kept up to date.
+struct Wanted {
+    collection: String,
+    object: Value,
+    follows: Option<&'static str>,
+}
+
+pub async fn reconcile_namespaces(api: InProcess) -> Result<(), ReconcileError> {
+    for name in NAMESPACES {
+        let object =
+            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        ensure(&api, new("/api/v1/namespaces", object)).await?;
+    }
+    Ok(())
+}
+
+/// Needs the namespaces.
+pub async fn reconcile(api: InProcess, settings: &Settings) -> Result<(), ReconcileError> {
+    for wanted in priority_classes() {
+        ensure(&api, wanted).await?;
+    }
+    ensure(&api, client_ca(settings)).await?;
+    ensure(&api, service(settings)).await?;
+    if !is_reachable(settings.advertise_address) {
+        let address = settings.advertise_address;
+        tracing::info!(%address, "the Service kubernetes has no endpoints: the address is local");
+        return Ok(());
+    }
+    ensure(&api, endpoints(settings)).await?;
+    ensure(&api, endpoint_slice(settings)).await
+}
+
+fn new(collection: &str, object: Value) -> Wanted {
+    Wanted {
+        collection: collection.to_owned(),
+        object,
+        follows: None,
+    }
+}
+
+fn following(collection: &str, field: &'static str, object: Value) -> Wanted {
+    Wanted {
+        follows: Some(field),
+        ..new(collection, object)
+    }
+}
+
+/// Endpoints are for others: an address that stays on this machine is refused by validation.
+fn is_reachable(address: IpAddr) -> bool {
+    let is_link_local = matches!(address, IpAddr::V4(address) if address.is_link_local());
+    !(address.is_loopback() || address.is_unspecified() || is_link_local)
+}
+
+fn priority_classes() -> [Wanted; 2] {
+    let class = |name: &str, value: i64, description: &str| {
+        let object = json!({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+            "metadata": { "name": name }, "value": value, "description": description,
+        });
+        new("/apis/scheduling.k8s.io/v1/priorityclasses", object)
+    };
+    [
+        class(
+            "system-node-critical",
+            2_000_001_000,
+            "Used for system critical pods that must not be moved from their current node.",
+        ),
+        class(
+            "system-cluster-critical",
+            2_000_000_000,
+            "Used for system critical pods that must run in the cluster, but can be moved to \
+             another node if necessary.",
+        ),
+    ]
+}
+
+fn client_ca(settings: &Settings) -> Wanted {
+    let object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": "extension-apiserver-authentication", "namespace": "kube-system" },
+        "data": { "client-ca-file": settings.ca_pem },
+    });
+    following("/api/v1/namespaces/kube-system/configmaps", "data", object)
+}
+
+fn service(settings: &Settings) -> Wanted {
+    let range = Range::parse(&settings.service_cidr);
+    let address = range.map(|range| range.first().to_string());
+    let object = json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {
+            "name": "kubernetes", "namespace": "default",
+            "labels": { "component": "apiserver", "provider": "kubernetes" },
+        },
+        "spec": {
+            "type": "ClusterIP", "sessionAffinity": "None",
+            "clusterIP": address.unwrap_or_default(),
+            "ports": [{
+                "name": "https", "protocol": "TCP", "port": 443, "targetPort": settings.port,
+            }],
+        },
+    });
+    new("/api/v1/namespaces/default/services", object)
+}
+
+fn endpoints(settings: &Settings) -> Wanted {
+    let object = json!({
+        "apiVersion": "v1", "kind": "Endpoints",
+        "metadata": {
+            "name": "kubernetes", "namespace": "default",
+            // The slice below is its own.
+            "labels": { "endpointslice.kubernetes.io/skip-mirror": "true" },
+        },
+        "subsets": [{
+            "addresses": [{ "ip": settings.advertise_address.to_string() }],
+            "ports": [{ "name": "https", "port": settings.port, "protocol": "TCP" }],
+        }],
+    });
+    following("/api/v1/namespaces/default/endpoints", "subsets", object)
+}
+
+fn endpoint_slice(settings: &Settings) -> Wanted {
+    let family = if settings.advertise_address.is_ipv4() {
+        "IPv4"
+    } else {
+        "IPv6"
+    };
+    let object = json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+        "metadata": {
+            "name": "kubernetes", "namespace": "default",
+            "labels": { "kubernetes.io/service-name": "kubernetes" },
+        },
+        "addressType": family,
+        "endpoints": [{
+            "addresses": [settings.advertise_address.to_string()], "conditions": { "ready": true },
+        }],
+        "ports": [{ "name": "https", "port": settings.port, "protocol": "TCP" }],
+    });
+    let collection = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+    Wanted {
+        // The ports and the address are written together: one server, one slice.
+        follows: Some("endpoints"),
+        ..new(collection, object)
+    }
+}
+
+async fn ensure(api: &InProcess, wanted: Wanted) -> Result<(), ReconcileError> {
+    let object = Object::from_value(wanted.object).expect("it was written as a JSON object above");
+    let what = format!("{} {}", object.kind(), object.name());
+    let failed = |source| ReconcileError {
+        what: what.clone(),
+        source,
+    };
+    let own = format!("{}/{}", wanted.collection, object.name());
+    let (status, found) = send(api, Method::GET, &own, None).await.map_err(failed)?;
+    if status == StatusCode::NOT_FOUND {
+        return write(api, Method::POST, &wanted.collection, &object)
+            .await
+            .map_err(failed);
+    }
+    let existing: Value = serde_json::from_slice(&found).unwrap_or_default();
+    let is_current = wanted.follows.is_none_or(|field| {
+        let fields = [field, "ports"];
+        fields
+            .iter()
+            .all(|field| existing.get(*field) == object.root().get(*field))
+    });
+    if is_current {
+        return Ok(());
+    }
+    write(api, Method::PUT, &own, &object).await.map_err(failed)
+}
+
+async fn write(
+    api: &InProcess,
+    method: Method,
+    path: &str,
+    object: &Object,
+) -> Result<(), bootstrap::ReconcileError> {
+    let (status, answer) = send(api, method.clone(), path, Some(object)).await?;
+    // Another server over the same store was faster.
+    if status.is_success() || status == StatusCode::CONFLICT {
+        return Ok(());
+    }
+    Err(bootstrap::refused(method, path, status, &answer))
+}

@@ -1,0 +1,136 @@
+//! Discovery and OpenAPI documents, with an `ETag` each, so that clients fetch them once.
+
+use super::{accept, text};
+use crate::query::Query;
+use crate::respond;
+use crate::tunnel::Body;
+use coracle_api::{catalogue, discovery, openapi};
+use http::header::{CACHE_CONTROL, ETAG, HeaderValue, IF_NONE_MATCH, LOCATION, VARY};
+use http::request::Parts;
+use http::{Response, StatusCode};
+use ring::digest;
+use serde_json::Value;
+
+const OPENAPI_V3: &str = "/openapi/v3";
+
+/// `/api/v1`, `/apis/apps`, `/apis/apps/v1` and so on.
+pub fn group_paths() -> Vec<String> {
+    let mut paths = Vec::new();
+    for row in catalogue::all() {
+        let all = if row.group.is_empty() {
+            vec![format!("/api/{}", row.version)]
+        } else {
+            let group = format!("/apis/{}", row.group);
+            vec![group.clone(), format!("{group}/{}", row.version)]
+        };
+        paths.extend(all);
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+pub fn answer(path: &str, address: &str, request: &Parts, query: &Query) -> Option<Response<Body>> {
+    if path.starts_with("/openapi/") {
+        return open_api(path, request, query);
+    }
+    let is_aggregated = discovery::wants_aggregated(&accept(request));
+    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let document = match parts.as_slice() {
+        ["api"] if is_aggregated => {
+            return Some(aggregated(&discovery::aggregated_core(), request));
+        }
+        ["apis"] if is_aggregated => {
+            return Some(aggregated(&discovery::aggregated_groups(), request));
+        }
+        ["api"] => discovery::api_versions(address),
+        ["apis"] => discovery::group_list(),
+        ["api", version] => discovery::resource_list("", version)?,
+        ["apis", group] => discovery::group(group)?,
+        ["apis", group, version] => discovery::resource_list(group, version)?,
+        _ => return None,
+    };
+    let mut response = respond::json_bytes(StatusCode::OK, document.to_string());
+    vary(&mut response);
+    Some(response)
+}
+
+fn vary(response: &mut Response<Body>) {
+    let accept = HeaderValue::from_static("Accept");
+    response.headers_mut().insert(VARY, accept);
+}
+
+fn aggregated(document: &Value, request: &Parts) -> Response<Body> {
+    let bytes = document.to_string();
+    let tag = hex::encode_upper(digest::digest(&digest::SHA512, bytes.as_bytes()));
+    let mut response = tagged(request, &tag, || {
+        text(StatusCode::OK, discovery::AGGREGATED_V2, bytes)
+    });
+    vary(&mut response);
+    response
+}
+
+/// The document, or 304 for a client that has it.
+fn tagged(request: &Parts, tag: &str, make: impl FnOnce() -> Response<Body>) -> Response<Body> {
+    let tag = format!("\"{tag}\"");
+    let known = request.headers.get(IF_NONE_MATCH);
+    let is_known = known
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
+    let mut response = if is_known {
+        let mut response = Response::new(respond::full(""));
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response
+    } else {
+        make()
+    };
+    if let Ok(value) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(ETAG, value);
+    }
+    response
+}
+
+fn open_api(path: &str, request: &Parts, query: &Query) -> Option<Response<Body>> {
+    if path == "/openapi/v2" {
+        let is_protobuf = openapi::wants_v2_protobuf(&accept(request));
+        return Some(tagged(request, &openapi::v2_hash(), || {
+            if is_protobuf {
+                text(StatusCode::OK, openapi::V2_PROTOBUF, openapi::v2_protobuf())
+            } else {
+                respond::json_bytes(StatusCode::OK, openapi::v2())
+            }
+        }));
+    }
+    if path == OPENAPI_V3 {
+        let index = openapi::v3_index().to_string();
+        return Some(respond::json_bytes(StatusCode::OK, index));
+    }
+    let document = path.strip_prefix("/openapi/v3/")?;
+    let hash = openapi::v3_hash(document)?;
+    match query.get("hash") {
+        Some(asked) if asked != hash => return Some(moved(path, &hash)),
+        _ => {}
+    }
+    let mut response = tagged(request, &hash, || {
+        respond::json_bytes(
+            StatusCode::OK,
+            openapi::v3_group(document).unwrap_or_default(),
+        )
+    });
+    if query.get("hash").is_some() {
+        // An address with the hash in it never shows anything else.
+        let value = HeaderValue::from_static("public, immutable");
+        response.headers_mut().insert(CACHE_CONTROL, value);
+    }
+    Some(response)
+}
+
+/// The document changed: its address is another one now.
+fn moved(path: &str, hash: &str) -> Response<Body> {
+    let mut response = Response::new(respond::full(""));
+    *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+    if let Ok(value) = HeaderValue::from_str(&format!("{path}?hash={hash}")) {
+        response.headers_mut().insert(LOCATION, value);
+    }
+    response
+}

@@ -1,0 +1,66 @@
+//! What the kernel says about this process, under the names every Prometheus client uses.
+
+use super::text::Text;
+use jiff::Timestamp;
+
+/// Linux' unit of processor times in `/proc`, the same on every architecture.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+pub fn text(text: &mut Text, started: Timestamp) {
+    let mut gauge = |name: &str, kind: &str, help: &str, value: Option<f64>| {
+        // A system without `/proc` has one metric less.
+        if let Some(value) = value {
+            text.family(name, kind, help);
+            text.sample(name, &[], value);
+        }
+    };
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    gauge(
+        "process_resident_memory_bytes",
+        "gauge",
+        "Resident memory size in bytes.",
+        kibibytes(&status, "VmRSS:"),
+    );
+    gauge(
+        "process_virtual_memory_bytes",
+        "gauge",
+        "Virtual memory size in bytes.",
+        kibibytes(&status, "VmSize:"),
+    );
+    gauge(
+        "process_cpu_seconds_total",
+        "counter",
+        "Total user and system CPU time spent in seconds.",
+        cpu_seconds(&stat),
+    );
+    let open = std::fs::read_dir("/proc/self/fd").map(Iterator::count);
+    gauge(
+        "process_open_fds",
+        "gauge",
+        "Number of open file descriptors.",
+        open.ok().map(|count| count as f64),
+    );
+    gauge(
+        "process_start_time_seconds",
+        "gauge",
+        "Start time of the server since unix epoch in seconds.",
+        Some(started.as_millisecond() as f64 / 1000.0),
+    );
+}
+
+/// A line of `/proc/self/status`, in bytes.
+fn kibibytes(status: &str, name: &str) -> Option<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let number: f64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(number * 1024.0)
+}
+
+/// User and system time: fields 14 and 15, counted behind the name, which may have spaces in it.
+fn cpu_seconds(stat: &str) -> Option<f64> {
+    let (_, behind) = stat.rsplit_once(')')?;
+    let mut fields = behind.split_whitespace().skip(11);
+    let user: f64 = fields.next()?.parse().ok()?;
+    let system: f64 = fields.next()?.parse().ok()?;
+    Some((user + system) / TICKS_PER_SECOND)
+}

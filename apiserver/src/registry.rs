@@ -1,0 +1,243 @@
+//! Objects in the store: where they are, how they are written, and how they are read back.
+//!
+//! An object is serialized once, when it is written, with a place for the revision that the store
+//! assigns; what is stored is what is sent. Knows no kind.
+
+use crate::view;
+use bytes::Bytes;
+use coracle_api::object::{Object, ObjectKey};
+use coracle_api::resource::{Durability, Resource};
+use coracle_api::status::{Status, Subject};
+use coracle_store::{
+    Change, CommitError, Entry, Expect, Revision, Snapshot, Stamped, Store, Write,
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Where a resource's objects are.
+pub fn partition(resource: &Resource) -> String {
+    let (group, plural) = resource.stored_as;
+    view::partition(group, plural)
+}
+
+pub fn key(namespace: &str, name: &str) -> String {
+    ObjectKey::new(namespace, name).to_string()
+}
+
+/// The prefix of the keys of a namespace; empty for all.
+pub fn prefix(namespace: &str) -> String {
+    if namespace.is_empty() {
+        String::new()
+    } else {
+        format!("{namespace}/")
+    }
+}
+
+pub fn subject<'a>(resource: &'a Resource, name: &'a str) -> Subject<'a> {
+    Subject {
+        group: resource.group,
+        resource: resource.plural,
+        name,
+    }
+}
+
+/// As a validation error names its object: by kind.
+pub fn kind_subject<'a>(resource: &'a Resource, name: &'a str) -> Subject<'a> {
+    Subject {
+        group: resource.group,
+        resource: resource.kind,
+        name,
+    }
+}
+
+/// Serializes an object, `resourceVersion` first in its metadata and empty; gives where it goes.
+pub fn encode(object: &Object) -> (Vec<u8>, usize) {
+    let mut out = Vec::with_capacity(1024);
+    let mut place = 0;
+    out.push(b'{');
+    for (name, value) in object.root() {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        write_value(&mut out, &Value::String(name.clone()));
+        out.push(b':');
+        match value {
+            Value::Object(metadata) if name == "metadata" => {
+                out.extend_from_slice(b"{\"resourceVersion\":\"");
+                place = out.len();
+                out.push(b'"');
+                for (name, value) in metadata {
+                    if name == "resourceVersion" {
+                        continue;
+                    }
+                    out.push(b',');
+                    write_value(&mut out, &Value::String(name.clone()));
+                    out.push(b':');
+                    write_value(&mut out, value);
+                }
+                out.push(b'}');
+            }
+            value => write_value(&mut out, value),
+        }
+    }
+    out.push(b'}');
+    (out, place)
+}
+
+fn write_value(out: &mut Vec<u8>, value: &Value) {
+    serde_json::to_writer(out, value).expect("a JSON value always serializes into memory");
+}
+
+/// An object with the revision at which it was last changed.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    pub object: Object,
+    pub revision: Revision,
+}
+
+/// The objects of all resources.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    pub store: Store,
+}
+
+impl Registry {
+    pub fn snapshot(&self, resource: &Resource) -> Snapshot {
+        self.store.snapshot(&partition(resource))
+    }
+
+    pub fn entry(&self, resource: &Resource, namespace: &str, name: &str) -> Option<Entry> {
+        self.snapshot(resource).get(&key(namespace, name)).cloned()
+    }
+
+    /// The object in the form of this resource's version.
+    pub fn get(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Stored, Status> {
+        let not_found = || Status::not_found(subject(resource, name));
+        let entry = self
+            .entry(resource, namespace, name)
+            .ok_or_else(not_found)?;
+        let object = decode(resource, &entry.value).ok_or_else(|| {
+            Status::internal(format!("the stored object {name:?} cannot be read"))
+        })?;
+        Ok(Stored {
+            object,
+            revision: entry.modified,
+        })
+    }
+
+    /// Writes an object; gives back its bytes as they are stored, and its revision.
+    pub async fn put(
+        &self,
+        resource: &Resource,
+        object: &Object,
+        expect: Expect,
+        durability: Durability,
+    ) -> Result<Revision, Refusal> {
+        self.commit(resource, object, expect, durability, Change::Put)
+            .await
+    }
+
+    /// Deletes an object; `last` is its last state, for those who watch.
+    pub async fn delete(
+        &self,
+        resource: &Resource,
+        last: &Object,
+        expect: Expect,
+        durability: Durability,
+    ) -> Result<Revision, Refusal> {
+        self.commit(resource, last, expect, durability, Change::Delete)
+            .await
+    }
+
+    async fn commit(
+        &self,
+        resource: &Resource,
+        object: &Object,
+        expect: Expect,
+        durability: Durability,
+        change: fn(Stamped) -> Change,
+    ) -> Result<Revision, Refusal> {
+        let key = key(object.namespace(), object.name());
+        let stamped = if is_second_view(resource) {
+            let mut stored = object.clone();
+            resource.rules.to_stored(&mut stored);
+            encode(&stored)
+        } else {
+            encode(object)
+        };
+        let (value, place) = stamped;
+        let write = Write {
+            partition: Arc::from(partition(resource)),
+            key: Arc::from(key),
+            change: change(Stamped {
+                value,
+                revision_at: Some(place),
+            }),
+            expect,
+            durability: match durability {
+                Durability::Synced => coracle_store::Durability::Synced,
+                Durability::Lazy => coracle_store::Durability::Lazy,
+            },
+        };
+        self.store.commit(write).await.map_err(Refusal::from)
+    }
+}
+
+/// Why a write was not done, as far as it matters to the one who asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the object exists")]
+    Exists,
+    #[error("the object does not exist")]
+    Absent,
+    #[error("the object was changed meanwhile")]
+    Changed,
+    #[error("{0}")]
+    Failed(CommitError),
+}
+
+impl From<CommitError> for Refusal {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Exists { .. } => Self::Exists,
+            CommitError::NotFound => Self::Absent,
+            CommitError::Conflict { .. } => Self::Changed,
+            other => Self::Failed(other),
+        }
+    }
+}
+
+impl Refusal {
+    pub fn status(&self, resource: &Resource, name: &str) -> Status {
+        let subject = subject(resource, name);
+        match self {
+            Self::Exists => Status::already_exists(subject),
+            Self::Absent => Status::not_found(subject),
+            Self::Changed => Status::modified(subject),
+            Self::Failed(CommitError::Closed) => {
+                Status::service_unavailable("the server is shutting down")
+            }
+            Self::Failed(error @ CommitError::TooLarge { .. }) => {
+                Status::request_too_large(error.to_string())
+            }
+            Self::Failed(error) => Status::internal(error),
+        }
+    }
+}
+
+/// True for a version that shows objects which another one owns.
+pub fn is_second_view(resource: &Resource) -> bool {
+    resource.stored_as != (resource.group, resource.plural)
+}
+
+/// A stored object in the form of a resource's version.
+pub fn decode(resource: &Resource, value: &Bytes) -> Option<Object> {
+    let mut object = view::decode(value)?;
+    if is_second_view(resource) {
+        resource.rules.from_stored(&mut object);
+    }
+    Some(object)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Content negotiation: the first form of the Accept header, by quality, that we can make.
+
+use coracle_api::status::Status;
+
+/// What goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Json,
+    Yaml,
+    /// meta.k8s.io/v1 Table.
+    Table,
+    /// meta.k8s.io/v1 PartialObjectMetadata, or its list.
+    Metadata,
+}
+
+/// A header of more choices than this is cut off.
+const CHOICES_MAX: usize = 32;
+
+pub fn negotiate(accept: &str) -> Result<Form, Status> {
+    if accept.trim().is_empty() {
+        return Ok(Form::Json);
+    }
+    let mut choices: Vec<(f32, &str)> = accept
+        .split(',')
+        .take(CHOICES_MAX)
+        .map(|choice| (quality(choice), choice.trim()))
+        .filter(|(quality, _)| *quality > 0.0)
+        .collect();
+    // Stable: equals stay in the order in which the client wrote them.
+    choices.sort_by(|a, b| b.0.total_cmp(&a.0));
+    choices
+        .iter()
+        .find_map(|(_, choice)| form(choice))
+        .ok_or_else(|| {
+            Status::not_acceptable(
+                "only the following media types are accepted: application/json, application/yaml",
+            )
+        })
+}
+
+fn parameters(choice: &str) -> impl Iterator<Item = (&str, &str)> {
+    choice.split(';').skip(1).filter_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        Some((name.trim(), value.trim().trim_matches('"')))
+    })
+}
+
+fn quality(choice: &str) -> f32 {
+    let given = parameters(choice).find(|(name, _)| *name == "q");
+    given.map_or(1.0, |(_, value)| value.parse().unwrap_or(0.0))
+}
+
+fn form(choice: &str) -> Option<Form> {
+    let value = |name: &str| {
+        parameters(choice)
+            .find(|(own, _)| *own == name)
+            .map(|(_, v)| v)
+    };
+    let kind = choice.split(';').next().unwrap_or("").trim();
+    let is_meta = value("g") == Some("meta.k8s.io") && value("v") == Some("v1");
+    match (kind, value("as")) {
+        ("application/json" | "application/*" | "*/*", None) => Some(Form::Json),
+        ("application/yaml", None) => Some(Form::Yaml),
+        ("application/json", Some("Table")) if is_meta => Some(Form::Table),
+        ("application/json", Some("PartialObjectMetadata" | "PartialObjectMetadataList"))
+            if is_meta =>
+        {
+            Some(Form::Metadata)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_form_that_can_be_made_is_taken() {
+        let take = |accept| negotiate(accept).ok();
+        assert_eq!(take(""), Some(Form::Json));
+        assert_eq!(take("*/*"), Some(Form::Json));
+        assert_eq!(
+            take("application/yaml, application/json;q=0.5"),
+            Some(Form::Yaml)
+        );
+        assert_eq!(
+            take("application/yaml;q=0.4, application/json;q=0.5"),
+            Some(Form::Json)
+        );
+        let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,\
+                       application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+        assert_eq!(take(kubectl), Some(Form::Table));
+        let informer = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+        assert_eq!(take(informer), Some(Form::Metadata));
+        let client = "application/vnd.kubernetes.protobuf,application/json";
+        assert_eq!(take(client), Some(Form::Json));
+        assert_eq!(take("application/vnd.kubernetes.protobuf"), None);
+        assert_eq!(take("application/json;as=Table;v=v9;g=meta.k8s.io"), None);
+        assert_eq!(take("application/json;q=0"), None);
+    }
+}

@@ -1,0 +1,272 @@
+//! The server: opened over a store, made ready, served until it is told to stop, then drained.
+
+use crate::access::Access;
+use crate::allocate::Allocator;
+use crate::api::{Api, Caller};
+use crate::authenticate::User;
+use crate::authenticate::user::MASTERS;
+use crate::bootstrap::{self, ReconcileError};
+use crate::config::Config;
+use crate::default_objects;
+use crate::endpoints::Endpoints;
+use crate::metrics::Metrics;
+use crate::pki::PkiError;
+use crate::pki::names::ServerNames;
+use crate::registry::Registry;
+use crate::tunnel::{Body, BoxError};
+use crate::{advertise, bootstrap_tokens};
+use bytes::Bytes;
+use coracle_store::Store;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full};
+use rustls::ServerConfig;
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+mod connection; // One connection: TLS, then HTTP.
+
+/// Answers and streams under way get this long to end when the server drains.
+const DRAIN_MAX: Duration = Duration::from_secs(10);
+
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error("cannot listen on {address}")]
+    Listen {
+        address: SocketAddr,
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Pki(#[from] PkiError),
+    #[error("cannot bring the roles in line")]
+    Roles(#[from] ReconcileError),
+    #[error("cannot make what exists from the start")]
+    DefaultObjects(#[from] default_objects::ReconcileError),
+    #[error("--service-cidr {cidr} cannot be used: {why}")]
+    ServiceCidr { cidr: String, why: String },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    #[error("the token was not kept: {0}")]
+    Refused(String),
+    #[error(transparent)]
+    Ca(#[from] bootstrap_tokens::UnreadableCa),
+}
+
+pub struct Server {
+    api: Arc<Api>,
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Arc<ServerConfig>,
+    url: String,
+    /// Ends what runs beside the requests.
+    stop: CancellationToken,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Opens everything and makes what exists from the start. Serves nobody yet.
+    pub async fn build(config: Config, store: Store) -> Result<Self, BuildError> {
+        let listen = |source| BuildError::Listen {
+            address: config.listen,
+            source,
+        };
+        let listener = TcpListener::bind(config.listen).await.map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let advertised = config
+            .advertise_address
+            .unwrap_or_else(|| advertise::address(address.ip()));
+        let names = ServerNames {
+            addresses: vec![address.ip(), advertised],
+            extra: config.tls_sans.clone(),
+            service_cidr: config.service_cidr.clone(),
+        };
+        let allocator =
+            Allocator::new(&config.service_cidr).map_err(|error| BuildError::ServiceCidr {
+                cidr: config.service_cidr.clone(),
+                why: error.to_string(),
+            })?;
+        let (stop, streams) = (CancellationToken::new(), CancellationToken::new());
+        let now = (config.clock)();
+        let directory = config.data_dir.join("pki");
+        let access = Arc::new(Access::open(
+            &directory,
+            names,
+            store.clone(),
+            now,
+            streams.clone(),
+        )?);
+        let metrics = Arc::new(Metrics::new((config.clock)()));
+        let endpoints = Endpoints::new(
+            store.clone(),
+            Arc::clone(&metrics),
+            access.tunnels.clone(),
+            access.pki.ca_pem().to_owned(),
+            format!("{}", SocketAddr::new(advertised, address.port())),
+        );
+        let tls = Arc::new(access.pki.server_config()?);
+        let registry = Registry { store };
+        let clock = Arc::clone(&config.clock);
+        let api = Api::new(
+            registry, access, allocator, endpoints, metrics, clock, streams,
+        );
+        let server = Self {
+            api: Arc::new(api),
+            listener,
+            address,
+            tls,
+            url: format!("https://{}", SocketAddr::new(advertised, address.port())),
+            stop,
+        };
+        server.make_ready(&config, advertised).await?;
+        Ok(server)
+    }
+
+    async fn make_ready(
+        &self,
+        config: &Config,
+        advertised: std::net::IpAddr,
+    ) -> Result<(), BuildError> {
+        let inside = self.in_process(Self::master());
+        let settings = default_objects::Settings {
+            service_cidr: config.service_cidr.clone(),
+            advertise_address: advertised,
+            port: self.address.port(),
+            ca_pem: self.api.access.pki.ca_pem().to_owned(),
+        };
+        default_objects::reconcile_namespaces(inside.clone()).await?;
+        bootstrap::reconcile(inside.clone()).await?;
+        self.api.access.load();
+        default_objects::reconcile(inside, &settings).await?;
+        Ok(())
+    }
+
+    fn master() -> User {
+        let mut user = User::named("system:apiserver");
+        user.groups.push(MASTERS.to_owned());
+        user
+    }
+
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where clients reach the server.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Text of a kubeconfig with a fresh client certificate in `system:masters`.
+    pub fn admin_kubeconfig(&self) -> Result<String, PkiError> {
+        self.api
+            .access
+            .pki
+            .admin_kubeconfig(&self.url, (self.api.clock)())
+    }
+
+    pub fn ca_pem(&self) -> String {
+        self.api.access.pki.ca_pem().to_owned()
+    }
+
+    pub fn ca_key_pem(&self) -> String {
+        self.api.access.pki.ca_key_pem().to_owned()
+    }
+
+    /// The API as a service in this process, acting as a user; authorized like anybody.
+    pub fn in_process(&self, user: User) -> InProcess {
+        InProcess {
+            api: Arc::clone(&self.api),
+            caller: Caller::Inside(Arc::new(user)),
+        }
+    }
+
+    /// Makes a token that enrols nodes, good for `life`; for ever without one.
+    pub async fn create_token(
+        &self,
+        description: &str,
+        life: Option<Duration>,
+    ) -> Result<String, TokenError> {
+        let token = bootstrap_tokens::generate();
+        let secret = bootstrap_tokens::secret(&token, description, life, (self.api.clock)());
+        let body = Full::new(Bytes::from(secret.into_value().to_string()));
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri("/api/v1/namespaces/kube-system/secrets")
+            .body(body)
+            .expect("a constant request is well formed");
+        let caller = Caller::Inside(Arc::new(Self::master()));
+        let response = self.api.handle(request, caller).await;
+        if !response.status().is_success() {
+            let status = response.status();
+            let body = response.into_body().collect().await;
+            let text = body.map(|body| String::from_utf8_lossy(&body.to_bytes()).into_owned());
+            return Err(TokenError::Refused(
+                text.unwrap_or_else(|_| status.to_string()),
+            ));
+        }
+        Ok(bootstrap_tokens::join(&token, &self.ca_pem())?)
+    }
+
+    /// Serves until `stop`, then lets what is under way end, within a bound.
+    pub async fn run(&self, stop: CancellationToken) {
+        let (access, clock) = (Arc::clone(&self.api.access), Arc::clone(&self.api.clock));
+        let beside = self.stop.clone();
+        let following = tokio::spawn(async move { access.run(move || clock(), beside).await });
+        self.api.endpoints.set_ready();
+        let connections =
+            connection::accept(&self.listener, &self.tls, &self.api, stop.clone()).await;
+        self.api.endpoints.set_shutting_down();
+        // Watches and other streams end at once: their clients begin again elsewhere or later.
+        self.api.shutdown.cancel();
+        connections.close();
+        if tokio::time::timeout(DRAIN_MAX, connections.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!("some requests did not end in time");
+        }
+        self.stop.cancel();
+        drop(following.await);
+    }
+}
+
+/// The API in this process, as one user. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct InProcess {
+    api: Arc<Api>,
+    caller: Caller,
+}
+
+impl<B> tower::Service<Request<B>> for InProcess
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let this = self;
+        let answered = this.api.handle(request, this.caller.clone());
+        Box::pin(async move { Ok(answered.await) })
+    }
+}

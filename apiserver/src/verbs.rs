@@ -1,0 +1,17 @@
+//! One file a verb; none names a kind.
+
+pub mod asked; // A request for a resource, with all that a verb needs of it.
+pub mod decode; // From a body to an object of the kind that the endpoint takes.
+pub mod write; // What create, update and patch share: the order of a write.
+
+pub mod create;
+pub mod delete;
+pub mod delete_collection;
+pub mod get;
+pub mod list;
+pub mod patch;
+pub mod update;
+pub mod watch;
+
+pub mod bind; // The subresource `binding`.
+pub mod scale; // The subresource `scale`.
