@@ -8,7 +8,7 @@ use crate::settings::{self, ServerSettings, file};
 use crate::{Failure, logging, notify, runtime};
 use anyhow::Context;
 use coracle_apiserver::{Server, authenticate::User};
-use coracle_client::Client;
+use coracle_client::{Client, clock::Clock};
 use coracle_store::Store;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -94,7 +94,7 @@ pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
         Store::open(coracle_store::Config::new(directory)).context("cannot open the store")?;
     let server = Arc::new(build(settings, store.clone()).await?);
     let address = server.local_addr();
-    write_kubeconfig(&settings.write_kubeconfig, &server.admin_kubeconfig())?;
+    write_kubeconfig(&settings.write_kubeconfig, &server.admin_kubeconfig()?)?;
 
     let stop_server = CancellationToken::new();
     let serving = tokio::spawn({
@@ -120,13 +120,14 @@ pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
 }
 
 async fn build(settings: &ServerSettings, store: Store) -> anyhow::Result<Server> {
+    let clock = Clock::system();
     let config = coracle_apiserver::Config {
         data_dir: settings.data_dir.join("server"),
         listen: settings.listen,
         advertise_address: settings.advertise_address,
         tls_sans: settings.tls_sans.clone(),
-        cluster_cidr: settings.cluster_cidr.clone(),
         service_cidr: settings.service_cidr.clone(),
+        clock: Arc::new(move || clock.now()),
     };
     Ok(Server::build(config, store).await?)
 }
@@ -144,6 +145,7 @@ fn start_loops(
             ca_cert_pem: server.ca_pem(),
             ca_key_pem: server.ca_key_pem(),
             disabled: settings.disabled.clone(),
+            clock: Clock::system(),
         };
         let acting = Arc::clone(server);
         let client_for = Arc::new(move |user: &str| client_as(&acting, user));

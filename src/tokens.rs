@@ -2,7 +2,7 @@
 
 use crate::cli::{TokenAction, TokenCommand};
 use crate::settings::parse;
-use crate::{Failure, logging, runtime, settings, show};
+use crate::{Failure, logging, settings, show};
 use anyhow::{Context, bail};
 use coracle_apiserver::bootstrap_tokens::{self, TokenInfo};
 use coracle_client::{Client, connect};
@@ -24,12 +24,13 @@ pub fn run(command: TokenCommand) -> Result<(), Failure> {
         .enable_all()
         .build();
     runtime.context("cannot start")?.block_on(async {
-        let (client, ca_pem) = connect::from_kubeconfig(&kubeconfig)
+        let loaded = connect::kubeconfig::load(&kubeconfig, None)
             .with_context(|| format!("cannot use the kubeconfig {}", kubeconfig.display()))?;
-        let secrets: Api<Secret> = Api::namespaced(client, "kube-system");
+        let client = connect::client(&loaded.endpoint);
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), "kube-system");
         match command.action {
             TokenAction::Create { description, .. } => {
-                create(&secrets, &ca_pem, &description, ttl).await
+                create(&client, &secrets, &description, ttl).await
             }
             TokenAction::List => list(&secrets).await,
             TokenAction::Delete { token } => delete(&secrets, &token).await,
@@ -39,11 +40,13 @@ pub fn run(command: TokenCommand) -> Result<(), Failure> {
 }
 
 async fn create(
+    client: &Client,
     secrets: &Api<Secret>,
-    ca_pem: &str,
     description: &str,
     ttl: std::time::Duration,
 ) -> anyhow::Result<()> {
+    let request = http::Request::get("/coracle/v1/ca").body(Vec::new())?;
+    let ca_pem = client.request_text(request).await.context("the server did not show its CA")?;
     let life = (!ttl.is_zero()).then_some(ttl);
     let token = bootstrap_tokens::generate();
     #[allow(clippy::disallowed_methods)] // The binary may read the clock.
@@ -54,7 +57,7 @@ async fn create(
         .create(&PostParams::default(), &secret)
         .await
         .context("the token was not kept")?;
-    show::line(&bootstrap_tokens::join(&token, ca_pem)?);
+    show::line(&bootstrap_tokens::join(&token, &ca_pem)?);
     Ok(())
 }
 

@@ -122,6 +122,3 @@ fn accept(request: &Parts) -> String {
     let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
     texts.join(",")
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,7 @@
 //! The last word is a Status on the error channel: success, an exit code, or what went wrong.
 
 use super::speech::{PROTOCOLS, Speech};
-use super::websocket::Upgrade;
+use super::websocket::{self, Upgrade};
 use super::{Place, Streams, refusal};
 use crate::authenticate::User;
 use crate::query::{Query, encode};
@@ -287,7 +287,7 @@ impl Session {
             }
         }
         // The client may be gone already; there is nobody left to tell.
-        let _ = sink.close().await;
+        let _ = sink.send(websocket::goodbye()).await;
     }
 }
 

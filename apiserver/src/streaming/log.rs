@@ -196,5 +196,5 @@ async fn send(upgrade: Upgrade, mut body: Body) {
         }
     }
     // The client may be gone already; there is nobody left to tell.
-    let _ = socket.close(None).await;
+    let _ = socket.send(websocket::goodbye()).await;
 }

@@ -13,7 +13,10 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 /// Bounds what a client can make us hold for one message; kubectl sends 32 KiB.
 const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
@@ -26,6 +29,16 @@ pub struct Upgrade {
     named: bool,
     accept: String,
     connection: OnUpgrade,
+}
+
+/// The last message of a stream that ended as it should. A close without a code is an error to
+/// client-go.
+pub fn goodbye() -> Message {
+    let frame = CloseFrame {
+        code: CloseCode::Normal,
+        reason: Utf8Bytes::default(),
+    };
+    Message::Close(Some(frame))
 }
 
 pub fn is_asked(headers: &HeaderMap) -> bool {

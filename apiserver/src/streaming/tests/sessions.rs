@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
 
@@ -214,7 +215,11 @@ async fn read_all(socket: &mut Socket) -> Vec<String> {
                 lines.push(format!("{}:{text}", data[0]));
             }
             Message::Text(text) if text.len() > 1 => lines.push(text.to_string()),
-            Message::Close(_) => break,
+            Message::Close(frame) => {
+                // client-go takes a close without the normal code for a failure.
+                assert_eq!(frame.map(|frame| frame.code), Some(CloseCode::Normal));
+                break;
+            }
             _ => {}
         }
     }
