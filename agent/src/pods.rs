@@ -17,6 +17,7 @@ mod plan; // Pure. Start reading here.
 mod prepare;
 mod probe;
 mod report;
+mod rotate;
 mod start;
 pub(crate) mod state;
 mod status;
@@ -90,6 +91,8 @@ impl Pods {
         let shared = self.shared.clone();
         let events = shared.context.runtime.events();
         shared.tasks.spawn(shared.clone().follow(events));
+        let rotating = rotate::run(shared.context.clone(), shared.stop.clone());
+        shared.tasks.spawn(rotating);
         if !informer.synced().await {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use super::super::back_off::BackOff;
 use super::super::plan::{Action, Kill, Plan, Start};
 use super::super::start::{Round, start_all};
 use super::super::state::View;
-use super::super::{kill, prepare, start, status};
+use super::super::{kill, prepare, rotate, start, status};
 use super::{Update, Worker};
 use crate::runtime::{ContainerId, SandboxId};
 use std::sync::Arc;
@@ -92,7 +92,7 @@ impl Worker {
             match context.runtime.remove_container(&id).await {
                 Ok(()) => {
                     if let Some(log) = log {
-                        let _ = tokio::fs::remove_file(log).await;
+                        rotate::remove(&log);
                     }
                     let _ = updates.send(Update::Removed(id)).await;
                 }
