@@ -209,7 +209,7 @@ async fn a_node_that_never_reports_gets_its_time_to_start() {
             1   event (RegisteredNode) Node a event: Registered Node a in Controller
             1   node a Ready=True
             6   event (RegisteredNode) Node late event: Registered Node late in Controller
-            6   node late 
+            6   node late
             66  node late Ready=Unknown unreachable:NoSchedule unreachable:NoExecute
             101 event (RemovingNode) Node late event: Removing Node late from Controller
             101 node late is gone
@@ -248,4 +248,113 @@ async fn a_zone_loses_one_node_in_ten_seconds() {
         "#]],
     )
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_is_asked_again() {
+    check(
+        "0 node a
+         0 node b
+         1 pod web on=a
+         11 silence a
+         49 refuse 409 500 409
+         60 end",
+        expect![[r#"
+            1   event (RegisteredNode) Node a event: Registered Node a in Controller
+            1   event (RegisteredNode) Node b event: Registered Node b in Controller
+            1   node a Ready=True
+            1   node b Ready=True
+            2   pod web Ready=True
+            51  event (NodeNotReady) Node a status is now: NodeNotReady
+            51  event (NodeNotReady) Node is not ready
+            51  event (TaintManagerEviction) Marking for deletion Pod default/web
+            51  node a Ready=Unknown unreachable:NoSchedule unreachable:NoExecute
+            51  pod web is gone
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn anybodys_taint_moves_pods() {
+    check(
+        "0 node a
+         1 pod short on=a for=20
+         1 pod web on=a for=60
+         10 taint a maintenance:NoSchedule
+         20 taint a maintenance:NoExecute
+         30 pod web on=a for=ever
+         50 untaint a
+         60 taint a maintenance:NoExecute
+         61 pod late on=a
+         70 end",
+        expect![[r#"
+            1   event (RegisteredNode) Node a event: Registered Node a in Controller
+            1   node a Ready=True
+            2   pod short Ready=True
+            2   pod web Ready=True
+            11  node a Ready=True maintenance:NoSchedule
+            21  node a Ready=True maintenance:NoExecute
+            31  event (TaintManagerEviction) Cancelling deletion of Pod default/web
+            41  event (TaintManagerEviction) Marking for deletion Pod default/short
+            41  pod short is gone
+            51  node a Ready=True
+            61  node a Ready=True maintenance:NoExecute
+            62  event (TaintManagerEviction) Marking for deletion Pod default/late
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_of_the_same_name_has_its_own_time() {
+    check(
+        "0 node a
+         0 taint a maintenance:NoExecute
+         1 pod web on=a for=20
+         11 gone web
+         11 pod web on=a for=20
+         40 end",
+        expect![[r#"
+            1   event (RegisteredNode) Node a event: Registered Node a in Controller
+            1   node a Ready=True maintenance:NoExecute
+            2   pod web Ready=True
+            12  event (TaintManagerEviction) Cancelling deletion of Pod default/web
+            32  event (TaintManagerEviction) Marking for deletion Pod default/web
+            32  pod web is gone
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removed_node_stops_no_time() {
+    check(
+        "0 node a
+         0 taint a maintenance:NoExecute
+         1 pod web on=a for=20
+         11 remove a
+         40 end",
+        expect![[r#"
+            1   event (RegisteredNode) Node a event: Registered Node a in Controller
+            1   node a Ready=True maintenance:NoExecute
+            2   pod web Ready=True
+            12  event (RemovingNode) Node a event: Removing Node a from Controller
+            12  node a is gone
+            22  event (TaintManagerEviction) Marking for deletion Pod default/web
+            22  pod web is gone
+        "#]],
+    )
+    .await;
+}
+
+/// Heartbeats of a healthy site cost reads of what the informers bring, and no request.
+#[tokio::test(start_paused = true)]
+async fn a_healthy_site_of_hundreds_is_left_alone() {
+    let mut script = String::new();
+    for number in 0..300 {
+        script += &format!("{} node n{number}\n", number / 30);
+    }
+    script += "120 end";
+    assert_eq!(site::writes(&script).await, 0);
 }

@@ -50,7 +50,7 @@ fn text(node: Option<Node>) -> String {
         .collect();
     let labels = node.metadata.labels.iter().flatten();
     words.extend(labels.map(|(key, value)| format!("{key}={value}")));
-    words.join(" ")
+    words.join("\n")
 }
 
 fn check_marked(given: &str, expected: Expect) {
@@ -67,9 +67,11 @@ fn conditions_have_their_taints() {
     );
     check_marked(
         "Ready=True MemoryPressure=True DiskPressure=True PIDPressure=True NetworkUnavailable=True",
-        expect![
-            "memory-pressure:NoSchedule disk-pressure:NoSchedule pid-pressure:NoSchedule network-unavailable:NoSchedule"
-        ],
+        expect![[r#"
+            memory-pressure:NoSchedule
+            disk-pressure:NoSchedule
+            pid-pressure:NoSchedule
+            network-unavailable:NoSchedule"#]],
     );
     check_marked("Ready=True cordoned", expect!["unschedulable:NoSchedule"]);
     check_marked(
@@ -82,8 +84,11 @@ fn conditions_have_their_taints() {
 fn taints_go_when_conditions_heal_and_those_of_others_stay() {
     check_marked(
         "Ready=True taint=not-ready:NoSchedule taint=unreachable:NoExecute taint=x/own:NoExecute \
-         taint=memory-pressure:NoSchedule taint=unschedulable:NoSchedule taint=disk-pressure:PreferNoSchedule",
-        expect!["x/own:NoExecute disk-pressure:PreferNoSchedule"],
+         taint=memory-pressure:NoSchedule taint=unschedulable:NoSchedule \
+         taint=disk-pressure:PreferNoSchedule",
+        expect![[r#"
+            x/own:NoExecute
+            disk-pressure:PreferNoSchedule"#]],
     );
 }
 
@@ -91,11 +96,15 @@ fn taints_go_when_conditions_heal_and_those_of_others_stay() {
 fn the_taint_that_evicts_follows_the_state() {
     check_marked(
         "Ready=False taint=not-ready:NoSchedule taint=unreachable:NoExecute",
-        expect!["not-ready:NoSchedule not-ready:NoExecute"],
+        expect![[r#"
+            not-ready:NoSchedule
+            not-ready:NoExecute"#]],
     );
     check_marked(
         "Ready=Unknown taint=unreachable:NoSchedule taint=not-ready:NoExecute",
-        expect!["unreachable:NoSchedule unreachable:NoExecute"],
+        expect![[r#"
+            unreachable:NoSchedule
+            unreachable:NoExecute"#]],
     );
 }
 
@@ -104,9 +113,11 @@ fn beta_labels_repeat_the_stable_ones() {
     check_marked(
         "Ready=True label=kubernetes.io/os:linux label=beta.kubernetes.io/os:plan9 \
          label=kubernetes.io/arch:arm64",
-        expect![
-            "beta.kubernetes.io/arch=arm64 beta.kubernetes.io/os=linux kubernetes.io/arch=arm64 kubernetes.io/os=linux"
-        ],
+        expect![[r#"
+            beta.kubernetes.io/arch=arm64
+            beta.kubernetes.io/os=linux
+            kubernetes.io/arch=arm64
+            kubernetes.io/os=linux"#]],
     );
 }
 
@@ -117,7 +128,9 @@ fn a_taint_that_evicts_is_for_a_node_that_is_not_well() {
     check("DiskPressure=True", expect!["nothing"]);
     check(
         "Ready=False taint=x/own:NoSchedule",
-        expect!["x/own:NoSchedule not-ready:NoExecute"],
+        expect![[r#"
+            x/own:NoSchedule
+            not-ready:NoExecute"#]],
     );
     check(
         "Ready=Unknown taint=not-ready:NoExecute",
@@ -132,7 +145,10 @@ fn a_taint_that_evicts_is_for_a_node_that_is_not_well() {
 #[test]
 fn a_node_is_spared_the_taints_of_this_loop_alone() {
     let given = "taint=unreachable:NoExecute taint=unreachable:NoSchedule taint=x/own:NoExecute";
-    expect!["unreachable:NoSchedule x/own:NoExecute"].assert_eq(&text(spared(&node(given))));
+    expect![[r#"
+        unreachable:NoSchedule
+        x/own:NoExecute"#]]
+    .assert_eq(&text(spared(&node(given))));
     expect!["nothing"].assert_eq(&text(spared(&node(""))));
 }
 

@@ -1,9 +1,10 @@
 //! A site of nodes and pods against both loops, in paused time, told as text.
 //!
 //! A line is `SECOND COMMAND NAME [option=value]`:
-//! `node NAME [zone=Z] [unreported]`, `pod NAME on=NODE [for=SECONDS|for=ever]`,
+//! `node NAME [zone=Z] [unreported]`, `pod NAME on=NODE [for=SECONDS|for=ever]`, `gone POD`,
 //! `silence NAME`, `heal NAME`, `unwell NAME` (alive, reports Ready=False), `remove NAME`,
-//! `restart` (of the loops), `end`. Living nodes renew their leases every ten seconds. What
+//! `taint NAME KEY:EFFECT`, `untaint NAME`, `refuse CODE...` (the next requests), `restart` (of
+//! the loops), `end`. Living nodes renew their leases every ten seconds. What
 //! changes is printed with the second by which it was seen.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +41,20 @@ fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
     })
 }
 
+/// How many requests that write, events aside, the script's loops made.
+pub(super) async fn writes(script: &str) -> usize {
+    let (_, site) = run(script).await;
+    let requests = site.api.requests();
+    let is_write = |it: &&String| !it.starts_with("GET") && !it.starts_with("WATCH");
+    let writes = requests.iter().filter(is_write);
+    writes.filter(|it| !it.contains("/events")).count()
+}
+
 pub(super) async fn play(script: &str) -> String {
+    run(script).await.0
+}
+
+async fn run(script: &str) -> (String, Site) {
     let start = Timestamp::from_second(1_800_000_000).unwrap();
     let mut site = Site {
         api: FakeApi::new(),
@@ -64,7 +78,7 @@ pub(super) async fn play(script: &str) -> String {
             }
             if words[1] == "end" {
                 site.loops.cancel();
-                return site.told.join("\n") + "\n";
+                return (site.told.join("\n") + "\n", site);
             }
             site.obey(words[1], &words[2..]);
             lines.pop();
@@ -114,6 +128,16 @@ impl Site {
                 self.alive.remove(name);
                 self.api.delete(&format!("{NODES}/{name}"));
             }
+            "gone" => self.api.delete(&format!("{PODS}/{name}")),
+            "taint" => {
+                let (key, effect) = words[1].split_once(':').unwrap();
+                self.set_taints(name, json!([{ "key": key, "effect": effect }]));
+            }
+            "untaint" => self.set_taints(name, Value::Null),
+            "refuse" => {
+                let codes: Vec<u16> = words.iter().map(|code| code.parse().unwrap()).collect();
+                self.api.refuse(&codes);
+            }
             "restart" => {
                 self.loops.cancel();
                 self.start();
@@ -136,6 +160,13 @@ impl Site {
             self.alive.insert(name.to_owned());
             self.report(name, "True");
         }
+    }
+
+    fn set_taints(&self, name: &str, taints: Value) {
+        let path = format!("{NODES}/{name}");
+        let mut node = self.api.get(&path).unwrap();
+        node["spec"]["taints"] = taints;
+        self.api.put(&path, node);
     }
 
     /// The node's clock is wrong by hours, which must not matter.
@@ -207,7 +238,8 @@ impl Site {
             if self.seen.get(what) != Some(text) {
                 let is_event = what.starts_with("event ");
                 let what = if is_event { "event" } else { what };
-                told.push(format!("{second:<3} {what} {text}"));
+                let line = format!("{second:<3} {what} {text}");
+                told.push(line.trim_end().to_owned());
             }
         }
         for what in self.seen.keys().filter(|what| !now.contains_key(*what)) {
