@@ -29,6 +29,7 @@ mod reflect;
 mod scope;
 mod store;
 
+pub use pace::paced;
 pub use scope::{Filter, ListScope};
 use store::Store;
 

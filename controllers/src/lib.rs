@@ -25,6 +25,8 @@ mod replicaset;
 mod root_ca;
 mod service_account;
 
+mod garbage_collector;
+mod namespace;
 mod pod_gc;
 
 mod node_ipam;
@@ -35,6 +37,7 @@ mod csr; // What a certificate request asks for; shared by the two below.
 mod csr_approve;
 mod csr_sign;
 
+mod discovery;
 mod labels;
 mod node_pods;
 mod ownership;
@@ -155,6 +158,16 @@ pub static LOOPS: &[Loop] = &[
         name: "root-ca",
         identity: "root-ca-cert-publisher",
         run: root_ca::run,
+    },
+    Loop {
+        name: "garbage-collector",
+        identity: "generic-garbage-collector",
+        run: garbage_collector::run,
+    },
+    Loop {
+        name: "namespace",
+        identity: "namespace-controller",
+        run: namespace::run,
     },
     Loop {
         name: "pod-gc",

@@ -16,8 +16,8 @@ use crate::Client;
 /// Between the starts of two watches of one informer. Short enough not to be felt.
 const WATCH_INTERVAL_MIN: Duration = Duration::from_millis(250);
 
-/// The same client, for one informer.
-pub(super) fn paced(client: Client) -> Client {
+/// The same client, for one watcher of one kind.
+pub fn paced(client: Client) -> Client {
     let namespace = client.default_namespace().to_owned();
     let next_start = Arc::new(Mutex::new(Instant::now()));
     let service = tower::service_fn(move |request: Request<Body>| {
