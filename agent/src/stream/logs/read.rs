@@ -8,7 +8,7 @@ use std::io::{self, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
 use tokio::sync::mpsc;
 
 /// Read from the file at one time.
@@ -37,10 +37,12 @@ pub async fn send(
     // Watched before it is read, so that nothing is missed in between.
     let mut watch = options.follow.then(|| Watch::open(path)).transpose()?;
     let mut file = File::open(path).await?;
-    if let Some(lines) = options.tail_lines {
-        let start = tail::offset(&mut file, lines).await?;
-        file.seek(SeekFrom::Start(start)).await?;
-    }
+    let size = file.metadata().await?.len();
+    let start = match options.tail_lines {
+        Some(lines) => tail::offset(&mut file, lines).await?,
+        None => 0,
+    };
+    file.seek(SeekFrom::Start(start)).await?;
     let mut sender = Sender {
         options,
         chunks,
@@ -48,6 +50,12 @@ pub async fn send(
         rest: BytesMut::new(),
         is_inside_line: false,
     };
+    if !options.follow {
+        // A container that writes as fast as this reads would never let it end.
+        let mut present = file.take(size.saturating_sub(start));
+        sender.drain(&mut present).await?;
+        return Ok(());
+    }
     loop {
         // Asked before reading: what was written before the end is read after it.
         let is_last = end.has_come();
@@ -90,7 +98,7 @@ async fn replaced(path: &Path, open: &File) -> io::Result<Option<File>> {
 
 impl Sender<'_> {
     /// Sends what there is up to the end of the file. False when no more is wanted.
-    async fn drain(&mut self, file: &mut File) -> io::Result<bool> {
+    async fn drain(&mut self, file: &mut (impl AsyncRead + Unpin)) -> io::Result<bool> {
         loop {
             self.rest.reserve(BLOCK_BYTES);
             if file.read_buf(&mut self.rest).await? == 0 {
