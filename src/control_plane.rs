@@ -7,7 +7,10 @@ use crate::cli::ServerCommand;
 use crate::settings::{self, ServerSettings, file};
 use crate::{Failure, logging, notify, runtime};
 use anyhow::Context;
-use coracle_apiserver::{Server, authenticate::User};
+use coracle_apiserver::Server;
+use coracle_apiserver::authenticate::User;
+use coracle_apiserver::authenticate::user::MASTERS;
+use coracle_apiserver::pki::ADMIN_USER;
 use coracle_client::{Client, clock::Clock};
 use coracle_store::Store;
 use std::net::SocketAddr;
@@ -166,6 +169,21 @@ fn start_loops(
 /// An in-process client that acts, and is authorized, as a user.
 pub fn client_as(server: &Server, user: &str) -> Client {
     Client::new(server.in_process(User::named(user)), "default")
+}
+
+/// An in-process client of the admin.
+pub fn admin(server: &Server) -> Client {
+    let mut user = User::named(ADMIN_USER);
+    user.groups.push(MASTERS.to_owned());
+    Client::new(server.in_process(user), "default")
+}
+
+/// What the server said, without the wrapping that kube's errors print.
+pub fn told(error: kube::Error) -> anyhow::Error {
+    match error {
+        kube::Error::Api(status) => anyhow::anyhow!(status.message),
+        other => other.into(),
+    }
 }
 
 /// Mode 0600: the file holds the admin's key.

@@ -1,6 +1,7 @@
 //! `coracle up --demo`: three pods, a tour of them, and nothing left behind at the end.
 
 use crate::cli::CommonArgs;
+use crate::control_plane::told;
 use crate::settings::{AgentSettings, BadSetting, ServerSettings};
 use crate::{control_plane, show, up};
 use anyhow::{Context, bail};
@@ -55,7 +56,7 @@ pub fn remove(directory: &Path) -> anyhow::Result<()> {
 pub async fn run(server: &ServerSettings, agent: &AgentSettings) -> anyhow::Result<()> {
     image::import(&agent.data_dir.join("agent/images")).context("cannot make the demo image")?;
     let mut cluster = up::start(server, agent).await?;
-    let client = control_plane::client_as(&cluster.plane.server, "system:admin");
+    let client = control_plane::admin(&cluster.plane.server);
     let result = tokio::select! {
         toured = tour(&cluster, &client) => toured,
         signalled = control_plane::until_signalled() => signalled,
@@ -99,7 +100,12 @@ async fn tour(cluster: &up::Cluster, client: &Client) -> anyhow::Result<()> {
     step(&format!("Deployment {NAME} asks for {REPLICAS} pods"));
     let mut ready_before = 0;
     loop {
-        let status = deployments.get(NAME).await?.status.unwrap_or_default();
+        let status = deployments
+            .get(NAME)
+            .await
+            .map_err(told)?
+            .status
+            .unwrap_or_default();
         let ready = status.ready_replicas.unwrap_or(0);
         if ready != ready_before {
             step(&format!("{ready} of {REPLICAS} pods are ready"));
@@ -128,7 +134,10 @@ async fn show_around(cluster: &up::Cluster, client: &Client) -> anyhow::Result<(
         true,
     ));
     let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
-    let listed = pods.list(&ListParams::default().labels("app=demo")).await?;
+    let listed = pods
+        .list(&ListParams::default().labels("app=demo"))
+        .await
+        .map_err(told)?;
     let address = listed
         .iter()
         .find_map(|pod| pod.status.as_ref()?.pod_ip.clone())
@@ -154,7 +163,7 @@ async fn wait_node(client: &Client, name: &str) -> anyhow::Result<()> {
     let nodes: Api<Node> = Api::all(client.clone());
     let end = Instant::now() + STEP_MAX;
     while Instant::now() < end {
-        if let Some(node) = nodes.get_opt(name).await? {
+        if let Some(node) = nodes.get_opt(name).await.map_err(told)? {
             let conditions = node
                 .status
                 .and_then(|status| status.conditions)
@@ -176,12 +185,18 @@ async fn take_down(client: &Client) -> anyhow::Result<()> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), "default");
     match deployments.delete(NAME, &DeleteParams::default()).await {
         Err(kube::Error::Api(status)) if status.code == 404 => {}
-        result => drop(result?),
+        result => drop(result.map_err(told)?),
     }
     let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
     let end = Instant::now() + TAKE_DOWN_MAX;
     while Instant::now() < end {
-        if pods.list(&ListParams::default()).await?.items.is_empty() {
+        if pods
+            .list(&ListParams::default())
+            .await
+            .map_err(told)?
+            .items
+            .is_empty()
+        {
             return Ok(());
         }
         tokio::time::sleep(LOOK_EVERY).await;

@@ -1,6 +1,7 @@
 //! `coracle token`: bootstrap tokens, through the API as any client would.
 
 use crate::cli::{TokenAction, TokenCommand};
+use crate::control_plane::told;
 use crate::settings::parse;
 use crate::{Failure, logging, settings, show};
 use anyhow::{Context, bail};
@@ -46,7 +47,11 @@ async fn create(
     ttl: std::time::Duration,
 ) -> anyhow::Result<()> {
     let request = http::Request::get("/coracle/v1/ca").body(Vec::new())?;
-    let ca_pem = client.request_text(request).await.context("the server did not show its CA")?;
+    let ca_pem = client
+        .request_text(request)
+        .await
+        .map_err(told)
+        .context("the server did not show its CA")?;
     let life = (!ttl.is_zero()).then_some(ttl);
     let token = bootstrap_tokens::generate();
     #[allow(clippy::disallowed_methods)] // The binary may read the clock.
@@ -85,6 +90,7 @@ async fn delete(secrets: &Api<Secret>, token: &str) -> anyhow::Result<()> {
     secrets
         .delete(&name, &DeleteParams::default())
         .await
+        .map_err(told)
         .with_context(|| format!("the token {id} was not deleted"))?;
     show::line(&format!("deleted {id}"));
     Ok(())

@@ -15,6 +15,7 @@ use futures::FutureExt;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::patch::PatchError;
 use crate::queue::WorkQueue;
 
 mod metrics;
@@ -118,7 +119,7 @@ where
 fn is_expected(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
-        if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() {
+        if let Some(status) = status_of(error) {
             return status.is_conflict() || status.is_not_found();
         }
         next = error.source();
@@ -148,10 +149,18 @@ impl Display for Chain<'_> {
 
 /// A refusal in the server's own words; kube prints the whole status twice.
 fn text_of(error: &(dyn Error + 'static)) -> String {
-    match error.downcast_ref::<kube::Error>() {
-        Some(kube::Error::Api(status)) => status.message.clone(),
-        _ => error.to_string(),
+    match status_of(error) {
+        Some(status) => status.message.clone(),
+        None => error.to_string(),
     }
+}
+
+/// What the server said, if it is what the error is about.
+fn status_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::core::Status> {
+    if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() {
+        return Some(status);
+    }
+    error.downcast_ref::<PatchError>()?.status()
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

@@ -235,3 +235,7 @@ pub fn run(
 #[allow(dead_code)] // Each crate uses a part of it.
 #[path = "../../client/src/fake_api.rs"]
 mod fake_api;
+
+/// The same server, for loops that look at everything it serves.
+#[cfg(test)]
+mod fake_cluster;

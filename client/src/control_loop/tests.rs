@@ -90,3 +90,16 @@ fn a_chain_says_each_cause_once() {
         "cannot create pod: not yet"
     );
 }
+
+#[test]
+fn a_refused_patch_is_said_in_the_servers_words() {
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot write the node a")]
+    struct Outer(#[source] PatchError);
+    let status = kube::core::Status::failure("the object has been modified", "Conflict");
+    let refused = kube::Error::Api(Box::new(status.with_code(409)));
+    let error = Outer(PatchError::Api(refused));
+    assert!(is_expected(&error));
+    let told = "cannot write the node a: the object has been modified";
+    assert_eq!(Chain(&error).to_string(), told);
+}
