@@ -272,7 +272,13 @@ fn find(info: &RequestInfo) -> Result<Found, Status> {
     }
     if info.subresource.is_empty() {
         let verb = info.verb.as_str();
-        let has = resource.verbs.contains(&verb);
+        // A collection takes what makes one more, an object what is about itself.
+        let fits = match verb {
+            "create" => info.name.is_empty(),
+            "update" | "patch" => !info.name.is_empty(),
+            _ => true,
+        };
+        let has = fits && resource.verbs.contains(&verb);
         return if has {
             Ok((resource, None))
         } else {

@@ -2,10 +2,11 @@
 
 use crate::query::Query;
 use coracle_api::decode::FieldValidation;
+use coracle_api::field::{FieldError, Path};
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
 use coracle_api::selector::{FieldSelector, LabelSelector};
-use coracle_api::status::Status;
+use coracle_api::status::{Status, Subject};
 use coracle_store::Revision;
 use serde_json::Value;
 
@@ -49,12 +50,31 @@ impl Selection {
     }
 }
 
+/// The 422 of options that do not fit together, by the kind of options.
+fn invalid(kind: &'static str, error: FieldError) -> Status {
+    let subject = Subject {
+        group: "meta.k8s.io",
+        resource: kind,
+        name: "",
+    };
+    Status::invalid(subject, &[error])
+}
+
+/// `resourceVersionMatch` where it may not be, or may not be left out.
+pub fn forbidden_match(why: &str) -> Status {
+    let path = Path::root("resourceVersionMatch");
+    invalid("ListOptions", FieldError::forbidden(&path, why))
+}
+
 fn revision(text: &str) -> Result<Option<Revision>, Status> {
     if text.is_empty() {
         return Ok(None);
     }
-    let number = text.parse().map_err(|error| {
-        Status::bad_request(format!("resourceVersion: Invalid value: {text:?}: {error}"))
+    let number = text.parse().map_err(|_| {
+        Status::bad_request(format!(
+            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: \
+             invalid syntax"
+        ))
     })?;
     Ok(Some(Revision(number)))
 }
@@ -123,28 +143,27 @@ impl ListOptions {
 
     /// Checks the combinations and says what the list shall show.
     pub fn list_match(&self) -> Result<Match, Status> {
-        let forbidden =
-            |why: &str| Status::bad_request(format!("resourceVersionMatch: Forbidden: {why}"));
         let asked = self.resource_version;
         match self.resource_version_match.as_str() {
             "" => {}
             "Exact" | "NotOlderThan" if !self.continue_token.is_empty() => {
-                return Err(forbidden("resourceVersionMatch is forbidden with continue"));
+                return Err(forbidden_match(
+                    "resourceVersionMatch is forbidden with continue",
+                ));
             }
             "Exact" | "NotOlderThan" if asked.is_none() => {
                 let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-                return Err(forbidden(why));
+                return Err(forbidden_match(why));
             }
             "Exact" if asked == Some(Revision(0)) => {
                 let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
-                return Err(forbidden(why));
+                return Err(forbidden_match(why));
             }
             "Exact" | "NotOlderThan" => {}
             other => {
-                return Err(Status::bad_request(format!(
-                    "resourceVersionMatch: Unsupported value: {other:?}: supported values: \
-                     \"Exact\", \"NotOlderThan\""
-                )));
+                let path = Path::root("resourceVersionMatch");
+                let error = FieldError::not_supported(&path, other, &["Exact", "NotOlderThan", ""]);
+                return Err(invalid("ListOptions", error));
             }
         }
         Ok(match (asked, self.resource_version_match.as_str()) {
@@ -167,19 +186,20 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    pub fn parse(query: &Query) -> Result<Self, Status> {
+    /// `kind` is the kind of the options, for an answer that says what is wrong with them.
+    pub fn parse(query: &Query, kind: &'static str) -> Result<Self, Status> {
         let field_validation = match query.text("fieldValidation") {
             "" | "Warn" => FieldValidation::Warn,
             "Strict" => FieldValidation::Strict,
             "Ignore" => FieldValidation::Ignore,
             other => {
-                return Err(Status::bad_request(format!(
-                    "fieldValidation: Unsupported value: {other:?}: supported values: \
-                     \"Ignore\", \"Strict\", \"Warn\""
-                )));
+                let path = Path::root("fieldValidation");
+                let supported = ["", "Ignore", "Strict", "Warn"];
+                let error = FieldError::not_supported(&path, other, &supported);
+                return Err(invalid(kind, error));
             }
         };
-        let dry_run = dry_run(query.all("dryRun"))?;
+        let dry_run = dry_run(query.all("dryRun"), kind)?;
         Ok(Self {
             dry_run,
             field_validation,
@@ -187,13 +207,13 @@ impl WriteOptions {
     }
 }
 
-fn dry_run<'a>(values: impl Iterator<Item = &'a str>) -> Result<bool, Status> {
+fn dry_run<'a>(values: impl Iterator<Item = &'a str>, kind: &'static str) -> Result<bool, Status> {
     let mut is_dry = false;
     for value in values.filter(|value| !value.is_empty()) {
         if value != "All" {
-            return Err(Status::bad_request(format!(
-                "dryRun: Unsupported value: {value:?}: supported values: \"All\""
-            )));
+            let path = Path::root("dryRun");
+            let error = FieldError::not_supported(&path, value, &["All"]);
+            return Err(invalid(kind, error));
         }
         is_dry = true;
     }
@@ -232,7 +252,7 @@ impl DeleteOptions {
         let runs = body["dryRun"].as_array().map_or(&[][..], Vec::as_slice);
         let orphans = body["orphanDependents"].as_bool();
         Self {
-            dry_run: dry_run(runs.iter().filter_map(Value::as_str))?,
+            dry_run: dry_run(runs.iter().filter_map(Value::as_str), "DeleteOptions")?,
             grace_period_seconds: body["gracePeriodSeconds"].as_i64(),
             uid: text(&["preconditions", "uid"]),
             resource_version: text(&["preconditions", "resourceVersion"]),
@@ -244,7 +264,7 @@ impl DeleteOptions {
     pub fn from_query(query: &Query) -> Result<Self, Status> {
         let orphans = boolean(query, "orphanDependents")?;
         Self {
-            dry_run: dry_run(query.all("dryRun"))?,
+            dry_run: dry_run(query.all("dryRun"), "DeleteOptions")?,
             grace_period_seconds: integer(query, "gracePeriodSeconds")?,
             ..Self::default()
         }
@@ -257,11 +277,11 @@ impl DeleteOptions {
     }
 
     fn with_propagation(self, policy: Option<&str>, orphans: Option<bool>) -> Result<Self, Status> {
-        let invalid = |why: String| Status::bad_request(format!("DeleteOptions is invalid: {why}"));
+        let path = Path::root("propagationPolicy");
         if policy.is_some() && orphans.is_some() {
-            let why = "propagationPolicy: Invalid value: orphanDependents and deletionPropagation \
-                       cannot be both set";
-            return Err(invalid(why.to_owned()));
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            let error = FieldError::invalid(&path, policy.unwrap_or(""), why);
+            return Err(invalid("DeleteOptions", error));
         }
         if self.grace_period_seconds.is_some_and(|seconds| seconds < 0) {
             // A negative grace means the least there is, as upstream has it.
@@ -277,10 +297,9 @@ impl DeleteOptions {
             (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
             (None, None) => None,
             (Some(other), _) => {
-                return Err(invalid(format!(
-                    "propagationPolicy: Unsupported value: {other:?}: supported values: \
-                     \"Background\", \"Foreground\", \"Orphan\""
-                )));
+                let supported = ["Background", "Foreground", "Orphan", "nil"];
+                let error = FieldError::not_supported(&path, other, &supported);
+                return Err(invalid("DeleteOptions", error));
             }
         };
         Ok(Self {

@@ -28,7 +28,7 @@ pub async fn bind(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let options = WriteOptions::parse(&asked.query)?;
+    let options = WriteOptions::parse(&asked.query, "CreateOptions")?;
     let bytes = body::read_object(&asked.request.headers, request_body).await?;
     let expected = Expected {
         api_version: "v1".to_owned(),

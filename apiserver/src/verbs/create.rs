@@ -16,7 +16,7 @@ pub async fn create(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let options = WriteOptions::parse(&asked.query)?;
+    let options = WriteOptions::parse(&asked.query, "CreateOptions")?;
     let bytes = body::read_object(&asked.request.headers, request_body).await?;
     let (mut object, mut warnings) =
         Expected::of(asked.resource).decode(&bytes, options.field_validation)?;

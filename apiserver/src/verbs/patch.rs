@@ -31,7 +31,7 @@ pub async fn patch(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let options = WriteOptions::parse(&asked.query)?;
+    let options = WriteOptions::parse(&asked.query, "PatchOptions")?;
     let patch = read(asked, request_body).await?;
     let name = asked.info.name.as_str();
     let expected = Expected::of(asked.resource);

@@ -39,7 +39,7 @@ pub async fn update(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let options = WriteOptions::parse(&asked.query)?;
+    let options = WriteOptions::parse(&asked.query, "UpdateOptions")?;
     let bytes = body::read_object(&asked.request.headers, request_body).await?;
     let (wanted, _) = expected().decode(&bytes, options.field_validation)?;
     let want = |stored: &Stored| scaled(asked, stored, &wanted);
@@ -52,7 +52,7 @@ pub async fn patch(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let options = WriteOptions::parse(&asked.query)?;
+    let options = WriteOptions::parse(&asked.query, "PatchOptions")?;
     let read = patch::read(asked, request_body).await?;
     let name = asked.info.name.as_str();
     let want = |stored: &Stored| {

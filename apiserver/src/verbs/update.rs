@@ -15,7 +15,7 @@ pub async fn update(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let options = WriteOptions::parse(&asked.query)?;
+    let options = WriteOptions::parse(&asked.query, "UpdateOptions")?;
     let bytes = body::read_object(&asked.request.headers, request_body).await?;
     let expected = Expected::of(asked.resource);
     let (mut object, mut warnings) = expected.decode(&bytes, options.field_validation)?;

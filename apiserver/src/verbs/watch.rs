@@ -7,7 +7,7 @@ use super::asked::Asked;
 use super::list::too_new;
 use crate::Api;
 use crate::metrics::LongRunning;
-use crate::options::{ListOptions, Match};
+use crate::options::{ListOptions, Match, forbidden_match};
 use crate::registry;
 use crate::respond::JSON;
 use crate::tunnel::{Body, BoxError};
@@ -101,9 +101,8 @@ fn begin(api: &Api, asked: &Asked<'_>, options: &ListOptions) -> Result<Begin, S
         });
     }
     if !options.resource_version_match.is_empty() {
-        return Err(Status::bad_request(
-            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless \
-             sendInitialEvents is provided",
+        return Err(forbidden_match(
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
         ));
     }
     match options.resource_version {
@@ -126,9 +125,8 @@ fn begin(api: &Api, asked: &Asked<'_>, options: &ListOptions) -> Result<Begin, S
 
 fn check_initial(options: &ListOptions) -> Result<(), Status> {
     if options.resource_version_match != "NotOlderThan" {
-        return Err(Status::bad_request(
-            "resourceVersionMatch: Forbidden: sendInitialEvents requires setting \
-             resourceVersionMatch to NotOlderThan",
+        return Err(forbidden_match(
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
         ));
     }
     match options.list_match() {

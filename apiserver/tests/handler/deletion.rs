@@ -1,0 +1,139 @@
+//! Grace, finalizers, preconditions, collections.
+
+use super::site::{CONFIG_MAPS, config_map, site};
+use serde_json::{Value, json};
+
+const PODS: &str = "/api/v1/namespaces/kube-system/pods";
+
+#[tokio::test]
+async fn a_plain_object_goes_at_once_if_the_preconditions_hold() {
+    let site = site().await;
+    let created = site.post(CONFIG_MAPS, &config_map("a", "1")).await.ok();
+    let path = format!("{CONFIG_MAPS}/a");
+    let wrong = json!({ "preconditions": { "uid": "other" } });
+    assert!(
+        site.delete(&path, &wrong)
+            .await
+            .failure()
+            .starts_with("409 Conflict: ")
+    );
+    site.delete(&format!("{path}?dryRun=All"), &Value::Null)
+        .await
+        .ok();
+    let right = json!({ "preconditions": { "uid": created["metadata"]["uid"] } });
+    let answer = site.delete(&path, &right).await.ok();
+    assert_eq!(answer["status"], "Success");
+    assert_eq!(answer["details"]["name"], "a");
+    assert_eq!(site.get(&path).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_finalizer_holds_an_object_until_it_is_taken_off() {
+    let site = site().await;
+    let mut held = config_map("a", "1");
+    held["metadata"]["finalizers"] = json!(["example.org/hold"]);
+    site.post(CONFIG_MAPS, &held).await.ok();
+    let path = format!("{CONFIG_MAPS}/a");
+    let ending = site.delete(&path, &Value::Null).await.ok();
+    assert_eq!(
+        ending["metadata"]["deletionTimestamp"],
+        "2026-06-01T00:00:00Z"
+    );
+    assert_eq!(ending["metadata"]["deletionGracePeriodSeconds"], 0);
+    let again = site.delete(&path, &Value::Null).await.ok();
+    assert_eq!(again, ending);
+    let off = json!({ "metadata": { "finalizers": null } });
+    site.patch(&path, "merge-patch", &off).await.ok();
+    assert_eq!(site.get(&path).await.status, 404);
+}
+
+#[tokio::test]
+async fn propagation_becomes_a_finalizer() {
+    let site = site().await;
+    for (policy, finalizer) in [("Foreground", "foregroundDeletion"), ("Orphan", "orphan")] {
+        site.post(CONFIG_MAPS, &config_map(finalizer_name(policy), "1"))
+            .await
+            .ok();
+        let path = format!("{CONFIG_MAPS}/{}", finalizer_name(policy));
+        let options = json!({ "propagationPolicy": policy });
+        let ending = site.delete(&path, &options).await.ok();
+        assert_eq!(ending["metadata"]["finalizers"], json!([finalizer]));
+    }
+    let path = format!("{CONFIG_MAPS}/x?propagationPolicy=Never");
+    assert!(
+        site.delete(&path, &Value::Null)
+            .await
+            .status
+            .is_client_error()
+    );
+}
+
+fn finalizer_name(policy: &str) -> &'static str {
+    if policy == "Orphan" { "b" } else { "a" }
+}
+
+#[tokio::test]
+async fn a_bound_pod_gets_its_grace_which_can_only_be_shortened() {
+    let site = site().await;
+    let account = json!({ "metadata": { "name": "default" } });
+    let accounts = "/api/v1/namespaces/kube-system/serviceaccounts";
+    site.post(accounts, &account).await.ok();
+    let pod = json!({
+        "metadata": { "name": "a" },
+        "spec": { "nodeName": "n", "containers": [{ "name": "c", "image": "i" }] },
+    });
+    site.post(PODS, &pod).await.ok();
+    let path = format!("{PODS}/a");
+    let left = |pod: &Value| pod["metadata"]["deletionGracePeriodSeconds"].clone();
+    let ending = site.delete(&path, &Value::Null).await.ok();
+    assert_eq!(left(&ending), 30);
+    assert_eq!(
+        ending["metadata"]["deletionTimestamp"],
+        "2026-06-01T00:00:30Z"
+    );
+    let longer = json!({ "gracePeriodSeconds": 60 });
+    assert_eq!(left(&site.delete(&path, &longer).await.ok()), 30);
+    let shorter = json!({ "gracePeriodSeconds": 5 });
+    assert_eq!(left(&site.delete(&path, &shorter).await.ok()), 5);
+    site.delete(&format!("{path}?gracePeriodSeconds=0"), &Value::Null)
+        .await
+        .ok();
+    assert_eq!(site.get(&path).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_collection_loses_what_the_selector_chooses() {
+    let site = site().await;
+    for (name, label) in [("a", "x"), ("b", "y"), ("c", "x")] {
+        let mut one = config_map(name, "1");
+        one["metadata"]["labels"] = json!({ "l": label });
+        site.post(CONFIG_MAPS, &one).await.ok();
+    }
+    let path = format!("{CONFIG_MAPS}?labelSelector=l%3Dx");
+    let deleted = site.delete(&path, &Value::Null).await.ok();
+    assert_eq!(deleted["items"].as_array().unwrap().len(), 2);
+    let left = site.get(CONFIG_MAPS).await.ok();
+    assert_eq!(left["items"].as_array().unwrap().len(), 1);
+    assert_eq!(left["items"][0]["metadata"]["name"], "b");
+}
+
+#[tokio::test]
+async fn a_namespace_waits_for_its_finalizer_and_takes_nothing_new() {
+    let site = site().await;
+    let asked = json!({ "metadata": { "name": "team" } });
+    site.post("/api/v1/namespaces", &asked).await.ok();
+    let path = "/api/v1/namespaces/team";
+    let ending = site.delete(path, &Value::Null).await.ok();
+    assert_eq!(ending["status"]["phase"], "Terminating");
+    let inside = format!("{path}/configmaps");
+    let refused = site.post(&inside, &config_map("a", "1")).await;
+    assert_eq!(refused.status, 403);
+    let mut finalized = site.get(path).await.ok();
+    finalized["spec"]["finalizers"] = json!([]);
+    site.put(&format!("{path}/finalize"), &finalized).await.ok();
+    assert_eq!(site.get(path).await.status, 404);
+    let refused = site
+        .delete("/api/v1/namespaces/default", &Value::Null)
+        .await;
+    assert_eq!(refused.status, 403);
+}

@@ -1,0 +1,83 @@
+//! Discovery, OpenAPI, health, version, metrics.
+
+use super::site::site;
+use http::Request;
+use http_body_util::Full;
+
+const AGGREGATED: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+
+#[tokio::test]
+async fn discovery_comes_in_both_forms_and_is_fetched_once() {
+    let site = site().await;
+    assert_eq!(site.get("/api").await.ok()["versions"][0], "v1");
+    assert_eq!(site.get("/apis").await.ok()["kind"], "APIGroupList");
+    assert_eq!(site.get("/apis/apps").await.ok()["kind"], "APIGroup");
+    assert_eq!(site.get("/api/v1").await.ok()["kind"], "APIResourceList");
+    assert_eq!(
+        site.get("/apis/apps/v1").await.ok()["groupVersion"],
+        "apps/v1"
+    );
+    assert_eq!(site.get("/apis/apps/v9").await.status, 404);
+    let first = site.get_as("/apis", AGGREGATED).await;
+    let tag = first.headers["etag"].clone();
+    assert_eq!(first.ok()["kind"], "APIGroupDiscoveryList");
+    let again = Request::get("/apis")
+        .header("accept", AGGREGATED)
+        .header("if-none-match", tag);
+    let again = site.send(again.body(Full::default()).unwrap()).await;
+    assert_eq!(again.status, 304);
+    assert!(again.body.is_empty());
+}
+
+#[tokio::test]
+async fn openapi_documents_are_where_the_index_says() {
+    let site = site().await;
+    let index = site.get("/openapi/v3").await.ok();
+    let url = index["paths"]["apis/apps/v1"]["serverRelativeURL"]
+        .as_str()
+        .unwrap();
+    let document = site.get(url).await;
+    assert_eq!(document.headers["cache-control"], "public, immutable");
+    let schemas = &document.ok()["components"]["schemas"];
+    assert!(schemas["io.k8s.api.apps.v1.Deployment"].is_object());
+    let old = site.get("/openapi/v3/apis/apps/v1?hash=old").await;
+    assert_eq!(old.status, 301);
+    assert_eq!(old.headers["location"], url);
+    assert_eq!(site.get("/openapi/v2").await.ok()["swagger"], "2.0");
+}
+
+#[tokio::test]
+async fn health_version_and_metrics_are_served() {
+    let site = site().await;
+    let version = site.get("/version").await.ok();
+    assert_eq!(
+        (&version["major"], &version["minor"]),
+        (&"1".into(), &"36".into())
+    );
+    assert_eq!(site.get("/livez/ping").await.body, "ok");
+    // Nobody serves yet in this test.
+    let ready = site.get("/readyz").await;
+    assert_eq!(ready.status, 500);
+    let text = String::from_utf8_lossy(&ready.body).into_owned();
+    assert!(text.contains("[-]poststarthook/rbac/bootstrap-roles failed: reason withheld\n"));
+    assert!(text.ends_with("readyz check failed\n"));
+    let excluded = "/readyz?exclude=poststarthook/rbac/bootstrap-roles&verbose";
+    assert_eq!(site.get(excluded).await.status, 200);
+    let metrics = site.get("/metrics").await;
+    let text = String::from_utf8_lossy(&metrics.body).into_owned();
+    assert!(text.contains("\napiserver_storage_objects{resource=\"namespaces\"} 4\n"));
+    assert!(
+        site.get("/coracle/v1/ca")
+            .await
+            .body
+            .starts_with(b"-----BEGIN CERTIFICATE-----")
+    );
+    assert_eq!(
+        site.ask("POST", "/version", "", Vec::new()).await.status,
+        405
+    );
+    let index = site.get("/").await.ok();
+    let paths = index["paths"].as_array().unwrap();
+    assert!(paths.contains(&"/apis/apps/v1".into()));
+}

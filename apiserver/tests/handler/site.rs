@@ -1,0 +1,148 @@
+//! A server over a temporary store, asked without a connection.
+
+use bytes::Bytes;
+use coracle_apiserver::authenticate::User;
+use coracle_apiserver::{Config, InProcess, Server};
+use coracle_store::Store;
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tower::ServiceExt;
+
+/// No test waits longer for anything.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Site {
+    /// Dropped last: the store and its directory are in use until then.
+    _server: Server,
+    admin: InProcess,
+    _directory: tempfile::TempDir,
+}
+
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{:?}", self.body))
+    }
+
+    /// Code, reason and message of a failure.
+    pub fn failure(&self) -> String {
+        let status = self.json();
+        let text = |field: &str| status[field].as_str().unwrap_or("").to_owned();
+        format!(
+            "{} {}: {}",
+            self.status.as_u16(),
+            text("reason"),
+            text("message")
+        )
+    }
+
+    #[track_caller]
+    pub fn ok(self) -> Value {
+        assert!(self.status.is_success(), "{}", self.failure());
+        self.json()
+    }
+}
+
+pub async fn site() -> Site {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(coracle_store::Config::new(directory.path().join("store"))).unwrap();
+    let now = "2026-06-01T00:00:00Z".parse().unwrap();
+    let config = Config {
+        data_dir: directory.path().to_owned(),
+        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        advertise_address: Some(Ipv4Addr::new(192, 0, 2, 7).into()),
+        tls_sans: Vec::new(),
+        service_cidr: "10.43.0.0/16".to_owned(),
+        clock: Arc::new(move || now),
+    };
+    let server = Server::build(config, store).await.unwrap();
+    let mut user = User::named("admin");
+    user.groups.push("system:masters".to_owned());
+    Site {
+        admin: server.in_process(user),
+        _server: server,
+        _directory: directory,
+    }
+}
+
+pub const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+pub fn config_map(name: &str, data: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name },
+        "data": { "key": data },
+    })
+}
+
+impl Site {
+    pub async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
+        let response = self.open(request).await;
+        let (parts, body) = response.into_parts();
+        Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body: body.collect().await.unwrap().to_bytes(),
+        }
+    }
+
+    /// The answer with its body still to come.
+    pub async fn open(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> http::Response<coracle_apiserver::tunnel::Body> {
+        self.admin.clone().oneshot(request).await.unwrap()
+    }
+
+    pub async fn ask(&self, method: &str, path: &str, kind: &str, body: Vec<u8>) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", kind)
+            .body(Full::new(Bytes::from(body)))
+            .unwrap();
+        self.send(request).await
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, "", Vec::new()).await
+    }
+
+    pub async fn get_as(&self, path: &str, accept: &str) -> Answer {
+        let request = Request::get(path).header("accept", accept);
+        self.send(request.body(Full::default()).unwrap()).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.ask("POST", path, "application/json", body.to_string().into())
+            .await
+    }
+
+    pub async fn put(&self, path: &str, body: &Value) -> Answer {
+        self.ask("PUT", path, "application/json", body.to_string().into())
+            .await
+    }
+
+    pub async fn patch(&self, path: &str, kind: &str, body: &Value) -> Answer {
+        let kind = format!("application/{kind}+json");
+        self.ask("PATCH", path, &kind, body.to_string().into())
+            .await
+    }
+
+    pub async fn delete(&self, path: &str, options: &Value) -> Answer {
+        let body = if options.is_null() {
+            Vec::new()
+        } else {
+            options.to_string().into()
+        };
+        self.ask("DELETE", path, "application/json", body).await
+    }
+}
