@@ -141,7 +141,8 @@ impl Display for Chain<'_> {
                 write!(f, ": {text}")?;
                 said = text;
             }
-            next = error.source();
+            // What lies below a refusal is the same refusal in other words.
+            next = error.source().filter(|_| status_of(error).is_none());
         }
         Ok(())
     }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use coracle_client::clock::Clock;
+use coracle_client::clock::{Clock, Instant};
 use coracle_client::control_loop::{self, Requeue};
 use coracle_client::events::{EventType, Recorder};
 use coracle_client::informer::{Change, Informer};
@@ -125,21 +125,29 @@ impl Controller {
         let node = self.node_of(&pod);
         let scheduled = self.scheduled.lock().get(key).cloned();
         match plan::plan(&pod, node.as_deref(), scheduled.as_ref(), now) {
+            Decision::Nothing => {}
             Decision::Stay => self.cancel_unless(key, |_| false),
             Decision::Schedule(at) => {
-                let uid = uid.unwrap_or_default();
-                let scheduled = Scheduled { uid, at };
-                self.scheduled.lock().insert(key.clone(), scheduled);
+                self.note(key, uid, at, false);
                 return Ok(Requeue::After(at - now));
             }
             Decision::Delete => {
                 // A time that still ran is overtaken, and upstream says so.
                 self.cancel_unless(key, |scheduled| scheduled.at <= now);
                 self.delete(key, &pod).await?;
-                self.scheduled.lock().remove(key);
+                self.note(key, uid, now, true);
             }
         }
         Ok(Requeue::Never)
+    }
+
+    fn note(&self, key: &ObjectKey, uid: Option<String>, at: Instant, done: bool) {
+        let uid = uid.unwrap_or_default();
+        let scheduled = Scheduled { uid, at, done };
+        self.scheduled.lock().insert(key.clone(), scheduled);
+        if done {
+            self.queue.add(key.clone()); // In case the pod went before this was noted.
+        }
     }
 
     /// Forgets what was scheduled, with an event, unless it is to be kept.
@@ -148,7 +156,9 @@ impl Controller {
         if scheduled.get(key).is_none_or(keep) {
             return;
         }
-        if let Some(gone) = scheduled.remove(key) {
+        if let Some(gone) = scheduled.remove(key)
+            && !gone.done
+        {
             self.tell(key, &gone.uid, format!("Cancelling deletion of Pod {key}"));
         }
     }

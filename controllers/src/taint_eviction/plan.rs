@@ -8,15 +8,19 @@ use crate::pods;
 
 const NO_EXECUTE: &str = "NoExecute";
 
-/// A deletion that waits for its time.
+/// A deletion that waits for its time, or that was asked for already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scheduled {
     pub(super) uid: String,
     pub(super) at: Instant,
+    /// The informer may not show it yet.
+    pub(super) done: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
+    /// All is done.
+    Nothing,
     /// The pod stays; what was scheduled is not any more.
     Stay,
     Schedule(Instant),
@@ -41,6 +45,9 @@ pub(super) fn plan(
     scheduled: Option<&Scheduled>,
     now: Instant,
 ) -> Decision {
+    if scheduled.is_some_and(|scheduled| scheduled.done) {
+        return Decision::Nothing;
+    }
     if pods::is_deleting(pod) || pods::node_name(pod).is_empty() {
         return Decision::Stay;
     }

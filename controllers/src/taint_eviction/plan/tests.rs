@@ -1,5 +1,5 @@
 //! Taints, tolerations and the time that runs in, the decision out:
-//! `taint=KEY[:VALUE]`, `bears=KEY|*[:VALUE|:*][@SECONDS]`, `due=SECONDS`, `nodeless`, `deleting`.
+//! `taint=KEY[:VALUE]`, `bears=KEY|*[:VALUE|:*][@SECONDS]`, `due=SECONDS`, `done`, `nodeless`, `deleting`.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn check(given: &str, expected: Expect) {
             _ if word == "deleting" => {
                 pod["metadata"]["deletionTimestamp"] = json!("2027-01-01T00:00:00Z");
             }
-            _ => assert_eq!(word, "nodeless"),
+            _ => assert!(["nodeless", "done"].contains(&word), "{word}"),
         }
     }
     pod["spec"]["tolerations"] = json!(tolerations);
@@ -50,6 +50,7 @@ fn check(given: &str, expected: Expect) {
     let scheduled = due.map(|seconds| Scheduled {
         uid: String::new(),
         at: now + Duration::from_secs(seconds),
+        done: given.contains("done"),
     });
     let node = (!given.contains("nodeless")).then_some(&node);
     let told = match plan(&pod, node, scheduled.as_ref(), now) {
@@ -108,4 +109,11 @@ fn a_node_that_is_gone_stops_no_time() {
 #[test]
 fn a_pod_that_is_ending_is_left_alone() {
     check("taint=x deleting due=10", expect!["Stay"]);
+}
+
+#[test]
+fn what_was_deleted_is_neither_deleted_nor_cancelled_again() {
+    check("taint=x done due=0", expect!["Nothing"]);
+    check("taint=x bears=*@300 done due=0", expect!["Nothing"]);
+    check("deleting done due=0", expect!["Nothing"]);
 }
