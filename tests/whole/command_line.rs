@@ -55,7 +55,7 @@ fn a_bad_value_is_refused_in_one_line() {
     );
     refused(
         &["agent", "--server", "https://x", "--node-name", "No_Such"],
-        &["--node-name", "no_such"],
+        &["--node-name", "No_Such"],
     );
     refused(
         &[
