@@ -18,6 +18,7 @@ use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -43,7 +44,7 @@ pub fn watch(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
         .unwrap_or_else(|| rand::random_range(LIFE_SECONDS));
     let (sender, receiver) = mpsc::channel::<Bytes>(QUEUE_MAX);
     let stream = Stream {
-        framer: Framer::new(asked, &options),
+        framer: Framer::new(asked, &options, Arc::clone(&api.clock)),
         sender,
         until: Instant::now() + Duration::from_secs(seconds),
         bookmarks: options.allow_bookmarks,

@@ -1,5 +1,6 @@
 //! From a change to the bytes of an event, in the form that the client takes.
 
+use crate::config::Clock;
 use crate::options::{ListOptions, Selection};
 use crate::registry;
 use crate::respond::{Form, Shape};
@@ -16,6 +17,8 @@ pub(super) struct Framer {
     resource: &'static Resource,
     selection: Selection,
     shape: Shape,
+    /// A watch goes on for long: ages are counted when an event is shown.
+    clock: Clock,
     /// A watched Table has its columns in the first event alone.
     columns_sent: bool,
 }
@@ -35,11 +38,12 @@ fn frame(kind: &str, object: &[u8]) -> Bytes {
 }
 
 impl Framer {
-    pub(super) fn new(asked: &Asked<'_>, options: &ListOptions) -> Self {
+    pub(super) fn new(asked: &Asked<'_>, options: &ListOptions, clock: Clock) -> Self {
         Self {
             resource: asked.resource,
             selection: options.selection.clone(),
             shape: asked.shape,
+            clock,
             columns_sent: false,
         }
     }
@@ -101,7 +105,7 @@ impl Framer {
             Form::Table => {
                 let metadata = json!({ "resourceVersion": object.resource_version() });
                 let with_columns = !std::mem::replace(&mut self.columns_sent, true);
-                let Shape { include, now, .. } = self.shape;
+                let (include, now) = (self.shape.include, (self.clock)().as_second());
                 table::build(
                     self.resource,
                     [object],
