@@ -17,7 +17,8 @@ pub mod names; // What names, labels and ports may look like, in upstream's word
 pub mod pod_spec; // The pod spec, shared by pods and pod templates.
 pub mod print; // Ages for people.
 pub mod quantity; // Kubernetes quantities: `100m`, `1Gi`.
-pub mod timestamp; // RFC 3339 times, to the second and to the microsecond.
+pub mod timestamp;
+pub mod toleration; // Whether a toleration bears a taint. // RFC 3339 times, to the second and to the microsecond.
 
 // The kinds.
 pub mod catalogue; // The one table of resources.
@@ -31,5 +32,6 @@ pub mod discovery; // Discovery documents.
 pub mod frames; // Frames of the stream between API server and agent.
 pub mod openapi; // OpenAPI v2 and v3 documents.
 pub mod patch; // JSON patch, merge patch, strategic merge patch.
+pub mod protobuf; // The protobuf form of objects, to and from JSON.
 pub mod schema; // Types, fields, list types and merge keys of every kind.
 pub mod selector; // Label and field selectors.

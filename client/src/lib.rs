@@ -19,6 +19,8 @@ pub mod expectations;
 
 pub mod patch; // Writes with preconditions.
 
+pub mod toleration; // Whether a toleration bears a taint.
+
 pub mod events;
 pub mod lease;
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use coracle_client::toleration::tolerates;
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,21 +28,4 @@ pub(super) fn bears<'a>(
         }
     }
     shortest.map_or(Bears::Forever, Bears::For)
-}
-
-/// The rule of the taints page of the Kubernetes docs.
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    let said = |field: &'_ Option<String>| field.clone().unwrap_or_default();
-    let (effect, key) = (said(&toleration.effect), said(&toleration.key));
-    if !effect.is_empty() && effect != taint.effect || !key.is_empty() && key != taint.key {
-        return false;
-    }
-    let (own, other) = (said(&toleration.value), said(&taint.value));
-    match toleration.operator.as_deref().unwrap_or("") {
-        "" | "Equal" => own == other,
-        "Exists" => true,
-        "Lt" => matches!((other.parse::<i64>(), own.parse::<i64>()), (Ok(a), Ok(b)) if a < b),
-        "Gt" => matches!((other.parse::<i64>(), own.parse::<i64>()), (Ok(a), Ok(b)) if a > b),
-        _ => false,
-    }
 }

@@ -1,9 +1,9 @@
 //! Filter: rejects a cordoned node, unless the pod tolerates the taint that stands for it.
 
-use super::taint_toleration::tolerates;
 use crate::framework::{Plugin, Points, Reason, Verdict, WorldChange};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
+use coracle_client::toleration::tolerates;
 use k8s_openapi::api::core::v1::{Node, Taint};
 
 const REASON: &str = "node(s) were unschedulable";

@@ -5,45 +5,13 @@ use crate::cache::Snapshot;
 use crate::framework::{Plugin, Points, Reason, Verdict, WorldChange, normalize_to_max};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
-use k8s_openapi::api::core::v1::{Taint, Toleration};
+use coracle_client::toleration::tolerates;
+use k8s_openapi::api::core::v1::Taint;
 
 const REASON: &str = "node(s) had untolerated taint(s)";
 
 #[derive(Debug)]
 pub struct TaintToleration;
-
-/// The rule of the taints page of the Kubernetes docs; an empty key with `Exists` is for all.
-pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    let effect = toleration.effect.as_deref().unwrap_or("");
-    if !effect.is_empty() && effect != taint.effect {
-        return false;
-    }
-    let key = toleration.key.as_deref().unwrap_or("");
-    if !key.is_empty() && key != taint.key {
-        return false;
-    }
-    match toleration.operator.as_deref().unwrap_or("") {
-        "" | "Equal" => {
-            toleration.value.as_deref().unwrap_or("") == taint.value.as_deref().unwrap_or("")
-        }
-        "Exists" => true,
-        "Lt" | "Gt" => compare(toleration, &text(&taint.value)),
-        _ => false,
-    }
-}
-
-/// Numeric tolerations (KEP-5471): the taint's value is below or above the toleration's.
-fn compare(toleration: &Toleration, taint_value: &str) -> bool {
-    let bound = toleration.value.as_deref().unwrap_or("").parse::<i64>();
-    let (Ok(bound), Ok(value)) = (bound, taint_value.parse::<i64>()) else {
-        return false;
-    };
-    match toleration.operator.as_deref() {
-        Some("Lt") => value < bound,
-        _ => value > bound,
-    }
-}
 
 fn is_tolerated(pod: &PodInfo, taint: &Taint) -> bool {
     pod.tolerations()
@@ -112,6 +80,3 @@ impl Plugin for TaintToleration {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
