@@ -114,7 +114,7 @@ impl Hold {
     ) -> Result<(), ErrorList> {
         self.taken.follow(store);
         let (addresses, mut ports) = self.taken.others(&object.key().to_string());
-        families(object, self.range.family());
+        families(object, old, self.range.family())?;
         let mut errors = ErrorList::new();
         errors.extend(self.assign_address(object, old, &addresses).err());
         if let Err(more) = ports::assign(object, &mut ports) {
@@ -189,33 +189,65 @@ impl Hold {
     }
 }
 
-/// Which families of addresses a Service has, where the client does not say.
-fn families(object: &mut Object, family: &'static str) {
-    let service = Service::of(object);
-    let is_headless = json::text(service.spec, "clusterIP") == "None";
-    if !service.needs_cluster_ip() {
-        return;
+/// Which families of addresses a Service has, where the client does not say; what this cluster has
+/// no addresses for is refused.
+fn families(
+    object: &mut Object,
+    old: Option<&Object>,
+    family: &'static str,
+) -> Result<(), ErrorList> {
+    if !Service::of(object).needs_cluster_ip() {
+        return Ok(());
     }
+    let is_headless = object.str(&["spec", "clusterIP"]) == "None";
     let selects = object.string_map(&["spec", "selector"]).next().is_some();
     // Its endpoints are made by hand and may be of any family, whatever this cluster has.
     let is_any = is_headless && !selects;
     if object.str(&["spec", "ipFamilyPolicy"]).is_empty() {
-        let policy = if is_any {
-            "RequireDualStack"
-        } else {
-            "SingleStack"
+        let before = old.map_or("", |old| old.str(&["spec", "ipFamilyPolicy"]));
+        let policy = match before {
+            "" if is_any => "RequireDualStack",
+            "" => "SingleStack",
+            before => before,
         };
         object.set(&["spec", "ipFamilyPolicy"], policy.into());
     }
-    if object.list(&["spec", "ipFamilies"]).is_empty() {
-        let other = if family == "IPv4" { "IPv6" } else { "IPv4" };
-        let wants_both = object.str(&["spec", "ipFamilyPolicy"]) != "SingleStack";
-        let families = if is_any && wants_both {
-            json!([family, other])
-        } else {
-            json!([family])
-        };
-        object.set(&["spec", "ipFamilies"], families);
+    if !is_any {
+        refuse_missing(object, family)?;
+    }
+    let mut families = object.list(&["spec", "ipFamilies"]).to_vec();
+    if families.is_empty() {
+        families.push(family.into());
+    }
+    let wants_both = object.str(&["spec", "ipFamilyPolicy"]) != "SingleStack";
+    if is_any && wants_both && families.len() == 1 {
+        let is_v4 = families[0] == "IPv4";
+        families.push(if is_v4 { "IPv6" } else { "IPv4" }.into());
+    }
+    object.set(&["spec", "ipFamilies"], families.into());
+    Ok(())
+}
+
+/// Says which families a Service asks for that this cluster does not have: it has one.
+fn refuse_missing(object: &Object, family: &'static str) -> Result<(), ErrorList> {
+    let mut errors = ErrorList::new();
+    let policy = object.str(&["spec", "ipFamilyPolicy"]);
+    let spec = Path::root("spec");
+    if policy == "RequireDualStack" {
+        let detail = "this cluster is not configured for dual-stack services";
+        let path = spec.child("ipFamilyPolicy");
+        errors.push(FieldError::invalid(&path, policy, detail));
+    }
+    let asked = object.list(&["spec", "ipFamilies"]);
+    for (index, asked) in asked.iter().enumerate().filter(|(_, one)| **one != family) {
+        let path = spec.child("ipFamilies").index(index);
+        let detail = "not configured on this cluster";
+        errors.push(FieldError::invalid(&path, asked.clone(), detail));
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
     }
 }
 

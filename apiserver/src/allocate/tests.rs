@@ -139,6 +139,36 @@ async fn headless_and_external_services_get_no_address() {
 }
 
 #[tokio::test]
+async fn families_that_the_cluster_lacks_are_refused() {
+    let site = site("10.43.0.0/16");
+    let mut six = service("a", json!({ "type": "ClusterIP", "ipFamilies": ["IPv6"] }));
+    assert_eq!(
+        site.assign(&mut six).await.unwrap_err(),
+        ["spec.ipFamilies[0]: Invalid value: \"IPv6\": not configured on this cluster"]
+    );
+    let both = json!({ "type": "ClusterIP", "ipFamilyPolicy": "RequireDualStack" });
+    let mut both = service("b", both);
+    assert_eq!(
+        site.assign(&mut both).await.unwrap_err(),
+        [
+            "spec.ipFamilyPolicy: Invalid value: \"RequireDualStack\": this cluster is not \
+          configured for dual-stack services"
+        ]
+    );
+    let prefers = json!({ "type": "ClusterIP", "ipFamilyPolicy": "PreferDualStack" });
+    let mut prefers = service("c", prefers);
+    site.assign(&mut prefers).await.unwrap();
+    assert_eq!(prefers.get(&["spec", "ipFamilies"]), Some(&json!(["IPv4"])));
+    let by_hand = json!({ "type": "ClusterIP", "clusterIP": "None", "ipFamilies": ["IPv6"] });
+    let mut by_hand = service("d", by_hand);
+    site.assign(&mut by_hand).await.unwrap();
+    assert_eq!(
+        by_hand.get(&["spec", "ipFamilies"]),
+        Some(&json!(["IPv6", "IPv4"]))
+    );
+}
+
+#[tokio::test]
 async fn node_ports_are_given_kept_apart_and_shared_by_protocols() {
     let site = site("10.43.0.0/16");
     let mut asked = service(
