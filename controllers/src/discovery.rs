@@ -85,7 +85,9 @@ impl Discovered {
 
     /// Adds one list. Lists of a group come with the preferred version first.
     fn add(&mut self, list: &APIResourceList, seen: &mut HashSet<(String, String)>) {
-        let Ok(version) = list.group_version.parse::<GroupVersion>() else {
+        let parsed = list.group_version.parse::<GroupVersion>().ok();
+        let parsed = parsed.filter(|found| !found.version.contains('/'));
+        let Some(version) = parsed else {
             self.malformed.push(list.group_version.clone());
             return;
         };
@@ -152,3 +154,6 @@ fn versions_of(group: &APIGroup) -> impl Iterator<Item = String> {
     let others: Vec<_> = others.collect();
     preferred.into_iter().chain(others)
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,6 +43,9 @@ const DISCOVERY_PERIOD: Duration = Duration::from_secs(30);
 const DISCOVERY_GATHER: Duration = Duration::from_millis(500);
 /// An owner that exists and that no watch has shown is looked at again after this.
 const VIRTUAL_RECHECK: Duration = Duration::from_secs(30);
+/// Before an owner is sought in the next place where it may be: its dependents may disagree
+/// for as long as they are there.
+const ELSEWHERE_DELAY: Duration = Duration::from_secs(1);
 /// An unknown kind is looked at again after this, if no discovery brought it.
 const UNKNOWN_RECHECK: Duration = Duration::from_secs(300);
 
@@ -172,6 +175,9 @@ impl Collector {
         for effect in effects {
             match effect {
                 Effect::AttemptDelete(uid) => self.queue.add(Task::Delete(uid)),
+                Effect::AttemptDeleteLater(uid) => {
+                    self.queue.add_after(Task::Delete(uid), ELSEWHERE_DELAY);
+                }
                 Effect::AttemptOrphan(uid) => self.queue.add(Task::Orphan(uid)),
                 Effect::InvalidNamespace { dependent, owner } => {
                     self.tell_invalid_namespace(&dependent, &owner);

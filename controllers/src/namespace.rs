@@ -22,9 +22,10 @@ use crate::{Context, refusal};
 
 mod conditions; // Pure: what is told about a pass.
 mod content; // One pass over what a namespace holds.
+mod pass; // Pure: what it came to.
 mod remaining; // Tells when what remained is gone.
 
-use content::Pass;
+use pass::Pass;
 use remaining::Watches;
 
 /// As many namespaces at a time as upstream.

@@ -12,6 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use super::absent::AbsentOwners;
 
 mod identity;
+mod places; // Where a virtual owner is, when dependents disagree.
 
 pub(super) use identity::{Identity, Kind, Uid};
 
@@ -47,6 +48,8 @@ pub(super) struct Node {
 pub(super) enum Effect {
     /// Look whether the object must be deleted.
     AttemptDelete(Uid),
+    /// The same, but not at once: it would come again and again.
+    AttemptDeleteLater(Uid),
     /// Release the dependents of the object.
     AttemptOrphan(Uid),
     /// Tell that an object names an owner of another namespace.
@@ -225,44 +228,12 @@ impl Graph {
                     owner: named.clone(),
                 });
             }
-            doubtful |= (owner_namespaced && elsewhere)
-                || !owner.names(&node.identity)
-                // A cluster-wide dependent made the virtual node; what it named may be namespaced.
-                || (!owner_namespaced && elsewhere && node.is_virtual);
+            // A virtual node that a cluster-wide dependent made may be of a kind with namespaces.
+            doubtful |= !owner.names(&node.identity)
+                || (elsewhere && (owner_namespaced || node.is_virtual));
         }
         if doubtful {
             self.attempt_delete(uid);
-        }
-    }
-
-    /// An owner that was only heard of is seen. Dependents that describe it otherwise are looked
-    /// at: what they name is somebody else, or nobody.
-    fn confirm_present(&mut self, identity: &Identity) {
-        let Some(node) = self.nodes.get_mut(&identity.uid) else {
-            return;
-        };
-        if !node.is_virtual {
-            return;
-        }
-        node.is_virtual = false;
-        if node.identity == *identity {
-            return;
-        }
-        node.identity = identity.clone();
-        let (_, differing) = self.partition(identity);
-        for uid in differing {
-            let Some(node) = self.nodes.get(&uid) else {
-                continue;
-            };
-            let dependent = node.identity.clone();
-            let named = node.owners.iter().find(|one| one.uid == identity.uid);
-            let named = named.map(|owner| owner.identity(&dependent.namespace));
-            let elsewhere = dependent.namespace != identity.namespace;
-            if let (true, Some(owner)) = (!identity.namespace.is_empty() && elsewhere, named) {
-                self.effects
-                    .push_back(Effect::InvalidNamespace { dependent, owner });
-            }
-            self.attempt_delete(&uid);
         }
     }
 
@@ -284,75 +255,6 @@ impl Graph {
                 self.attempt_delete(&owner.uid);
             }
         }
-    }
-
-    /// The server says that there is no such object. It may have been looked for in a wrong place.
-    pub(super) fn confirm_absent(&mut self, identity: &Identity) {
-        let Some(node) = self.nodes.get(&identity.uid) else {
-            return;
-        };
-        let same = node.identity == *identity;
-        let (matching, differing) = self.partition(identity);
-        if (node.is_virtual && differing.is_empty()) || (!node.is_virtual && same) {
-            return self.delete(&identity.uid);
-        }
-        let is_virtual = node.is_virtual;
-        if !matching.is_empty() {
-            self.absent.add(identity.clone());
-        }
-        for dependent in matching {
-            self.attempt_delete(&dependent);
-        }
-        if !(is_virtual && same) {
-            return;
-        }
-        if let Some(other) = self.alternative(&differing, identity) {
-            if let Some(node) = self.nodes.get_mut(&identity.uid) {
-                node.identity = other;
-            }
-            self.attempt_delete(&identity.uid);
-        }
-    }
-
-    /// The dependents of an owner that describe it as it is, and those that do not. One with
-    /// several references may be among both.
-    fn partition(&self, owner: &Identity) -> (Vec<Uid>, Vec<Uid>) {
-        let (mut matching, mut differing) = (Vec::new(), Vec::new());
-        let Some(node) = self.nodes.get(&owner.uid) else {
-            return (matching, differing);
-        };
-        for uid in &node.dependents {
-            let Some(dependent) = self.nodes.get(uid) else {
-                continue;
-            };
-            let namespace = &dependent.identity.namespace;
-            let reachable = owner.namespace.is_empty() || owner.namespace == *namespace;
-            let mut references = dependent.owners.iter().filter(|one| one.uid == owner.uid);
-            if reachable && references.clone().any(|one| one.names(owner)) {
-                matching.push(uid.clone());
-            }
-            if !reachable || references.any(|one| !one.names(owner)) {
-                differing.push(uid.clone());
-            }
-        }
-        (matching, differing)
-    }
-
-    /// Another place where the owner may be: the next in order after the one that was tried.
-    fn alternative(&self, dependents: &[Uid], tried: &Identity) -> Option<Identity> {
-        let mut all = BTreeSet::new();
-        for dependent in dependents.iter().filter_map(|uid| self.nodes.get(uid)) {
-            for owner in dependent.owners.iter().filter(|one| one.uid == tried.uid) {
-                let mut named = owner.identity(&dependent.identity.namespace);
-                if tried.namespace.is_empty() && named.kind == tried.kind {
-                    named.namespace = "".into(); // The kind is known to have no namespace.
-                }
-                all.insert(named);
-            }
-        }
-        all.remove(tried);
-        let following = all.range(tried.clone()..).next().cloned();
-        following.or_else(|| all.pop_first())
     }
 
     /// A list of a kind is complete: what it does not show is gone.

@@ -27,7 +27,7 @@ pub(super) enum LiveError {
     #[error("cannot {what} {identity}")]
     Call {
         what: &'static str,
-        identity: Identity,
+        identity: Box<Identity>,
         source: kube::Error,
     },
 }
@@ -244,7 +244,7 @@ fn is_conflict(error: &kube::Error) -> bool {
 }
 
 fn call(what: &'static str, identity: &Identity) -> impl Fn(kube::Error) -> LiveError {
-    let identity = identity.clone();
+    let identity = Box::new(identity.clone());
     move |source| LiveError::Call {
         what,
         identity: identity.clone(),

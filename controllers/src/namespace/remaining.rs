@@ -13,7 +13,7 @@ use kube::api::{WatchEvent, WatchParams};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
-use super::content::Remaining;
+use super::pass::Remaining;
 
 /// One task a namespace that is being emptied.
 pub(super) struct Watches {

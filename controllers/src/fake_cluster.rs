@@ -1,0 +1,248 @@
+//! For tests: the in-memory server with what whole-cluster loops need besides: discovery,
+//! deletions that respect finalizers and grace, deletion of collections, patches of owners.
+
+use std::convert::Infallible;
+
+use coracle_client::Client;
+use http::{Method, Request, Response};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use crate::fake_api::FakeApi;
+
+#[derive(Clone)]
+pub(crate) struct FakeCluster {
+    pub(crate) api: FakeApi,
+}
+
+/// Name, kind, whether it has a namespace, and verbs.
+type Served = (&'static str, &'static str, bool, &'static [&'static str]);
+
+const ALL: &[&str] = &[
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "watch",
+];
+const SINGLE: &[&str] = &["delete", "get", "list", "patch", "watch"];
+const CORE: &[Served] = &[
+    ("bindings", "Binding", true, &["create"]),
+    ("configmaps", "ConfigMap", true, ALL),
+    ("events", "Event", true, ALL),
+    ("namespaces", "Namespace", false, SINGLE),
+    ("namespaces/status", "Namespace", false, &["get", "update"]),
+    ("nodes", "Node", false, ALL),
+    ("pods", "Pod", true, ALL),
+    ("services", "Service", true, SINGLE),
+];
+const APPS: &[Served] = &[
+    ("deployments", "Deployment", true, ALL),
+    ("replicasets", "ReplicaSet", true, ALL),
+];
+
+impl FakeCluster {
+    pub(crate) fn new() -> Self {
+        Self {
+            api: FakeApi::new(),
+        }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        let (cluster, inner) = (self.clone(), self.api.client());
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (cluster, inner) = (cluster.clone(), inner.clone());
+            async move {
+                let (head, body) = request.into_parts();
+                let bytes = body.collect().await.expect("in memory").to_bytes();
+                let body: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+                let strategic = head.headers.get("content-type").is_some_and(|value| {
+                    value
+                        .to_str()
+                        .is_ok_and(|text| text.contains("strategic-merge"))
+                });
+                let path = head.uri.path().to_owned();
+                if let Some(answer) = cluster.answer(&head.method, &path, &body, strategic) {
+                    return Ok::<_, Infallible>(answer);
+                }
+                let request = Request::from_parts(head, Body::from(bytes));
+                let answer = inner.send(request).await.expect("the fake answers");
+                Ok(answer)
+            }
+        });
+        Client::new(service, "default")
+    }
+
+    fn answer(
+        &self,
+        method: &Method,
+        path: &str,
+        body: &Value,
+        strategic: bool,
+    ) -> Option<Response<Body>> {
+        if let Some(document) = discovery(path) {
+            return Some(reply(200, &document));
+        }
+        match *method {
+            Method::DELETE if is_collection(path) => Some(self.delete_collection(path, body)),
+            Method::DELETE => Some(self.delete(path, body)),
+            Method::PATCH => Some(self.patch(path, body, strategic)),
+            Method::PUT if path.ends_with("/status") || path.ends_with("/finalize") => {
+                Some(self.put_part(path, body))
+            }
+            _ => None,
+        }
+    }
+
+    /// Deletes as a user would, with this propagation.
+    pub(crate) fn delete_as(&self, path: &str, propagation: &str) {
+        self.delete(path, &json!({ "propagationPolicy": propagation }));
+    }
+
+    fn delete(&self, path: &str, options: &Value) -> Response<Body> {
+        let Some(mut object) = self.api.get(path) else {
+            return reply(404, &failure(404, "NotFound"));
+        };
+        for field in ["uid", "resourceVersion"] {
+            let wanted = &options["preconditions"][field];
+            if wanted.is_string() && *wanted != object["metadata"][field] {
+                return reply(409, &failure(409, "Conflict"));
+            }
+        }
+        let finalizer = match options["propagationPolicy"].as_str() {
+            Some("Foreground") => Some("foregroundDeletion"),
+            Some("Orphan") => Some("orphan"),
+            _ => None,
+        };
+        let mut finalizers = list(&object["metadata"]["finalizers"]);
+        finalizers.extend(finalizer.map(Value::from));
+        object["metadata"]["finalizers"] = json!(finalizers);
+        let first = object["metadata"]["deletionTimestamp"].is_null();
+        if first {
+            object["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
+        }
+        if first || finalizer.is_some() {
+            self.settle(path, object.clone());
+        }
+        reply(200, &object)
+    }
+
+    /// Stores the object, unless nothing keeps it.
+    fn settle(&self, path: &str, object: Value) {
+        let deleting = !object["metadata"]["deletionTimestamp"].is_null();
+        let kept = !list(&object["metadata"]["finalizers"]).is_empty()
+            || !list(&object["spec"]["finalizers"]).is_empty()
+            || object["spec"]["terminationGracePeriodSeconds"].is_number();
+        if !deleting || kept {
+            self.api.put(path, object);
+        } else {
+            self.api.delete(path);
+        }
+    }
+
+    fn delete_collection(&self, path: &str, options: &Value) -> Response<Body> {
+        let (start, rest) = path.split_once("/namespaces/").expect("of a namespace");
+        let (namespace, plural) = rest.split_once('/').expect("of a namespace");
+        for object in self.api.objects(&format!("{start}/{plural}")) {
+            if object["metadata"]["namespace"] == namespace {
+                let name = object["metadata"]["name"].as_str().expect("has a name");
+                self.delete(&format!("{path}/{name}"), options);
+            }
+        }
+        reply(200, &json!({"kind": "Status", "status": "Success"}))
+    }
+
+    fn patch(&self, path: &str, patch: &Value, strategic: bool) -> Response<Body> {
+        let Some(mut object) = self.api.get(path) else {
+            return reply(404, &failure(404, "NotFound"));
+        };
+        for field in ["uid", "resourceVersion"] {
+            let wanted = &patch["metadata"][field];
+            if wanted.is_string() && *wanted != object["metadata"][field] {
+                return reply(409, &failure(409, "Conflict"));
+            }
+        }
+        if strategic {
+            let owners = list(&object["metadata"]["ownerReferences"]);
+            let elements = list(&patch["metadata"]["ownerReferences"]);
+            let owners = owners.into_iter().filter_map(|owner| {
+                let element = elements.iter().find(|one| one["uid"] == owner["uid"]);
+                match element {
+                    Some(element) if element["$patch"] == "delete" => None,
+                    Some(element) => Some(element.clone()),
+                    None => Some(owner),
+                }
+            });
+            object["metadata"]["ownerReferences"] = owners.collect();
+        } else {
+            for field in ["ownerReferences", "finalizers"] {
+                if let Some(value) = patch["metadata"].get(field) {
+                    object["metadata"][field] = value.clone();
+                }
+            }
+        }
+        self.settle(path, object.clone());
+        reply(200, &object)
+    }
+
+    /// A write of a namespace's status or of its finalizers.
+    fn put_part(&self, path: &str, body: &Value) -> Response<Body> {
+        let (path, part) = path.rsplit_once('/').expect("has a subresource");
+        let Some(mut object) = self.api.get(path) else {
+            return reply(404, &failure(404, "NotFound"));
+        };
+        if body["metadata"]["resourceVersion"] != object["metadata"]["resourceVersion"] {
+            return reply(409, &failure(409, "Conflict"));
+        }
+        let field = if part == "status" { "status" } else { "spec" };
+        object[field] = body[field].clone();
+        self.settle(path, object.clone());
+        let stored = self.api.get(path).unwrap_or(object);
+        reply(200, &stored)
+    }
+}
+
+fn list(value: &Value) -> Vec<Value> {
+    value.as_array().cloned().unwrap_or_default()
+}
+
+/// `/api/v1/namespaces/NAME/PLURAL` and the like.
+fn is_collection(path: &str) -> bool {
+    path.split_once("/namespaces/")
+        .is_some_and(|(_, rest)| rest.split('/').count() == 2)
+}
+
+fn discovery(path: &str) -> Option<Value> {
+    let resources = |group_version: &str, served: &[Served]| {
+        let each = served.iter().map(|(name, kind, namespaced, verbs)| {
+            json!({"name": name, "singularName": "", "kind": kind,
+                   "namespaced": namespaced, "verbs": verbs})
+        });
+        json!({"kind": "APIResourceList", "groupVersion": group_version,
+               "resources": each.collect::<Vec<_>>()})
+    };
+    let version = json!({"groupVersion": "apps/v1", "version": "v1"});
+    match path.trim_end_matches('/') {
+        "/api" => Some(json!({"versions": ["v1"], "serverAddressByClientCIDRs": []})),
+        "/apis" => Some(json!({"groups": [
+            {"name": "apps", "versions": [version], "preferredVersion": version},
+        ]})),
+        "/api/v1" => Some(resources("v1", CORE)),
+        "/apis/apps/v1" => Some(resources("apps/v1", APPS)),
+        _ => None,
+    }
+}
+
+fn reply(code: u16, body: &Value) -> Response<Body> {
+    Response::builder()
+        .status(code)
+        .body(Body::from(body.to_string().into_bytes()))
+        .expect("a valid status")
+}
+
+fn failure(code: u16, reason: &str) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+           "code": code, "reason": reason, "message": reason})
+}
