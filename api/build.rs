@@ -40,6 +40,8 @@ fn main() {
     write(&out.join("structure.deflate"), &texts.structure);
     write(&out.join("descriptions.deflate"), &texts.descriptions);
     write(&out.join("kinds.deflate"), &kinds);
+    let protobuf = include_str!("facts/protobuf.tsv");
+    write(&out.join("protobuf.deflate"), protobuf);
 }
 
 fn write(path: &Path, text: &str) {

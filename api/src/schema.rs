@@ -227,7 +227,7 @@ pub(crate) fn descriptions() -> String {
     unpack(DESCRIPTIONS)
 }
 
-fn unpack(packed: &[u8]) -> String {
+pub(crate) fn unpack(packed: &[u8]) -> String {
     let mut text = String::new();
     flate2::read::DeflateDecoder::new(packed)
         .read_to_string(&mut text)

@@ -2,6 +2,7 @@
 
 use crate::tunnel::Body;
 use bytes::Bytes;
+use coracle_api::protobuf;
 use coracle_api::status::Status;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -20,6 +21,7 @@ const BODY_MAX: Duration = Duration::from_secs(60);
 pub enum Content {
     Json,
     Yaml,
+    Protobuf,
     JsonPatch,
     MergePatch,
     StrategicMergePatch,
@@ -35,6 +37,7 @@ pub fn content(headers: &HeaderMap) -> Content {
     match value.split(';').next().unwrap_or("").trim() {
         "" | "application/json" => Content::Json,
         "application/yaml" | "application/x-yaml" | "text/yaml" => Content::Yaml,
+        protobuf::MEDIA_TYPE => Content::Protobuf,
         "application/json-patch+json" => Content::JsonPatch,
         "application/merge-patch+json" => Content::MergePatch,
         "application/strategic-merge-patch+json" => Content::StrategicMergePatch,
@@ -61,21 +64,33 @@ pub async fn read(body: Body) -> Result<Bytes, Status> {
 /// The body of a create or update, as JSON.
 pub async fn read_object(headers: &HeaderMap, body: Body) -> Result<Bytes, Status> {
     let content = content(headers);
-    let bytes = match content {
-        Content::Json => read(body).await?,
-        Content::Yaml => yaml_to_json(&read(body).await?)?,
-        _ => {
-            let media_type = headers
-                .get(CONTENT_TYPE)
-                .and_then(|value| value.to_str().ok());
-            return Err(Status::unsupported_media_type(format!(
-                "the body of the request was in an unknown format - accepted media types include: \
-                 application/json, application/yaml (got {:?})",
-                media_type.unwrap_or("")
-            )));
-        }
-    };
-    Ok(bytes)
+    if !matches!(content, Content::Json | Content::Yaml | Content::Protobuf) {
+        return Err(unknown_format());
+    }
+    to_json(content, read(body).await?)
+}
+
+/// A body of one of the formats of objects, as JSON.
+pub fn to_json(content: Content, bytes: Bytes) -> Result<Bytes, Status> {
+    match content {
+        Content::Json => Ok(bytes),
+        Content::Yaml => yaml_to_json(&bytes),
+        Content::Protobuf => protobuf_to_json(&bytes),
+        _ => Err(unknown_format()),
+    }
+}
+
+fn unknown_format() -> Status {
+    Status::unsupported_media_type(
+        "the body of the request was in an unknown format - accepted media types include: \
+         application/json, application/yaml, application/vnd.kubernetes.protobuf",
+    )
+}
+
+fn protobuf_to_json(bytes: &[u8]) -> Result<Bytes, Status> {
+    let (_, value) =
+        protobuf::decode(bytes).map_err(|error| Status::bad_request(error.to_string()))?;
+    Ok(value.to_string().into())
 }
 
 pub fn yaml_to_json(bytes: &[u8]) -> Result<Bytes, Status> {

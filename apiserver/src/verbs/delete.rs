@@ -42,16 +42,7 @@ pub async fn options(asked: &Asked<'_>, request_body: Body) -> Result<DeleteOpti
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return DeleteOptions::from_query(&asked.query);
     }
-    let bytes = match body::content(&asked.request.headers) {
-        body::Content::Json => bytes,
-        body::Content::Yaml => body::yaml_to_json(&bytes)?,
-        _ => {
-            return Err(Status::unsupported_media_type(
-                "the body of the request was in an unknown format - accepted media types \
-                 include: application/json, application/yaml",
-            ));
-        }
-    };
+    let bytes = body::to_json(body::content(&asked.request.headers), bytes)?;
     let value: Value = serde_json::from_slice(&bytes)
         .map_err(|error| Status::bad_request(coracle_api::decode::syntax_text(&error, &bytes)))?;
     DeleteOptions::from_body(&value)
