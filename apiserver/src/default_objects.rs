@@ -29,11 +29,15 @@ pub struct Settings {
     pub ca_pem: String,
 }
 
-/// An object, where it is served, and the field that is kept up to date.
+type Path = &'static [&'static str];
+
+/// An object, where it is served, and which of its fields are kept up to date.
 struct Wanted {
     collection: String,
     object: Value,
-    follows: Option<&'static str>,
+    follows: &'static [Path],
+    /// These cannot be changed: an object in which one differs is made anew.
+    fixed: &'static [Path],
 }
 
 pub async fn reconcile_namespaces(api: InProcess) -> Result<(), ReconcileError> {
@@ -65,13 +69,14 @@ fn new(collection: &str, object: Value) -> Wanted {
     Wanted {
         collection: collection.to_owned(),
         object,
-        follows: None,
+        follows: &[],
+        fixed: &[],
     }
 }
 
-fn following(collection: &str, field: &'static str, object: Value) -> Wanted {
+fn following(collection: &str, follows: &'static [Path], object: Value) -> Wanted {
     Wanted {
-        follows: Some(field),
+        follows,
         ..new(collection, object)
     }
 }
@@ -111,7 +116,8 @@ fn client_ca(settings: &Settings) -> Wanted {
         "metadata": { "name": "extension-apiserver-authentication", "namespace": "kube-system" },
         "data": { "client-ca-file": settings.ca_pem },
     });
-    following("/api/v1/namespaces/kube-system/configmaps", "data", object)
+    let collection = "/api/v1/namespaces/kube-system/configmaps";
+    following(collection, &[&["data", "client-ca-file"]], object)
 }
 
 fn service(settings: &Settings) -> Wanted {
@@ -131,7 +137,14 @@ fn service(settings: &Settings) -> Wanted {
             }],
         },
     });
-    new("/api/v1/namespaces/default/services", object)
+    Wanted {
+        fixed: &[&["spec", "clusterIP"]],
+        ..following(
+            "/api/v1/namespaces/default/services",
+            &[&["spec", "ports"]],
+            object,
+        )
+    }
 }
 
 fn endpoints(settings: &Settings) -> Wanted {
@@ -147,7 +160,11 @@ fn endpoints(settings: &Settings) -> Wanted {
             "ports": [{ "name": "https", "port": settings.port, "protocol": "TCP" }],
         }],
     });
-    following("/api/v1/namespaces/default/endpoints", "subsets", object)
+    following(
+        "/api/v1/namespaces/default/endpoints",
+        &[&["subsets"]],
+        object,
+    )
 }
 
 fn endpoint_slice(settings: &Settings) -> Wanted {
@@ -170,9 +187,8 @@ fn endpoint_slice(settings: &Settings) -> Wanted {
     });
     let collection = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
     Wanted {
-        // The ports and the address are written together: one server, one slice.
-        follows: Some("endpoints"),
-        ..new(collection, object)
+        fixed: &[&["addressType"]],
+        ..following(collection, &[&["endpoints"], &["ports"]], object)
     }
 }
 
@@ -186,33 +202,50 @@ async fn ensure(api: &InProcess, wanted: Wanted) -> Result<(), ReconcileError> {
     let own = format!("{}/{}", wanted.collection, object.name());
     let (status, found) = send(api, Method::GET, &own, None).await.map_err(failed)?;
     if status == StatusCode::NOT_FOUND {
-        return write(api, Method::POST, &wanted.collection, &object)
+        return write(api, Method::POST, &wanted.collection, Some(&object))
             .await
             .map_err(failed);
     }
-    let existing: Value = serde_json::from_slice(&found).unwrap_or_default();
-    let is_current = wanted.follows.is_none_or(|field| {
-        let fields = [field, "ports"];
-        fields
-            .iter()
-            .all(|field| existing.get(*field) == object.root().get(*field))
-    });
-    if is_current {
+    let existing = serde_json::from_slice(&found).ok();
+    let existing = existing
+        .and_then(Object::from_value)
+        .unwrap_or_else(|| Object::new("", ""));
+    let differs = |path: &&Path| existing.get(path) != object.get(path);
+    if wanted.fixed.iter().any(|path| differs(&path)) {
+        write(api, Method::DELETE, &own, None)
+            .await
+            .map_err(failed)?;
+        return write(api, Method::POST, &wanted.collection, Some(&object))
+            .await
+            .map_err(failed);
+    }
+    let changed: Vec<&Path> = wanted.follows.iter().filter(differs).collect();
+    if changed.is_empty() {
         return Ok(());
     }
-    write(api, Method::PUT, &own, &object).await.map_err(failed)
+    // What others added beside these fields stays.
+    let mut updated = existing.clone();
+    for path in changed {
+        updated.set(path, object.get(path).cloned().unwrap_or_default());
+    }
+    write(api, Method::PUT, &own, Some(&updated))
+        .await
+        .map_err(failed)
 }
 
 async fn write(
     api: &InProcess,
     method: Method,
     path: &str,
-    object: &Object,
+    object: Option<&Object>,
 ) -> Result<(), bootstrap::ReconcileError> {
-    let (status, answer) = send(api, method.clone(), path, Some(object)).await?;
+    let (status, answer) = send(api, method.clone(), path, object).await?;
     // Another server over the same store was faster.
     if status.is_success() || status == StatusCode::CONFLICT {
         return Ok(());
     }
     Err(bootstrap::refused(method, path, status, &answer))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+use super::*;
+use crate::authenticate::User;
+use crate::{Config, Server};
+use coracle_store::Store;
+use std::sync::Arc;
+
+async fn get(api: &InProcess, path: &str) -> Value {
+    let (status, body) = send(api, Method::GET, path, None).await.unwrap();
+    assert_eq!(status, StatusCode::OK, "{path}");
+    serde_json::from_slice(&body).unwrap()
+}
+
+fn settings(address: &str, cidr: &str) -> Settings {
+    Settings {
+        service_cidr: cidr.to_owned(),
+        advertise_address: address.parse().unwrap(),
+        port: 6443,
+        ca_pem: "a certificate".to_owned(),
+    }
+}
+
+#[tokio::test]
+#[allow(clippy::disallowed_methods)] // The test's clock.
+async fn what_depends_on_the_settings_follows_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(coracle_store::Config::new(directory.path().join("store"))).unwrap();
+    let config = Config {
+        data_dir: directory.path().to_owned(),
+        listen: "127.0.0.1:0".parse().unwrap(),
+        advertise_address: None,
+        tls_sans: Vec::new(),
+        service_cidr: "10.43.0.0/16".to_owned(),
+        clock: Arc::new(jiff::Timestamp::now),
+    };
+    let server = Server::build(config, store).await.unwrap();
+    let mut user = User::named("admin");
+    user.groups.push("system:masters".to_owned());
+    let api = server.in_process(user);
+    let slice = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
+    let service = "/api/v1/namespaces/default/services/kubernetes";
+
+    reconcile(api.clone(), &settings("192.168.1.5", "10.43.0.0/16"))
+        .await
+        .unwrap();
+    assert_eq!(
+        get(&api, slice).await["endpoints"][0]["addresses"][0],
+        "192.168.1.5"
+    );
+    let before = get(&api, service).await;
+    reconcile(api.clone(), &settings("192.168.1.6", "10.43.0.0/16"))
+        .await
+        .unwrap();
+    assert_eq!(
+        get(&api, slice).await["endpoints"][0]["addresses"][0],
+        "192.168.1.6"
+    );
+    assert_eq!(
+        before["metadata"]["uid"],
+        get(&api, service).await["metadata"]["uid"]
+    );
+    assert_eq!(
+        get(&api, service).await["spec"]["ports"][0]["targetPort"],
+        6443
+    );
+
+    reconcile(api.clone(), &settings("fd00::5", "10.43.0.0/16"))
+        .await
+        .unwrap();
+    assert_eq!(
+        get(&api, slice).await["addressType"],
+        "IPv6",
+        "made anew: it cannot change"
+    );
+}
