@@ -77,6 +77,15 @@ pub enum ProtobufError {
     Value(&'static str),
 }
 
+impl ProtobufError {
+    fn unknown(meta: &TypeMeta) -> Self {
+        Self::UnknownKind {
+            api_version: meta.api_version.clone(),
+            kind: meta.kind.clone(),
+        }
+    }
+}
+
 /// A document into apiVersion, kind, and the object as JSON, apiVersion and kind included.
 pub fn decode(bytes: &[u8]) -> Result<(TypeMeta, Value), ProtobufError> {
     let (meta, object) = reader::Reader::new(table::table()).document(bytes)?;
@@ -105,6 +114,26 @@ pub fn encode(
     sealed(api_version, kind, |out| {
         writer::message(table, id, object, 0, out)
     })
+}
+
+/// [`encode`] by the apiVersion and kind that the object itself names.
+pub fn encode_object(object: &Map<String, Value>) -> Result<Vec<u8>, ProtobufError> {
+    let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("");
+    let meta = TypeMeta {
+        api_version: text("apiVersion").to_owned(),
+        kind: text("kind").to_owned(),
+    };
+    let table = table::table();
+    let id = type_of(&meta).and_then(|name| table.find(&name));
+    let id = id.ok_or_else(|| ProtobufError::unknown(&meta))?;
+    sealed(&meta.api_version, &meta.kind, |out| {
+        writer::message(table, id, object, 0, out)
+    })
+}
+
+/// True when objects of the type `type_name` have a protobuf form.
+pub fn knows(type_name: &str) -> bool {
+    table::table().find(type_name).is_some()
 }
 
 /// One frame of a watch: its length in four bytes, then a `meta.v1.WatchEvent` around `document`,

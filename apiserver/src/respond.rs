@@ -4,6 +4,7 @@ use crate::registry;
 use crate::tunnel::Body;
 use bytes::Bytes;
 use coracle_api::object::Object;
+use coracle_api::protobuf::{self, ProtobufError};
 use coracle_api::resource::Resource;
 use coracle_api::status::Status;
 use coracle_api::table::{self, Include};
@@ -20,6 +21,7 @@ pub use accept::{Form, negotiate};
 const WARNING: HeaderName = HeaderName::from_static("warning");
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
+const PROTOBUF: HeaderValue = HeaderValue::from_static(protobuf::MEDIA_TYPE);
 
 pub fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into())
@@ -29,23 +31,43 @@ pub fn full(bytes: impl Into<Bytes>) -> Body {
 
 /// JSON bytes as they are.
 pub fn json_bytes(code: StatusCode, bytes: impl Into<Bytes>) -> Response<Body> {
+    typed(code, JSON, bytes)
+}
+
+fn typed(code: StatusCode, content_type: HeaderValue, bytes: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(full(bytes));
     *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
     response
 }
 
-/// A JSON document, as YAML where the client asked for it.
+/// A JSON document, as YAML or protobuf where the client asked for it.
 pub fn document(code: StatusCode, value: &Value, form: Form) -> Response<Body> {
-    if form == Form::Yaml
-        && let Ok(text) = serde_yaml_ng::to_string(value)
-    {
-        let mut response = Response::new(full(text));
-        *response.status_mut() = code;
-        response.headers_mut().insert(CONTENT_TYPE, YAML);
-        return response;
+    match (form, value) {
+        (Form::Yaml, _) => match serde_yaml_ng::to_string(value) {
+            Ok(text) => typed(code, YAML, text),
+            Err(_) => json_bytes(code, value.to_string()),
+        },
+        (Form::Protobuf, Value::Object(object)) => {
+            protobuf_or(code, protobuf::encode_object(object), || value.to_string())
+        }
+        _ => json_bytes(code, value.to_string()),
     }
-    json_bytes(code, value.to_string())
+}
+
+/// What has no protobuf form goes out as JSON: the client sees it by the Content-Type.
+pub fn protobuf_or<B: Into<Bytes>>(
+    code: StatusCode,
+    encoded: Result<Vec<u8>, ProtobufError>,
+    json: impl FnOnce() -> B,
+) -> Response<Body> {
+    match encoded {
+        Ok(bytes) => typed(code, PROTOBUF, bytes),
+        Err(error) => {
+            tracing::debug!(%error, "answered in JSON instead of protobuf");
+            json_bytes(code, json())
+        }
+    }
 }
 
 /// The one place where a failure becomes an answer.
@@ -111,6 +133,10 @@ impl Shape {
         match self.form {
             Form::Json => json_bytes(code, serialized(object)),
             Form::Yaml => document(code, &object.to_value(), Form::Yaml),
+            Form::Protobuf => {
+                let encoded = protobuf::encode_object(object.root());
+                protobuf_or(code, encoded, || serialized(object))
+            }
             Form::Table => {
                 let metadata = json!({ "resourceVersion": object.resource_version() });
                 let table =

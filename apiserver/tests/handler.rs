@@ -9,6 +9,7 @@ mod handler {
     mod forms; // Tables, YAML, partial metadata.
     mod lists; // Pages, selectors, revisions.
     mod patches; // The three kinds of patch, status, scale, binding.
+    mod protobuf; // Bodies and answers in protobuf.
     mod site; // A server over a temporary store.
     mod watches; // Events, selectors, bookmarks, the initial list.
 }

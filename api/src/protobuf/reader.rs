@@ -59,10 +59,7 @@ impl<'t> Reader<'t> {
         let (meta, raw) = unseal(bytes)?;
         let id = type_of(&meta).and_then(|name| self.table.find(&name));
         let Some(id) = id else {
-            return Err(ProtobufError::UnknownKind {
-                api_version: meta.api_version,
-                kind: meta.kind,
-            });
+            return Err(ProtobufError::unknown(&meta));
         };
         let object = self.object(&meta, id, raw, depth)?;
         Ok((meta, object))

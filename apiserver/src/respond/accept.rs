@@ -1,5 +1,6 @@
 //! Content negotiation: the first form of the Accept header, by quality, that we can make.
 
+use coracle_api::protobuf;
 use coracle_api::status::Status;
 
 /// What goes out.
@@ -7,6 +8,8 @@ use coracle_api::status::Status;
 pub enum Form {
     Json,
     Yaml,
+    /// For what has no such form, JSON: every client of it reads that too.
+    Protobuf,
     /// meta.k8s.io/v1 Table.
     Table,
     /// meta.k8s.io/v1 PartialObjectMetadata, or its list.
@@ -33,7 +36,8 @@ pub fn negotiate(accept: &str) -> Result<Form, Status> {
         .find_map(|(_, choice)| form(choice))
         .ok_or_else(|| {
             Status::not_acceptable(
-                "only the following media types are accepted: application/json, application/yaml",
+                "only the following media types are accepted: application/json, application/yaml, \
+                 application/vnd.kubernetes.protobuf",
             )
         })
 }
@@ -61,6 +65,7 @@ fn form(choice: &str) -> Option<Form> {
     match (kind, value("as")) {
         ("application/json" | "application/*" | "*/*", None) => Some(Form::Json),
         ("application/yaml", None) => Some(Form::Yaml),
+        (protobuf::MEDIA_TYPE, None) => Some(Form::Protobuf),
         ("application/json", Some("Table")) if is_meta => Some(Form::Table),
         ("application/json", Some("PartialObjectMetadata" | "PartialObjectMetadataList"))
             if is_meta =>
@@ -94,8 +99,11 @@ mod tests {
         let informer = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
         assert_eq!(take(informer), Some(Form::Metadata));
         let client = "application/vnd.kubernetes.protobuf,application/json";
-        assert_eq!(take(client), Some(Form::Json));
-        assert_eq!(take("application/vnd.kubernetes.protobuf"), None);
+        assert_eq!(take(client), Some(Form::Protobuf));
+        let metadata_client = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;\
+                               g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;\
+                               g=meta.k8s.io;v=v1,application/json";
+        assert_eq!(take(metadata_client), Some(Form::Metadata));
         assert_eq!(take("application/json;as=Table;v=v9;g=meta.k8s.io"), None);
         assert_eq!(take("application/json;q=0"), None);
     }

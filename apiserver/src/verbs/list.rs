@@ -6,12 +6,13 @@ use super::asked::Asked;
 use crate::Api;
 use crate::options::{ListOptions, Match};
 use crate::registry;
-use crate::respond::{Form, document, json_bytes};
+use crate::respond::{Form, document, json_bytes, protobuf_or};
 use crate::tunnel::Body;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use coracle_api::object::Object;
+use coracle_api::protobuf::{ListEncoder, ProtobufError};
 use coracle_api::status::Status;
 use coracle_api::table;
 use coracle_store::{Revision, Snapshot, SnapshotError};
@@ -199,6 +200,28 @@ impl Page {
             .iter()
             .filter_map(|value| registry::decode(asked.resource, value))
     }
+
+    fn whole(&self, asked: &Asked<'_>, kind: &str, api_version: &str) -> Value {
+        let items: Vec<Value> = self.objects(asked).map(Object::into_value).collect();
+        json!({
+            "kind": kind, "apiVersion": api_version, "metadata": self.metadata(),
+            "items": items,
+        })
+    }
+
+    fn protobuf(
+        &self,
+        asked: &Asked<'_>,
+        kind: &str,
+        api_version: &str,
+    ) -> Result<Vec<u8>, ProtobufError> {
+        let mut list = ListEncoder::new(asked.resource.schema)?;
+        for object in self.objects(asked) {
+            list.push(object.root())?;
+        }
+        let metadata = Object::from_value(self.metadata()).unwrap_or_else(|| Object::new("", ""));
+        list.finish(api_version, kind, metadata.root())
+    }
 }
 
 fn answer(asked: &Asked<'_>, page: Page) -> Response<Body> {
@@ -211,12 +234,13 @@ fn answer(asked: &Asked<'_>, page: Page) -> Response<Body> {
             json_bytes(StatusCode::OK, concatenated(&kind, &api_version, &page))
         }
         Form::Json | Form::Yaml => {
-            let items: Vec<Value> = page.objects(asked).map(Object::into_value).collect();
-            let list = json!({
-                "kind": kind, "apiVersion": api_version, "metadata": page.metadata(),
-                "items": items,
-            });
+            let list = page.whole(asked, &kind, &api_version);
             document(StatusCode::OK, &list, asked.shape.form)
+        }
+        Form::Protobuf => {
+            let encoded = page.protobuf(asked, &kind, &api_version);
+            let json = || page.whole(asked, &kind, &api_version).to_string();
+            protobuf_or(StatusCode::OK, encoded, json)
         }
         Form::Table => {
             let objects: Vec<Object> = page.objects(asked).collect();

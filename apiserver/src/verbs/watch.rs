@@ -9,7 +9,6 @@ use crate::Api;
 use crate::metrics::LongRunning;
 use crate::options::{ListOptions, Match, forbidden_match};
 use crate::registry;
-use crate::respond::JSON;
 use crate::tunnel::{Body, BoxError};
 use bytes::Bytes;
 use coracle_api::status::Status;
@@ -43,8 +42,10 @@ pub fn watch(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
         .filter(|seconds| *seconds > 0)
         .unwrap_or_else(|| rand::random_range(LIFE_SECONDS));
     let (sender, receiver) = mpsc::channel::<Bytes>(QUEUE_MAX);
+    let framer = Framer::new(asked, &options, Arc::clone(&api.clock));
+    let content_type = framer.content_type();
     let stream = Stream {
-        framer: Framer::new(asked, &options, Arc::clone(&api.clock)),
+        framer,
         sender,
         until: Instant::now() + Duration::from_secs(seconds),
         bookmarks: options.allow_bookmarks,
@@ -59,7 +60,7 @@ pub fn watch(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
     });
     let mut response = Response::new(BodyExt::boxed_unsync(StreamBody::new(frames)));
     *response.status_mut() = StatusCode::OK;
-    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
     Ok(response)
 }
 
@@ -227,7 +228,7 @@ impl Stream {
             }
             WatchClosed::Backend(why) => Status::internal(why),
         };
-        let bytes = frame::error(&status);
+        let bytes = self.framer.error(&status);
         self.send(bytes).await
     }
 

@@ -3,15 +3,20 @@
 use crate::config::Clock;
 use crate::options::{ListOptions, Selection};
 use crate::registry;
-use crate::respond::{Form, Shape};
+use crate::respond::{Form, JSON, Shape};
 use crate::verbs::asked::Asked;
 use bytes::Bytes;
 use coracle_api::object::Object;
+use coracle_api::protobuf;
 use coracle_api::resource::Resource;
 use coracle_api::status::Status;
 use coracle_api::table;
 use coracle_store::{Event, EventKind, Revision};
-use serde_json::{Value, json};
+use http::HeaderValue;
+use serde_json::{Map, Value, json};
+
+const PROTOBUF: HeaderValue =
+    HeaderValue::from_static("application/vnd.kubernetes.protobuf;stream=watch");
 
 pub(super) struct Framer {
     resource: &'static Resource,
@@ -21,10 +26,6 @@ pub(super) struct Framer {
     clock: Clock,
     /// A watched Table has its columns in the first event alone.
     columns_sent: bool,
-}
-
-pub(super) fn error(status: &Status) -> Bytes {
-    frame("ERROR", status.to_value().to_string().as_bytes())
 }
 
 fn frame(kind: &str, object: &[u8]) -> Bytes {
@@ -37,14 +38,47 @@ fn frame(kind: &str, object: &[u8]) -> Bytes {
     out.into()
 }
 
+/// An object that cannot be put into this form is one that we wrote wrongly: the client is told
+/// instead of being left with a gap.
+fn protobuf_frame(kind: &str, object: &Map<String, Value>) -> Bytes {
+    let failed = |error: protobuf::ProtobufError| {
+        let status = Status::internal(error.to_string()).to_value();
+        let document = status.as_object().map(protobuf::encode_object);
+        protobuf::watch_frame("ERROR", &document.and_then(Result::ok).unwrap_or_default())
+    };
+    match protobuf::encode_object(object) {
+        Ok(document) => protobuf::watch_frame(kind, &document).into(),
+        Err(error) => failed(error).into(),
+    }
+}
+
 impl Framer {
     pub(super) fn new(asked: &Asked<'_>, options: &ListOptions, clock: Clock) -> Self {
+        let mut shape = asked.shape;
+        if shape.form == Form::Protobuf && !protobuf::knows(asked.resource.schema) {
+            shape.form = Form::Json;
+        }
         Self {
             resource: asked.resource,
             selection: options.selection.clone(),
-            shape: asked.shape,
+            shape,
             clock,
             columns_sent: false,
+        }
+    }
+
+    pub(super) fn content_type(&self) -> HeaderValue {
+        match self.shape.form {
+            Form::Protobuf => PROTOBUF,
+            Form::Json | Form::Yaml | Form::Table | Form::Metadata => JSON,
+        }
+    }
+
+    pub(super) fn error(&self, status: &Status) -> Bytes {
+        let value = status.to_value();
+        match (self.shape.form, &value) {
+            (Form::Protobuf, Value::Object(object)) => protobuf_frame("ERROR", object),
+            _ => frame("ERROR", value.to_string().as_bytes()),
         }
     }
 
@@ -101,6 +135,7 @@ impl Framer {
     fn show(&mut self, kind: &str, object: &Object) -> Bytes {
         let value = match self.shape.form {
             Form::Json | Form::Yaml => return frame(kind, &crate::respond::serialized(object)),
+            Form::Protobuf => return protobuf_frame(kind, object.root()),
             Form::Metadata => table::partial_metadata(object),
             Form::Table => {
                 let metadata = json!({ "resourceVersion": object.resource_version() });
@@ -133,11 +168,14 @@ impl Framer {
                 "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
                 "columnDefinitions": null, "rows": [],
             }),
-            Form::Json | Form::Yaml => json!({
+            Form::Json | Form::Yaml | Form::Protobuf => json!({
                 "kind": self.resource.kind, "apiVersion": self.resource.api_version(),
                 "metadata": metadata,
             }),
         };
-        frame("BOOKMARK", object.to_string().as_bytes())
+        match (self.shape.form, &object) {
+            (Form::Protobuf, Value::Object(object)) => protobuf_frame("BOOKMARK", object),
+            _ => frame("BOOKMARK", object.to_string().as_bytes()),
+        }
     }
 }
