@@ -1,2 +1,129 @@
-//! To be.
-fn main() {}
+//! Load for any API server that a kubeconfig reaches, and what it took: the same work against
+//! ours and against others. Works in a namespace of its own and removes what it made.
+
+use anyhow::Context;
+use clap::{Args, Parser, Subcommand};
+use coracle_client::connect;
+use scratch::Scratch;
+use stats::Report;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+mod stats; // Percentiles and rates, pure.
+
+mod pool; // Many timed calls over connections.
+mod scratch; // The namespace, and cleaning up.
+
+mod configmaps; // create, get, list, watch
+mod schedule;
+
+/// Measures an API server.
+#[derive(Debug, Parser)]
+#[command(name = "coracle-bench", version)]
+struct Arguments {
+    #[command(subcommand)]
+    work: Work,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// The cluster to load.
+    #[arg(long, global = true, env = "KUBECONFIG", default_value = "kubeconfig")]
+    kubeconfig: PathBuf,
+    /// How many calls in all (watch: objects; schedule: pods).
+    #[arg(long, global = true, default_value_t = 1000, value_parser = bounded(100_000))]
+    count: u64,
+    /// Connections, each with one call in flight (watch: one watcher each).
+    #[arg(long, global = true, default_value_t = 8, value_parser = bounded(1000))]
+    connections: u64,
+    /// Bytes of data in each ConfigMap.
+    #[arg(long, global = true, default_value_t = 1000, value_parser = bounded(1_000_000))]
+    size: u64,
+    /// Seconds after which the run is given up.
+    #[arg(long, global = true, default_value_t = 240, value_parser = bounded(280))]
+    timeout: u64,
+    /// One line of JSON instead of a table.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Work {
+    /// Create ConfigMaps.
+    Create,
+    /// Read one ConfigMap over and over.
+    Get,
+    /// List ConfigMaps over and over.
+    List {
+        /// How many there are to list.
+        #[arg(long, default_value_t = 500, value_parser = bounded(100_000))]
+        objects: u64,
+    },
+    /// From a create to the event at each of the watchers.
+    Watch,
+    /// From a pod's creation to its binding to a node that is only an object.
+    Schedule {
+        #[arg(long, default_value_t = 10, value_parser = bounded(1000))]
+        nodes: u64,
+    },
+}
+
+fn bounded(max: u64) -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(1..=max)
+}
+
+#[allow(clippy::print_stdout, clippy::print_stderr)] // The report is for the terminal.
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match measure(&arguments).await {
+        Ok(report) if arguments.common.json => println!("{}", report.json()),
+        Ok(report) => println!("{}", report.table()),
+        Err(error) => {
+            eprintln!("coracle-bench: {error:#}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
+    let common = &arguments.common;
+    let loaded = connect::kubeconfig::load(&common.kubeconfig, None)
+        .with_context(|| format!("kubeconfig {}", common.kubeconfig.display()))?;
+    // A client has connections of its own: as many clients, as many connections.
+    let clients: Vec<_> = (0..common.connections)
+        .map(|_| connect::client(&loaded.endpoint))
+        .collect();
+    let scratch = Scratch::create(connect::client(&loaded.endpoint)).await?;
+    let nodes = match arguments.work {
+        Work::Schedule { nodes } => schedule::node_names(&scratch, nodes as usize),
+        _ => Vec::new(),
+    };
+    let (count, bytes) = (common.count as usize, common.size as usize);
+    let work = async {
+        match arguments.work {
+            Work::Create => configmaps::create(&scratch, &clients, count, bytes).await,
+            Work::Get => configmaps::get(&scratch, &clients, count, bytes).await,
+            Work::List { objects } => {
+                configmaps::list(&scratch, &clients, count, bytes, objects as usize).await
+            }
+            Work::Watch => configmaps::watch(&scratch, &clients, count, bytes).await,
+            Work::Schedule { .. } => schedule::run(&scratch, &clients, count, &nodes).await,
+        }
+    };
+    let limit = Duration::from_secs(common.timeout);
+    let result = tokio::select! {
+        done = tokio::time::timeout(limit, Box::pin(work)) => {
+            done.unwrap_or_else(|_| Err(anyhow::anyhow!("not done in {} s", common.timeout)))
+        }
+        _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
+    };
+    let removed = scratch.remove(&nodes).await;
+    let report = result?;
+    removed?;
+    Ok(report)
+}
