@@ -9,7 +9,7 @@ use crate::timestamp;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-/// The only field of a Quantity, a Duration and raw JSON.
+/// The only field of a Quantity and of raw JSON.
 const ONLY: u32 = 1;
 
 mod time {
@@ -43,7 +43,6 @@ pub fn read(
         // Go writes the zero time as nothing.
         Form::Time | Form::MicroTime if bytes.is_empty() => Value::Null,
         Form::Time | Form::MicroTime => read_time(bytes, form == Form::MicroTime)?,
-        Form::Duration => read_duration(bytes)?,
         Form::Raw => match only_bytes(bytes, "raw")? {
             Some(raw) if raw.starts_with(MAGIC) => {
                 let (_, object) = nested(reader, raw, depth)?;
@@ -143,17 +142,6 @@ fn read_time(bytes: &[u8], micro: bool) -> Result<Value, ProtobufError> {
     })
 }
 
-fn read_duration(bytes: &[u8]) -> Result<Value, ProtobufError> {
-    let mut nanoseconds = 0i64;
-    let mut fields = Fields::new(bytes);
-    while let Some((field, raw)) = fields.next()? {
-        if let (ONLY, Raw::Varint(found)) = (field, raw) {
-            nanoseconds = found.cast_signed();
-        }
-    }
-    Ok(format!("{:#}", jiff::SignedDuration::from_nanos(nanoseconds)).into())
-}
-
 /// Writes the fields of such a message; the caller writes its length.
 pub fn write(
     table: &Table,
@@ -176,12 +164,6 @@ pub fn write(
             let at = at.ok_or_else(refused)?;
             wire::put_int(out, time::SECONDS, at.as_second());
             wire::put_int(out, time::NANOSECONDS, at.subsec_nanosecond().into());
-        }
-        Form::Duration => {
-            let found: Option<jiff::SignedDuration> =
-                value.as_str().and_then(|text| text.parse().ok());
-            let nanoseconds = found.and_then(|one| i64::try_from(one.as_nanos()).ok());
-            wire::put_int(out, ONLY, nanoseconds.ok_or_else(refused)?);
         }
         Form::Raw => wire::put_bytes(out, ONLY, value.to_string().as_bytes()),
         Form::List => {

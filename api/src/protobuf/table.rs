@@ -20,7 +20,6 @@ pub enum Form {
     IntOrString,
     Time,
     MicroTime,
-    Duration,
     /// JSON text in bytes.
     Raw,
     /// The one of its fields that is set.
@@ -146,7 +145,6 @@ fn form_of(word: &str) -> Option<Form> {
         "intOrString" => Form::IntOrString,
         "time" => Form::Time,
         "microTime" => Form::MicroTime,
-        "duration" => Form::Duration,
         "raw" => Form::Raw,
         "either" => Form::Either,
         _ => return None,
