@@ -123,7 +123,8 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
     };
     let removed = scratch.remove(&nodes).await;
-    let report = result?;
-    removed?;
-    Ok(report)
+    match (result, removed) {
+        (Err(error), Err(left)) => Err(error.context(format!("{left:#}; before that"))),
+        (result, removed) => removed.and(result),
+    }
 }
