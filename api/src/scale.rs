@@ -3,8 +3,11 @@
 
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
+use crate::kinds::row;
 use crate::object::Object;
-use crate::resource::Resource;
+use crate::print;
+use crate::resource::{Column, Resource};
+use crate::table::{self, Include};
 use serde_json::{Map, Value, json};
 
 /// The Scale that `object` shows.
@@ -39,6 +42,42 @@ pub fn read(_resource: &Resource, object: &Object) -> Object {
         scale.set(&["status", "selector"], selector.into());
     }
     scale
+}
+
+/// The Scale as a Table, as upstream prints it: `kubectl get deployment x --subresource=scale`.
+pub fn table(scale: &Object, include: Include, now: i64) -> Value {
+    let integer = |name: &'static str, description: &'static str| Column {
+        name,
+        kind: "integer",
+        format: "",
+        priority: 0,
+        description,
+    };
+    let columns = [
+        row::NAME,
+        integer("Desired", "Number of pods that are wanted."),
+        integer("Available", "Number of pods that were seen."),
+        row::AGE,
+    ];
+    let cells = [
+        scale.name().into(),
+        scale.i64(&["spec", "replicas"]).unwrap_or(0).into(),
+        scale.i64(&["status", "replicas"]).unwrap_or(0).into(),
+        print::age_of(scale, now),
+    ];
+    let mut row = json!({ "cells": cells });
+    match include {
+        Include::None => {}
+        Include::Metadata => row["object"] = table::partial_metadata(scale),
+        Include::Object => row["object"] = scale.to_value(),
+    }
+    json!({
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": { "resourceVersion": scale.resource_version() },
+        "columnDefinitions": table::column_definitions(&columns),
+        "rows": [row],
+    })
 }
 
 /// Puts the `spec.replicas` of `scale` into `object`.

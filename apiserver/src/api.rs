@@ -14,7 +14,7 @@ use crate::respond::{self, Shape};
 use crate::tunnel::{Body, BoxError};
 use crate::verbs::asked::Asked;
 use crate::verbs::{
-    bind, create, delete, delete_collection, get, list, patch, scale, update, watch,
+    bind, create, delete, delete_collection, evict, get, list, patch, scale, update, watch,
 };
 use bytes::Bytes;
 use coracle_api::catalogue;
@@ -249,6 +249,7 @@ impl Api {
     async fn act(&self, asked: &Asked<'_>, body: Body) -> Result<Response<Body>, Status> {
         match asked.subresource.map(|one| one.name) {
             Some(bind::SUBRESOURCE) => bind::bind(self, asked, body).await,
+            Some(evict::SUBRESOURCE) => evict::evict(self, asked, body).await,
             _ => Err(Status::path_not_found()),
         }
     }

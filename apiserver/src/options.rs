@@ -72,8 +72,8 @@ fn revision(text: &str) -> Result<Option<Revision>, Status> {
     }
     let number = text.parse().map_err(|_| {
         Status::bad_request(format!(
-            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: \
-             invalid syntax"
+            "invalid resource version: resourceVersion: Invalid value: {text:?}: \
+             strconv.ParseUint: parsing {text:?}: invalid syntax"
         ))
     })?;
     Ok(Some(Revision(number)))

@@ -14,4 +14,5 @@ pub mod update;
 pub mod watch;
 
 pub mod bind; // The subresource `binding`.
+pub mod evict; // The subresource `eviction`.
 pub mod scale; // The subresource `scale`.

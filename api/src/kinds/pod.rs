@@ -2,6 +2,7 @@
 
 pub mod binding;
 pub mod columns;
+pub mod eviction;
 pub mod strategy;
 pub mod summary;
 mod validate;

@@ -107,7 +107,7 @@ pub async fn one(
     Err(Status::modified(asked.subject(name)))
 }
 
-fn check_preconditions(
+pub fn check_preconditions(
     asked: &Asked<'_>,
     name: &str,
     object: &Object,

@@ -107,7 +107,11 @@ fn expired(error: SnapshotError) -> Status {
 }
 
 fn read_token(text: &str) -> Result<Token, Status> {
-    let bad = |why: String| Status::bad_request(format!("continue key is not valid: {why}"));
+    let bad = |why: String| {
+        Status::bad_request(format!(
+            "invalid continue token: continue key is not valid: {why}"
+        ))
+    };
     let bytes = URL_SAFE_NO_PAD
         .decode(text)
         .map_err(|error| bad(error.to_string()))?;

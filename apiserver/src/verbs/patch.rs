@@ -5,7 +5,7 @@ use super::decode::Expected;
 use super::write::{self, Wanted};
 use crate::body::{self, Content};
 use crate::options::WriteOptions;
-use crate::registry::{self, Stored};
+use crate::registry::Stored;
 use crate::tunnel::Body;
 use crate::{Api, respond};
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use coracle_api::decode::{self, FieldValidation};
 use coracle_api::field::{FieldError, Path};
 use coracle_api::object::Object;
 use coracle_api::patch::{self, PatchError};
-use coracle_api::status::Status;
+use coracle_api::status::{Status, Subject};
 use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use serde_json::Value;
@@ -38,7 +38,7 @@ pub async fn patch(
     let want = |stored: &Stored| {
         let current = stored.object.to_value();
         let patched = apply(&patch, &current, &expected.type_name, asked, name)?;
-        let (mut object, mut warnings) = conform(&expected, patched, options, asked, name, &patch)?;
+        let (mut object, mut warnings) = conform(&expected, patched, options, &patch)?;
         asked.resource.rules.default(&mut object);
         warnings.extend(asked.resource.rules.warnings(&object));
         Ok(Wanted { object, warnings })
@@ -111,13 +111,11 @@ pub fn apply(
     })
 }
 
-/// A result that is no object of its type is the patch's fault: 422 on the patch.
+/// A result that is no object of its type is the patch's fault: 422 on the patch, of no object.
 fn conform(
     expected: &Expected,
     patched: Value,
     options: WriteOptions,
-    asked: &Asked<'_>,
-    name: &str,
     patch: &Patch,
 ) -> Result<(Object, Vec<String>), Status> {
     expected
@@ -133,6 +131,11 @@ fn conform(
                 Patch::Merge(value) | Patch::Strategic(value) => value.to_string(),
             };
             let error = FieldError::invalid(&Path::root("patch"), shown, error.to_string());
-            Status::invalid(registry::kind_subject(asked.resource, name), &[error])
+            let subject = Subject {
+                group: "",
+                resource: "",
+                name: "",
+            };
+            Status::invalid(subject, &[error])
         })
 }

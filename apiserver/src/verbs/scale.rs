@@ -6,6 +6,7 @@ use super::patch;
 use super::write::{self, Wanted};
 use crate::options::WriteOptions;
 use crate::registry::{self, Stored};
+use crate::respond::{self, Form};
 use crate::tunnel::Body;
 use crate::{Api, body};
 use coracle_api::object::Object;
@@ -21,10 +22,14 @@ fn expected() -> Expected {
     }
 }
 
-/// A Scale has no row of its own: it is shown as JSON or YAML.
+/// A Scale has no row in the catalogue: its forms are made here.
 fn answer(asked: &Asked<'_>, object: &Object) -> Response<Body> {
-    let scale = scale::read(asked.resource, object);
-    crate::respond::document(StatusCode::OK, &scale.to_value(), asked.shape.form)
+    let (scale, shape) = (scale::read(asked.resource, object), &asked.shape);
+    let shown = match shape.form {
+        Form::Table => scale::table(&scale, shape.include, shape.now),
+        _ => scale.into_value(),
+    };
+    respond::document(StatusCode::OK, &shown, shape.form)
 }
 
 pub fn get(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {

@@ -250,7 +250,8 @@ async fn once(
     with_requester(asked, |by| {
         resource.rules.stamp(&mut new, Some(old), part, by, &now)
     });
-    let raised = resource.rules.raises_generation(&new, old);
+    // A status is no change of what is wanted, even where it takes annotations along.
+    let raised = part != Part::Status && resource.rules.raises_generation(&new, old);
     if resource.rules.counts_generations() {
         let generation = old.generation() + i64::from(raised);
         new.set(&["metadata", "generation"], generation.into());

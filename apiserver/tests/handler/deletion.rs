@@ -137,3 +137,50 @@ async fn a_namespace_waits_for_its_finalizer_and_takes_nothing_new() {
         .await;
     assert_eq!(refused.status, 403);
 }
+
+#[tokio::test]
+async fn an_eviction_deletes_a_pod_and_says_why() {
+    let site = site().await;
+    let namespace = "/api/v1/namespaces/default";
+    let account = json!({ "metadata": { "name": "default" } });
+    site.post(&format!("{namespace}/serviceaccounts"), &account)
+        .await
+        .ok();
+    let pod = json!({
+        "metadata": { "name": "a" },
+        "spec": { "nodeName": "n", "containers": [{ "name": "c", "image": "i" }] },
+    });
+    let uid = site.post(&format!("{namespace}/pods"), &pod).await.ok()["metadata"]["uid"].clone();
+    let path = format!("{namespace}/pods/a/eviction");
+    let eviction = |options: Value| {
+        json!({
+            "apiVersion": "policy/v1", "kind": "Eviction",
+            "metadata": { "name": "a", "namespace": "default" }, "deleteOptions": options,
+        })
+    };
+    let other = eviction(json!({ "preconditions": { "uid": "other" } }));
+    assert_eq!(site.post(&path, &other).await.status, 409);
+    let dry = eviction(json!({ "dryRun": ["All"] }));
+    assert_eq!(site.post(&path, &dry).await.status, 201);
+    let alive = site.get(&format!("{namespace}/pods/a")).await.ok();
+    assert_eq!(alive["metadata"]["deletionTimestamp"], Value::Null);
+    let wanted = eviction(json!({ "gracePeriodSeconds": 7, "preconditions": { "uid": uid } }));
+    assert_eq!(site.post(&path, &wanted).await.status, 201);
+    let ending = site.get(&format!("{namespace}/pods/a")).await.ok();
+    assert_eq!(ending["metadata"]["deletionGracePeriodSeconds"], 7);
+    let conditions = ending["status"]["conditions"].as_array().unwrap();
+    let reason = conditions
+        .iter()
+        .find(|one| one["type"] == "DisruptionTarget")
+        .map(|one| one["reason"].as_str().unwrap());
+    assert_eq!(reason, Some("EvictionByEvictionAPI"));
+    let missing = format!("{namespace}/pods/b/eviction");
+    let wrong = site.post(&missing, &wanted).await;
+    assert_eq!(
+        wrong.failure(),
+        "400 BadRequest: name in URL does not match name in Eviction object"
+    );
+    let nameless = json!({ "apiVersion": "policy/v1", "kind": "Eviction" });
+    let missing = site.post(&missing, &nameless).await;
+    assert_eq!(missing.failure(), "404 NotFound: pods \"b\" not found");
+}

@@ -74,6 +74,28 @@ async fn the_status_and_the_rest_are_written_apart() {
         .await
         .ok();
     assert_eq!(patched["status"]["replicas"], 3);
+    let annotated = json!({ "metadata": { "annotations": { "a": "b" } } });
+    let patched = site.patch(&status, "merge-patch", &annotated).await.ok();
+    assert_eq!(patched["metadata"]["annotations"]["a"], "b");
+    assert_eq!(patched["metadata"]["generation"], 1);
+    let patched = site.patch(&path, "merge-patch", &annotated).await.ok();
+    assert_eq!(patched["metadata"]["generation"], 1);
+    let annotated = json!({ "metadata": { "annotations": { "a": "c" } } });
+    let patched = site.patch(&path, "merge-patch", &annotated).await.ok();
+    assert_eq!(patched["metadata"]["generation"], 2);
+}
+
+#[tokio::test]
+async fn a_patch_that_leaves_no_object_of_the_type_is_at_fault_itself() {
+    let site = site().await;
+    site.post(DEPLOYMENTS, &deployment()).await.ok();
+    let path = format!("{DEPLOYMENTS}/web");
+    let patch = json!({ "spec": { "replicas": "x" } });
+    let answer = site.patch(&path, "merge-patch", &patch).await;
+    assert_eq!(answer.status, 422);
+    let status = answer.json();
+    assert_eq!(status["details"]["name"], serde_json::Value::Null);
+    assert_eq!(status["details"]["causes"][0]["field"], "patch");
 }
 
 #[tokio::test]
@@ -84,6 +106,16 @@ async fn a_scale_is_read_and_written() {
     let mut scale = site.get(&path).await.ok();
     assert_eq!(scale["kind"], "Scale");
     assert_eq!(scale["spec"]["replicas"], 2);
+    let as_table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    let table = site.get_as(&path, as_table).await.ok();
+    let names: Vec<&str> = table["columnDefinitions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|column| column["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["Name", "Desired", "Available", "Age"]);
+    assert_eq!(table["rows"][0]["cells"][1], 2);
     scale["spec"]["replicas"] = 5.into();
     assert_eq!(site.put(&path, &scale).await.ok()["spec"]["replicas"], 5);
     let patch = json!({ "spec": { "replicas": 1 } });
