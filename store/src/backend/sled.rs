@@ -6,10 +6,15 @@ use super::{Backend, BackendError, Loaded, Numbered, Reader};
 use crate::record::Record;
 use crate::revision::Revision;
 use std::collections::HashSet;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 pub(crate) const FORMAT: &str = "1";
+/// What sled calls its file.
+const FILE: &str = "db";
+const BLOBS: &str = "blobs";
 const FORMAT_KEY: &[u8] = b"~format";
 const COMPACTED_KEY: &[u8] = b"~compacted";
 const RESERVED_KEY: &[u8] = b"~reserved";
@@ -19,6 +24,13 @@ const CACHE_BYTES: u64 = 4 * 1024 * 1024;
 #[derive(Clone)]
 pub(crate) struct SledBackend {
     db: sled::Db,
+    /// The file that sled appends to. Its own flush starts the write and neither empties the
+    /// disk's cache nor commits the file's new length, so it does not outlive a power loss.
+    file: Arc<File>,
+    /// Where sled puts values too large for its log, each in a file of its own that it never syncs.
+    blobs: Arc<PathBuf>,
+    /// The newest of these that is on stable storage.
+    synced_blob: Arc<AtomicI64>,
 }
 
 impl From<sled::Error> for BackendError {
@@ -38,7 +50,60 @@ fn revision_of(key: &[u8]) -> Option<Revision> {
         .map(|bytes| Revision(u64::from_be_bytes(bytes)))
 }
 
+fn io(error: std::io::Error) -> BackendError {
+    BackendError::Io(error.to_string())
+}
+
 impl SledBackend {
+    /// On stable storage when it returns, power loss or not.
+    fn sync(&self) -> Result<(), BackendError> {
+        self.db.flush()?;
+        self.sync_blobs()?;
+        self.file.sync_data().map_err(io)
+    }
+
+    /// Files of large values are named by a number that rises.
+    fn blob_numbers(&self) -> Result<Vec<i64>, BackendError> {
+        let entries = match std::fs::read_dir(&*self.blobs) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(io(error)),
+        };
+        let name = |entry: std::io::Result<std::fs::DirEntry>| {
+            Ok(entry
+                .map_err(io)?
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok()))
+        };
+        entries.map(name).filter_map(Result::transpose).collect()
+    }
+
+    fn sync_blobs(&self) -> Result<(), BackendError> {
+        let after = self.synced_blob.load(Ordering::Relaxed);
+        let new: Vec<i64> = self
+            .blob_numbers()?
+            .into_iter()
+            .filter(|number| *number > after)
+            .collect();
+        let Some(newest) = new.iter().copied().max() else {
+            return Ok(());
+        };
+        for number in new {
+            match File::open(self.blobs.join(number.to_string())) {
+                Ok(file) => file.sync_all().map_err(io)?,
+                // Superseded already.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(io(error)),
+            }
+        }
+        File::open(&*self.blobs)
+            .and_then(|directory| directory.sync_all())
+            .map_err(io)?;
+        self.synced_blob.store(newest, Ordering::Relaxed);
+        Ok(())
+    }
+
     pub(crate) fn open(directory: &Path) -> Result<Self, BackendError> {
         let db = sled::Config::new()
             .path(directory)
@@ -46,7 +111,14 @@ impl SledBackend {
             .flush_every_ms(None)
             .mode(sled::Mode::LowSpace)
             .open()?;
-        let backend = Self { db };
+        let file = Arc::new(File::open(directory.join(FILE)).map_err(io)?);
+        let blobs = Arc::new(directory.join(BLOBS));
+        let backend = Self {
+            db,
+            file,
+            blobs,
+            synced_blob: Arc::default(),
+        };
         match backend.db.get(FORMAT_KEY)? {
             Some(found) if found == FORMAT.as_bytes() => {}
             Some(found) => {
@@ -55,7 +127,7 @@ impl SledBackend {
             }
             None if backend.db.is_empty() => {
                 backend.db.insert(FORMAT_KEY, FORMAT.as_bytes())?;
-                backend.db.flush()?;
+                backend.sync()?;
             }
             None => {
                 return Err(BackendError::Format {
@@ -126,14 +198,12 @@ impl Backend for SledBackend {
             writes.insert(&key(*revision), record.encode());
         }
         self.db.apply_batch(writes)?;
-        self.db.flush()?;
-        Ok(())
+        self.sync()
     }
 
     fn reserve(&mut self, up_to: Revision) -> Result<(), BackendError> {
         self.db.insert(RESERVED_KEY, &key(up_to))?;
-        self.db.flush()?;
-        Ok(())
+        self.sync()
     }
 
     /// The directory is locked: nobody else commits.
@@ -148,8 +218,7 @@ impl Backend for SledBackend {
         }
         writes.insert(COMPACTED_KEY, &key(to));
         self.db.apply_batch(writes)?;
-        self.db.flush()?;
-        Ok(())
+        self.sync()
     }
 
     fn reader(&self) -> Arc<dyn Reader> {
