@@ -7,8 +7,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// Below this much memory the node takes no more pods: upstream's hard eviction threshold.
 const MEMORY_AVAILABLE_BYTES_MIN: i64 = 100 << 20;
-/// Upstream's thresholds of the disk: a tenth of the space, a twentieth of the files.
-const DISK_FREE_PERCENT_MIN: i64 = 10;
+/// Half of upstream's threshold, as other distributions for the edge have it: a tenth of a disk
+/// that holds other things too is not yet distress. Of the files a twentieth, as upstream.
+const DISK_FREE_PERCENT_MIN: i64 = 5;
 const FILES_FREE_PERCENT_MIN: i64 = 5;
 /// Upstream has none by default; a node with so few free process ids is in trouble.
 const PROCESS_IDS_FREE_PERCENT_MIN: i64 = 5;

@@ -50,7 +50,7 @@ fn trouble_shows_and_time_is_kept_while_nothing_changes() {
     let full = Measures {
         disk: Some(Disk {
             total_bytes: 100,
-            free_bytes: 9,
+            free_bytes: 4,
             files: 0,
             free_files: 0,
         }),
