@@ -5,6 +5,7 @@
 
 mod ask;
 mod count;
+mod grpc;
 
 use super::context::Context;
 use super::state::{Health, init_containers, spec};

@@ -1,10 +1,12 @@
-//! Asks a container how it is: a command, an HTTP request, a TCP connection.
+//! Asks a container how it is: a command, an HTTP request, a TCP connection,
+//! gRPC's health service.
 
 use super::super::context::Context;
 use super::super::hook;
+use super::grpc;
 use crate::runtime::ContainerId;
 use k8s_openapi::api::core::v1::{Container, Probe};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -66,6 +68,12 @@ pub async fn ask(
             Err(_) => Answer::Failure(format!("dial tcp {host}:{port}: i/o timeout")),
         };
     }
-    // gRPC's health service is not asked yet; what cannot be asked does not fail.
-    Answer::Success
+    if let Some(action) = &probe.grpc {
+        let Some(port) = u16::try_from(action.port).ok().filter(|port| *port > 0) else {
+            return Answer::Failure(format!("invalid port number: {}", action.port));
+        };
+        let service = action.service.as_deref().unwrap_or("");
+        return grpc::check(SocketAddr::new(ip, port), service, bound).await;
+    }
+    Answer::Failure("missing probe handler".to_owned())
 }
