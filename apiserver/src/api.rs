@@ -145,7 +145,7 @@ impl Api {
             Some(self.place().await?)
         };
         let query = Query::parse(parts.uri.query().unwrap_or(""));
-        let shape = Shape::of(&parts, now.as_second())?;
+        let shape = Shape::of(&parts, has_table(resource, subresource), now.as_second())?;
         let asked = Asked {
             request: &parts,
             info,
@@ -262,6 +262,14 @@ fn not_supported(info: &RequestInfo) -> Status {
 type Found = (&'static Resource, Option<&'static Subresource>);
 
 /// The row of what is asked for; a verb that it does not have is 405.
+/// False for what is answered and never stored: upstream has no columns for it.
+fn has_table(resource: &Resource, subresource: Option<&Subresource>) -> bool {
+    match subresource {
+        Some(subresource) => subresource.kind != SubresourceKind::Action,
+        None => resource.verbs.contains(&"get"),
+    }
+}
+
 fn find(info: &RequestInfo) -> Result<Found, Status> {
     let resource = catalogue::find(&info.group, &info.version, &info.resource)
         .ok_or_else(Status::path_not_found)?;

@@ -113,13 +113,13 @@ pub struct Shape {
 }
 
 impl Shape {
-    pub fn of(request: &Parts, now: i64) -> Result<Self, Status> {
+    pub fn of(request: &Parts, has_table: bool, now: i64) -> Result<Self, Status> {
         let accept = request.headers.get_all(ACCEPT);
         let texts: Vec<&str> = accept
             .iter()
             .filter_map(|value| value.to_str().ok())
             .collect();
-        let form = negotiate(&texts.join(","))?;
+        let form = negotiate(&texts.join(","), has_table)?;
         let query = crate::query::Query::parse(request.uri.query().unwrap_or(""));
         let include = Include::parse(query.text("includeObject")).ok_or_else(|| {
             let text = query.text("includeObject");

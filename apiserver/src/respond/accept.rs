@@ -19,7 +19,8 @@ pub enum Form {
 /// A header of more choices than this is cut off.
 const CHOICES_MAX: usize = 32;
 
-pub fn negotiate(accept: &str) -> Result<Form, Status> {
+/// `has_table` is false for what is answered and never stored: reviews, bindings.
+pub fn negotiate(accept: &str, has_table: bool) -> Result<Form, Status> {
     if accept.trim().is_empty() {
         return Ok(Form::Json);
     }
@@ -33,7 +34,8 @@ pub fn negotiate(accept: &str) -> Result<Form, Status> {
     choices.sort_by(|a, b| b.0.total_cmp(&a.0));
     choices
         .iter()
-        .find_map(|(_, choice)| form(choice))
+        .filter_map(|(_, choice)| form(choice))
+        .find(|form| has_table || *form != Form::Table)
         .ok_or_else(|| {
             Status::not_acceptable(
                 "only the following media types are accepted: application/json, application/yaml, \
@@ -82,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_best_form_that_can_be_made_is_taken() {
-        let take = |accept| negotiate(accept).ok();
+        let take = |accept| negotiate(accept, true).ok();
         assert_eq!(take(""), Some(Form::Json));
         assert_eq!(take("*/*"), Some(Form::Json));
         assert_eq!(
@@ -106,5 +108,14 @@ mod tests {
         assert_eq!(take(metadata_client), Some(Form::Metadata));
         assert_eq!(take("application/json;as=Table;v=v9;g=meta.k8s.io"), None);
         assert_eq!(take("application/json;q=0"), None);
+    }
+
+    #[test]
+    fn what_has_no_table_is_refused_as_one_or_taken_in_the_next_form() {
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+        assert_eq!(negotiate(table, false).unwrap_err().code, 406);
+        let either = format!("{table},application/json");
+        assert_eq!(negotiate(&either, false).ok(), Some(Form::Json));
+        assert_eq!(negotiate(&either, true).ok(), Some(Form::Table));
     }
 }
