@@ -12,6 +12,11 @@ fn lines_lose_their_stamps_and_parts_are_joined() {
 }
 
 #[test]
+fn no_end_is_added_to_what_was_written_without_one() {
+    assert_eq!(from_log("2026-01-02T03:04:05Z stdout P DONE\n"), "DONE");
+}
+
+#[test]
 fn only_the_end_is_kept() {
     let line = format!("2026-01-02T03:04:05Z stdout F {}\n", "x".repeat(99));
     let message = from_log(&line.repeat(60));

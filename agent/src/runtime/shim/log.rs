@@ -85,10 +85,11 @@ impl Lines {
         }
     }
 
-    /// The last line may lack its end.
+    /// The last line may lack its end: a piece, as containerd has it, so that nobody who reads the
+    /// log adds an end that the container did not write.
     pub fn finish(&mut self, now: Timestamp, out: &mut Vec<u8>) {
         if !self.rest.is_empty() {
-            self.line(now, 'F', &[], out);
+            self.line(now, 'P', &[], out);
         }
     }
 

@@ -24,7 +24,7 @@ fn check(pieces: &[&str], expected: &[&str]) {
 #[test]
 fn lines_come_out_whole() {
     check(&["a\nb\n"], &["F a", "F b"]);
-    check(&["a", "b\n\nc"], &["F ab", "F ", "F c"]);
+    check(&["a", "b\n\nc"], &["F ab", "F ", "P c"]);
     check(&[""], &[]);
 }
 
@@ -37,5 +37,5 @@ fn long_lines_come_out_in_pieces() {
         &[&full, &full, "\nz\n"],
         &[&format!("P {full}"), &format!("F {full}"), "F z"],
     );
-    check(&[&format!("{full}yy")], &[&format!("P {full}"), "F yy"]);
+    check(&[&format!("{full}yy")], &[&format!("P {full}"), "P yy"]);
 }
