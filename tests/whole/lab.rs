@@ -219,11 +219,22 @@ impl Lab {
 
     /// Starts `coracle` on a host; the lab ends it if the test does not.
     pub fn spawn(&mut self, host: &Host, arguments: &[&str]) -> usize {
+        self.spawn_with(host, &[], arguments)
+    }
+
+    /// The same with settings in the environment.
+    pub fn spawn_with(
+        &mut self,
+        host: &Host,
+        environment: &[(&str, &str)],
+        arguments: &[&str],
+    ) -> usize {
         let log = self.path(&format!("log-{}", self.processes.len()));
         let file = std::fs::File::create(&log).unwrap();
         let child = host
             .command(coracle())
             .args(arguments)
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(file.try_clone().unwrap())
             .stderr(file)

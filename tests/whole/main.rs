@@ -3,14 +3,17 @@
 //! Each test lays out its own network (namespaces on one bridge), its own data directories and
 //! its own ports, so they run side by side and beside whatever the machine does. They need root.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod lab; // Hosts in network namespaces, and what runs on them.
 mod pictures; // Image archives made from this machine's busybox.
 
 mod command_line;
 mod containers;
+mod everyday;
 mod faults;
 mod first_steps;
+mod node_care;
 mod registry;
+mod server_settings;
 mod workloads;

@@ -1,0 +1,129 @@
+//! Care of a node with kubectl: cordon, drain, taints; and what the events of a pod tell.
+
+use crate::lab::{Cluster, Lab, wait};
+use crate::workloads::{IMAGE, web, with_images};
+
+fn pod(name: &str, more: &str) -> String {
+    format!(
+        r#"
+apiVersion: v1
+kind: Pod
+metadata: {{ name: {name} }}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: {IMAGE}
+    command: ["sh", "-c", "trap 'exit 0' TERM; while true; do sleep 1; done"]
+{more}
+"#
+    )
+}
+
+fn reasons(cluster: &Cluster, name: &str) -> Vec<String> {
+    let path = "{range .items[*]}{.metadata.resourceVersion} {.reason}{\"\\n\"}{end}";
+    let field = format!("involvedObject.name={name}");
+    let text = cluster.value(&["events", "--field-selector", &field], path);
+    let mut rows: Vec<(u64, String)> = text
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(at, reason)| (at.parse().unwrap(), reason.to_owned()))
+        .collect();
+    rows.sort();
+    rows.into_iter().map(|(_, reason)| reason).collect()
+}
+
+#[test]
+fn a_node_is_drained_and_taken_back() {
+    let mut lab = Lab::new();
+    let cluster = with_images(&mut lab, "drain");
+    cluster.apply(&web(IMAGE, 2));
+    cluster.apply(&pod("scratch", "  volumes: [{ name: s, emptyDir: {} }]"));
+    cluster.wait_value(&["deployment", "web"], "{.status.readyReplicas}", "2");
+    cluster.wait_value(&["pod", "scratch"], "{.status.phase}", "Running");
+    let refused = cluster.try_kubectl(&["drain", "drain"]).unwrap_err();
+    assert!(refused.contains("cannot delete"), "{refused}");
+    let before = cluster.kubectl(&["get", "pods", "-o", "name"]);
+
+    let drained = cluster.kubectl(&[
+        "drain",
+        "drain",
+        "--force",
+        "--delete-emptydir-data",
+        "--ignore-daemonsets",
+        "--timeout=100s",
+    ]);
+    for part in ["evicted", "node/drain drained"] {
+        assert!(drained.contains(part), "should say {part:?}: {drained}");
+    }
+    let after = cluster.kubectl(&["get", "pods", "-o", "name"]);
+    for name in before.lines() {
+        assert!(!after.contains(name), "{name} is still there: {after}");
+    }
+    let node = cluster.kubectl(&["get", "node", "drain"]);
+    assert!(node.contains("Ready,SchedulingDisabled"), "{node}");
+    let again = cluster.kubectl(&["cordon", "drain"]);
+    assert!(again.contains("already cordoned"), "{again}");
+    wait("the new pods wait", || {
+        let pods = cluster.kubectl(&["get", "pods", "-l", "app=web"]);
+        (pods.matches("Pending").count() == 2).then_some(())
+    });
+    cluster.kubectl(&["uncordon", "drain"]);
+    cluster.wait_value(&["deployment", "web"], "{.status.readyReplicas}", "2");
+}
+
+#[test]
+fn a_taint_keeps_pods_away_or_drives_them_off() {
+    let mut lab = Lab::new();
+    let cluster = with_images(&mut lab, "taints");
+    cluster.apply(&pod("early", ""));
+    let tolerant = "  tolerations: [{ key: site, operator: Exists }]";
+    cluster.apply(&pod("tolerant", tolerant));
+    for name in ["early", "tolerant"] {
+        cluster.wait_value(&["pod", name], "{.status.phase}", "Running");
+    }
+    cluster.kubectl(&["taint", "node", "taints", "site=closed:NoSchedule"]);
+    let twice = cluster.try_kubectl(&["taint", "node", "taints", "site=closed:NoSchedule"]);
+    assert!(
+        twice
+            .unwrap_err()
+            .contains("already has site taint(s) with same effect(s)")
+    );
+    cluster.apply(&pod("late", ""));
+    let reason = "{.status.conditions[?(@.type==\"PodScheduled\")].message}";
+    let message = wait("the late pod is told why", || {
+        Some(cluster.value(&["pod", "late"], reason)).filter(|text| !text.is_empty())
+    });
+    assert!(message.contains("untolerated taint"), "{message}");
+    assert_eq!(
+        cluster.value(&["pod", "early"], "{.status.phase}"),
+        "Running"
+    );
+
+    cluster.kubectl(&["taint", "node", "taints", "site=closed:NoExecute"]);
+    wait("the intolerant pod is driven off", || {
+        cluster.try_kubectl(&["get", "pod", "early"]).err()
+    });
+    assert!(reasons(&cluster, "early").contains(&"TaintManagerEviction".to_owned()));
+    let phase = cluster.value(&["pod", "tolerant"], "{.status.phase}");
+    assert_eq!(phase, "Running");
+    cluster.kubectl(&["taint", "node", "taints", "site-"]);
+    cluster.wait_value(&["pod", "late"], "{.status.phase}", "Running");
+}
+
+#[test]
+fn the_events_of_a_pod_come_in_the_order_of_its_life() {
+    let mut lab = Lab::new();
+    let cluster = with_images(&mut lab, "story");
+    cluster.apply(&pod("told", ""));
+    cluster.wait_value(&["pod", "told"], "{.status.phase}", "Running");
+    cluster.kubectl(&["delete", "pod", "told"]);
+    let expected = ["Scheduled", "Pulled", "Created", "Started", "Killing"];
+    wait("every step is told, in order", || {
+        (reasons(&cluster, "told") == expected).then_some(())
+    });
+    let told = cluster.kubectl(&["events", "--for", "pod/told"]);
+    for reason in expected {
+        assert!(told.contains(reason), "should tell {reason}: {told}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Settings of a running server: the file, the environment over the file, and what is left out.
+
+use crate::lab::{Cluster, Lab, kubectls, wait};
+use crate::workloads::{IMAGE, web};
+
+fn server_of(cluster: &Cluster) -> String {
+    let jsonpath = "jsonpath={.clusters[0].cluster.server}";
+    cluster.kubectl(&["config", "view", "-o", jsonpath])
+}
+
+#[test]
+fn the_environment_wins_over_the_file() {
+    let mut lab = Lab::new();
+    let host = lab.host("settings");
+    let file = lab.path("server.yaml");
+    let text = format!(
+        "data-dir: {}\nlisten: 0.0.0.0:7001\nservice-cidr: 10.77.0.0/16\ntls-san: [site.example]\n",
+        host.data_dir.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let path = file.display().to_string();
+    let environment = [
+        ("CORACLE_LISTEN", "0.0.0.0:7002"),
+        ("CORACLE_CONFIG", &path),
+    ];
+    let process = lab.spawn_with(&host, &environment, &["server"]);
+    let cluster = Cluster {
+        host,
+        process,
+        kubectl: kubectls()[0].clone(),
+    };
+    wait("the server answers", || {
+        cluster.try_kubectl(&["get", "--raw", "/readyz"]).ok()
+    });
+    let expected = format!("https://{}:7002", cluster.host.address);
+    assert_eq!(server_of(&cluster), expected);
+    let address = "{.spec.clusterIP}";
+    cluster.wait_value(&["service", "kubernetes"], address, "10.77.0.1");
+    cluster.kubectl(&["--tls-server-name", "site.example", "get", "namespaces"]);
+    assert!(lab.process(process).terminate().success());
+}
+
+#[test]
+fn a_disabled_loop_does_nothing_and_the_others_go_on() {
+    let mut lab = Lab::new();
+    let cluster = lab.server("without", &["--disable", "scheduler,deployment"]);
+    cluster.apply(&web(IMAGE, 1));
+    let set = web(IMAGE, 2)
+        .replace("kind: Deployment", "kind: ReplicaSet")
+        .replace("web", "set");
+    cluster.apply(&set);
+    cluster.wait_value(&["replicaset", "set"], "{.status.replicas}", "2");
+    assert_eq!(cluster.value(&["deployment", "web"], "{.status}"), "{}");
+    let conditions = "{.items[*].status.conditions}";
+    assert_eq!(cluster.value(&["pods", "-l", "app=set"], conditions), "");
+}
