@@ -207,6 +207,7 @@ fn body(base: &Pod, status: &PodStatus) -> Option<Value> {
     let changed: Vec<_> = new_conditions
         .into_iter()
         .filter(|condition| !old_conditions.contains(condition))
+        .map(|condition| replacing(&old_conditions, condition))
         .collect();
     let old = if old.is_null() { json!({}) } else { old };
     let difference = merge_difference(&old, &new);
@@ -218,6 +219,18 @@ fn body(base: &Pod, status: &PodStatus) -> Option<Value> {
         body["conditions"] = changed.into();
     }
     Some(json!({ "metadata": { "uid": base.metadata.uid }, "status": body }))
+}
+
+/// The condition with null for each field that it no longer has: the patch is merged by type, and
+/// what it does not name stays.
+fn replacing(old: &[Value], mut condition: Value) -> Value {
+    let before = old.iter().find(|old| old["type"] == condition["type"]);
+    if let (Some(Value::Object(before)), Some(fields)) = (before, condition.as_object_mut()) {
+        for name in before.keys() {
+            fields.entry(name).or_insert(Value::Null);
+        }
+    }
+    condition
 }
 
 #[cfg(test)]

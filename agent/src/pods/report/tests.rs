@@ -35,3 +35,22 @@ fn carries_only_what_changed() {
     let bare = Pod::default();
     assert!(body(&bare, &PodStatus::default()).is_none());
 }
+
+#[test]
+fn a_condition_that_turned_loses_its_reason_and_message() {
+    let ready = |condition: serde_json::Value| -> Pod {
+        let status = json!({ "conditions": [condition] });
+        serde_json::from_value(json!({ "metadata": {"uid": "u"}, "status": status })).unwrap()
+    };
+    let pod = ready(json!({
+        "type": "Ready",
+        "status": "False",
+        "reason": "ContainersNotReady",
+        "message": "containers with unready status: [a]",
+    }));
+    let turned = ready(json!({ "type": "Ready", "status": "True" }));
+    assert_eq!(
+        body(&pod, &turned.status.unwrap()).unwrap()["status"]["conditions"],
+        json!([{ "type": "Ready", "status": "True", "reason": null, "message": null }])
+    );
+}
