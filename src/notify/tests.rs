@@ -1,3 +1,5 @@
+//! A state reaches the socket of the service manager.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Defaults, checks, and which source wins.
+
 use super::*;
 use crate::cli::{Cli, Command};
 use clap::Parser;

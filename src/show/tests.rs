@@ -1,3 +1,5 @@
+//! Tables for people.
+
 use super::*;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! The rows of the catalogue are those that upstream lists.
+
 use super::*;
 use std::fmt::Write;
 

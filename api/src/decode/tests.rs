@@ -1,3 +1,5 @@
+//! Strict and lenient decoding: unknown and double fields, wrong types, broken syntax.
+
 use super::*;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;

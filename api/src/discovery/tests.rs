@@ -1,3 +1,5 @@
+//! Discovery in both forms, and that they agree.
+
 use super::*;
 use expect_test::expect;
 
@@ -60,7 +62,8 @@ fn resources_of_a_version() {
             "update",
             "watch"
           ]
-        }"#]].assert_eq(&find("configmaps"));
+        }"#]]
+    .assert_eq(&find("configmaps"));
     expect![[r#"
         {
           "kind": "Pod",
@@ -72,7 +75,8 @@ fn resources_of_a_version() {
             "patch",
             "update"
           ]
-        }"#]].assert_eq(&find("pods/status"));
+        }"#]]
+    .assert_eq(&find("pods/status"));
     assert_eq!(resource_list("", "v2"), None);
 }
 

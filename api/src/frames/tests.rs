@@ -1,3 +1,5 @@
+//! Frames go through any cut of the stream, and no bytes make the decoder panic.
+
 use super::*;
 use proptest::prelude::*;
 

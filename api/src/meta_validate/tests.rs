@@ -1,3 +1,5 @@
+//! Metadata that is refused, at creation and at an update.
+
 use super::*;
 use crate::catalogue;
 use expect_test::{Expect, expect};

@@ -1,3 +1,5 @@
+//! Names, labels, ports and addresses: what is right, and the words for what is not.
+
 use super::*;
 use expect_test::{Expect, expect};
 

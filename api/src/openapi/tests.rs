@@ -1,3 +1,5 @@
+//! The OpenAPI documents are whole: index, references, operations.
+
 use super::*;
 use expect_test::expect;
 use std::collections::BTreeSet;

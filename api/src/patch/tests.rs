@@ -1,3 +1,5 @@
+//! Strategic, merge and JSON patches, document in and document out.
+
 use super::*;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Ages as people read them.
+
 use super::*;
 use expect_test::{Expect, expect};
 

@@ -1,3 +1,5 @@
+//! Protobuf and JSON of one object say the same, and hostile bytes are refused.
+
 use super::*;
 use crate::decode::{FieldValidation, conform};
 use proptest::prelude::*;

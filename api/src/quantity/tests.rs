@@ -1,3 +1,5 @@
+//! Quantities: canonical forms, order, sums.
+
 use super::*;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! A Scale shows and writes the replicas of its object.
+
 use super::*;
 use crate::catalogue;
 use expect_test::expect;

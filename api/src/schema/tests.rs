@@ -1,3 +1,5 @@
+//! The schema built at build time is whole and says how lists merge.
+
 use super::*;
 
 fn field_of(type_name: &str, name: &str) -> Field {

@@ -1,3 +1,5 @@
+//! Label and field selectors, good and bad.
+
 use super::*;
 use expect_test::{Expect, expect};
 use serde_json::json;

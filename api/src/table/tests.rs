@@ -1,3 +1,5 @@
+//! Tables have a cell for every column.
+
 use super::*;
 use crate::catalogue;
 use expect_test::expect;

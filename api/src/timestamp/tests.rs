@@ -1,3 +1,5 @@
+//! Times are written in UTC and read strictly.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Which tolerations bear which taints.
+
 use super::*;
 
 /// `key=value:effect`, `key:effect` for Exists, `key<n:effect` and `key>n:effect` for numbers.

@@ -1,3 +1,5 @@
+//! Rules count once they are loaded.
+
 use super::*;
 use crate::authenticate::User;
 use crate::bootstrap;

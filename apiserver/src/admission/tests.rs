@@ -1,3 +1,5 @@
+//! Admission against a real store: namespaces, roles, and a bench for its parts.
+
 use super::*;
 use crate::bootstrap;
 use crate::view::tests::Objects;

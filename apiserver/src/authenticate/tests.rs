@@ -1,3 +1,5 @@
+//! Certificates, bootstrap tokens, or nothing: who asks.
+
 use super::*;
 use crate::pki::Pki;
 use crate::pki::authority::{Authority, Leaf, Usage};

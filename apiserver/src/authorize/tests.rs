@@ -1,3 +1,5 @@
+//! What the tests of decisions share.
+
 use super::*;
 use crate::view::tests::Objects;
 use coracle_api::catalogue;

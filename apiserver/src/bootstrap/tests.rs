@@ -1,3 +1,5 @@
+//! The bootstrap roles are complete, come back, and keep what was added.
+
 use super::*;
 
 fn role(rules: Value, autoupdate: &str) -> Object {

@@ -1,3 +1,5 @@
+//! Tokens are made, found, and end.
+
 use super::*;
 use crate::view::tests::Objects;
 

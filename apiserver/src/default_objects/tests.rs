@@ -1,3 +1,5 @@
+//! What depends on the settings follows them across starts.
+
 use super::*;
 use crate::authenticate::User;
 use crate::{Config, Server};

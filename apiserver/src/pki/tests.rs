@@ -1,3 +1,5 @@
+//! The authority is made once and vouches for its own certificates alone.
+
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 

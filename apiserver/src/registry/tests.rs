@@ -1,3 +1,5 @@
+//! The revision gets its place in the stored bytes.
+
 use super::*;
 use serde_json::json;
 

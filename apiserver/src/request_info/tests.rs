@@ -1,3 +1,5 @@
+//! Paths and methods are read as upstream reads them.
+
 use super::*;
 use expect_test::expect;
 

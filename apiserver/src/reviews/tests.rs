@@ -1,3 +1,5 @@
+//! Access reviews say what the authorizer decides.
+
 use super::*;
 use crate::authorize::rbac;
 use crate::bootstrap;

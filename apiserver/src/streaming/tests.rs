@@ -1,3 +1,5 @@
+//! What the tests of logs and sessions share.
+
 use super::*;
 use crate::view::tests::Objects;
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! A node dials in, answers, and is replaced by its newest connection.
+
 use super::*;
 use crate::authenticate::User;
 use http_body_util::{BodyExt, Empty, Full};

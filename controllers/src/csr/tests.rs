@@ -1,3 +1,5 @@
+//! What a node may ask of the authority.
+
 use super::*;
 use k8s_openapi::ByteString;
 use rcgen::{CertificateParams, KeyPair};

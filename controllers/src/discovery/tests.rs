@@ -1,3 +1,5 @@
+//! Which resources are walked, from what a server says it serves.
+
 use super::*;
 use serde_json::json;
 

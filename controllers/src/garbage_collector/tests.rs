@@ -1,3 +1,5 @@
+//! The loop against a cluster in memory.
+
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;

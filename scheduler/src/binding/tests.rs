@@ -1,3 +1,5 @@
+//! Extension points around a bind are called in order and undone in reverse.
+
 use super::*;
 use crate::framework::{Plugin, Points};
 use futures::future::BoxFuture;

@@ -1,3 +1,5 @@
+//! Assumed pods, nodes that come back, images over nodes.
+
 use super::*;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;

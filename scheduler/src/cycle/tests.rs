@@ -1,3 +1,5 @@
+//! Whole cycles over a world in memory.
+
 use super::*;
 use crate::cache::Cache;
 use crate::plugins;

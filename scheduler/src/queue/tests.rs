@@ -1,3 +1,5 @@
+//! Order, backoff and waking of the queue.
+
 use super::*;
 use crate::framework::Profile;
 use crate::plugins::{node_resources_fit, priority_sort, taint_toleration};

@@ -1,3 +1,5 @@
+//! What a pod asks for, all containers together.
+
 use super::*;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Records are encoded, decoded, and checked.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Requests name who asks; approval and signing write their own parts.
+
 use super::*;
 use crate::kinds::testing::{check_errors, check_row, defaulted, object, update_errors};
 use base64::Engine;

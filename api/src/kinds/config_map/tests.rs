@@ -1,3 +1,5 @@
+//! Keys, size and immutability of a ConfigMap.
+
 use crate::kinds::testing::{check_errors, check_row, update_errors};
 use crate::resource::Part;
 use expect_test::expect;

@@ -1,3 +1,5 @@
+//! The data of a ControllerRevision is there and stays.
+
 use crate::kinds::testing::{check_errors, check_row, update_errors};
 use crate::resource::Part;
 use expect_test::expect;

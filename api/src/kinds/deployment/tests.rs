@@ -1,3 +1,5 @@
+//! Defaults, printed cells, validation and generations of a Deployment.
+
 use crate::kinds::testing::{check_errors, check_row, check_spec, object, update_errors};
 use crate::resource::{Part, Rules};
 use expect_test::expect;

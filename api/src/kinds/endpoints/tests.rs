@@ -1,3 +1,5 @@
+//! Printed cells and validation of Endpoints.
+
 use crate::kinds::testing::{check_errors, check_row};
 use expect_test::expect;
 use serde_json::{Value, json};

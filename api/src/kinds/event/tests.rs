@@ -1,3 +1,5 @@
+//! One event in the views of both groups.
+
 use super::convert;
 use crate::catalogue;
 use crate::kinds::testing::{check_errors, check_row, object};

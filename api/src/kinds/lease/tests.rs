@@ -1,3 +1,5 @@
+//! Printed cells, validation and durability of a Lease.
+
 use crate::kinds::testing::{check_errors, check_row, object, resource};
 use crate::resource::{Durability, Part};
 use expect_test::expect;

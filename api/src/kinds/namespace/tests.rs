@@ -1,3 +1,5 @@
+//! The life of a namespace: label, finalizer, phase.
+
 use crate::kinds::testing::{check_errors, check_row, defaulted, resource, update_errors};
 use crate::resource::{Part, Requester};
 use expect_test::expect;

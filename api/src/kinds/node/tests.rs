@@ -1,3 +1,5 @@
+//! Defaults, printed cells, validation and durability of a Node.
+
 use crate::catalogue;
 use crate::kinds::testing::{check_errors, check_row, defaulted, object, update_errors};
 use crate::resource::{Durability, Part};

@@ -1,3 +1,5 @@
+//! Defaults, printed cells, validation and strategy of a Pod.
+
 use super::Pod;
 use super::strategy::grace_seconds;
 use crate::kinds::testing::{

@@ -1,3 +1,5 @@
+//! Reserved names and values of priority classes.
+
 use crate::kinds::testing::{check_errors, check_row, update_errors};
 use crate::resource::Part;
 use expect_test::expect;

@@ -1,3 +1,5 @@
+//! Rules, subjects and role references of the four RBAC kinds.
+
 use crate::kinds::testing::{check_errors, check_row, update_errors};
 use crate::resource::Part;
 use expect_test::expect;

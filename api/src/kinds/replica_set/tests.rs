@@ -1,3 +1,5 @@
+//! Printed cells and validation of a ReplicaSet.
+
 use crate::kinds::testing::{check_errors, check_row, update_errors};
 use crate::resource::Part;
 use expect_test::expect;

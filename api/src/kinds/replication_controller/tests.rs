@@ -1,3 +1,5 @@
+//! Defaults and validation of a ReplicationController.
+
 use crate::kinds::testing::{check_errors, check_row, defaulted};
 use expect_test::expect;
 use serde_json::{Value, json};

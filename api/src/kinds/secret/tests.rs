@@ -1,3 +1,5 @@
+//! Data, types and immutability of a Secret.
+
 use crate::kinds::testing::{check_errors, check_row, defaulted, update_errors};
 use crate::resource::Part;
 use expect_test::expect;

@@ -1,3 +1,5 @@
+//! Defaults, printed cells and validation of a Service.
+
 use crate::kinds::testing::{
     check_errors, check_row, check_spec, defaulted, resource, update_errors,
 };

@@ -1,3 +1,5 @@
+//! What a ServiceAccount keeps of its references.
+
 use crate::kinds::testing::{check_row, defaulted, resource};
 use expect_test::expect;
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! What a pod template is warned of.
+
 use super::*;
 use expect_test::expect;
 use serde_json::json;

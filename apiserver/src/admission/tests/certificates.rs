@@ -1,3 +1,5 @@
+//! Who may ask for, approve and sign certificates.
+
 use super::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,3 +1,5 @@
+//! What a node may do to itself and to its pods.
+
 use super::*;
 
 fn node(labels: Value) -> Value {

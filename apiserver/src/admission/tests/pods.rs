@@ -1,3 +1,5 @@
+//! What is filled into a pod, and which pods are refused.
+
 use super::*;
 use expect_test::{Expect, expect};
 

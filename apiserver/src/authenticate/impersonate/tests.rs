@@ -1,3 +1,5 @@
+//! Who may act as whom.
+
 use super::*;
 use crate::authorize::rbac::GROUP as RBAC;
 use crate::view::tests::Objects;

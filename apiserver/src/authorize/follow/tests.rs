@@ -1,3 +1,5 @@
+//! Decisions follow the roles that are written.
+
 use super::*;
 use crate::authenticate::User;
 use crate::request_info::RequestInfo;

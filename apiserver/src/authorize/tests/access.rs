@@ -1,3 +1,5 @@
+//! What anonymous, any user, bootstrap tokens and role holders may do.
+
 use super::*;
 use expect_test::{Expect, expect};
 

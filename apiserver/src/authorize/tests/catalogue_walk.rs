@@ -1,3 +1,5 @@
+//! Every row and verb is refused to whom has no rights.
+
 use super::*;
 
 /// What any user may do by design: reviews of themselves.

@@ -1,3 +1,5 @@
+//! What a node may read and write.
+
 use super::*;
 
 fn pod(name: &str, node: &str) -> (&'static str, Value) {

@@ -1,3 +1,5 @@
+//! Options of log and exec, checked before a node is asked.
+
 use super::*;
 use crate::streaming::log::Options;
 

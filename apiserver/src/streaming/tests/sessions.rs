@@ -1,3 +1,5 @@
+//! Sessions over WebSocket with a node that answers.
+
 use super::*;
 use bytes::BytesMut;
 use coracle_api::frames::{Channel, Decoder, Encoder, Frame};

@@ -1,3 +1,5 @@
+//! Which requests are approved.
+
 use super::*;
 use crate::csr::tests::request;
 use crate::csr::{NODE_CLIENT, NODE_SERVING};

@@ -1,3 +1,5 @@
+//! A certificate says what was asked for and no more.
+
 use super::*;
 use crate::csr::tests::request;
 use rustls_pki_types::CertificateDer;

@@ -1,3 +1,5 @@
+//! What becomes of an object, by its owners and finalizers.
+
 use super::super::graph::Seen;
 use super::*;
 use serde_json::json;

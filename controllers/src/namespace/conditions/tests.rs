@@ -1,3 +1,5 @@
+//! Conditions change when there is something new to say.
+
 use super::*;
 use jiff::Timestamp;
 

@@ -1,3 +1,5 @@
+//! How long the pods of an ending namespace are waited for.
+
 use super::*;
 use serde_json::json;
 

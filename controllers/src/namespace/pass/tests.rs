@@ -1,3 +1,5 @@
+//! A pass tells what remains and what went wrong.
+
 use super::*;
 use expect_test::expect;
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! Silence of a node is counted by the clock of the server.
+
 use serde_json::json;
 
 use super::*;

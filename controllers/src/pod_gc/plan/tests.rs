@@ -1,3 +1,5 @@
+//! Which pods nobody will ever end.
+
 use super::*;
 use serde_json::json;
 

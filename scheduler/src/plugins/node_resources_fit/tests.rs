@@ -1,3 +1,5 @@
+//! Every lack of a node is told.
+
 use super::*;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::json;

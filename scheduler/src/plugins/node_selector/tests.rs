@@ -1,3 +1,5 @@
+//! Operators of node selectors.
+
 use super::*;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! Which pods can be bound, and what a bound pod looks like.
+
 use super::*;
 use crate::kinds::testing::object;
 use expect_test::expect;
