@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 /// Kubernetes small enough for the edge.
 #[derive(Debug, Parser)]
-#[command(name = "coracle", version, disable_help_subcommand = true)]
+#[command(name = "coracle", version)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,

@@ -1,6 +1,7 @@
 //! `coracle image`: the image store of a node, with and without a running agent.
 
 use crate::cli::{ImageAction, ImageCommand};
+use crate::settings::BadSetting;
 use crate::{Failure, logging, runtime, settings, show};
 use anyhow::Context;
 use coracle_agent::images::ImageStore;
@@ -10,6 +11,15 @@ pub fn run(command: ImageCommand) -> Result<(), Failure> {
     let data_dir = settings::parse::directory("data-dir", command.data_dir.as_deref())?;
     logging::start(None, "warn")?;
     let directory = data_dir.join("agent/images");
+    let needs_images = matches!(
+        command.action,
+        ImageAction::List | ImageAction::Remove { .. }
+    );
+    if needs_images && !directory.is_dir() {
+        let expected = "no node has kept images there";
+        let given = data_dir.display().to_string();
+        return Err(BadSetting::new("data-dir", &given, expected).into());
+    }
     let store = ImageStore::open(&directory)
         .with_context(|| format!("cannot open the images in {}", directory.display()))?;
     match command.action {

@@ -16,6 +16,7 @@ mod show;
 mod tokens;
 mod up;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use settings::{BadSetting, EXIT_USAGE};
@@ -49,6 +50,11 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        // Somebody who names no command wants to see what there is.
+        Err(help) if help.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            eprint!("{help}");
+            return ExitCode::from(EXIT_USAGE);
+        }
         Err(error) if error.use_stderr() => return usage(&first_line(&error)),
         Err(help) => help.exit(),
     };

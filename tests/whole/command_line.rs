@@ -75,6 +75,33 @@ fn a_bad_value_is_refused_in_one_line() {
 }
 
 #[test]
+fn who_names_no_command_is_shown_what_there_is() {
+    for (arguments, part) in [
+        (&[][..], "server"),
+        (&["image"], "import"),
+        (&["token"], "list"),
+    ] {
+        let output = call(arguments);
+        let text = all_text(&output);
+        assert_eq!(output.status.code(), Some(64), "{arguments:?}: {text}");
+        assert!(text.contains("Usage:") && text.contains(part), "{text}");
+    }
+    assert!(all_text(&call(&["help"])).contains("Commands:"));
+}
+
+#[test]
+fn a_mistyped_directory_is_not_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("typo");
+    let given = path.display().to_string();
+    refused(
+        &["image", "list", "--data-dir", &given],
+        &["--data-dir", &given],
+    );
+    assert!(!path.exists());
+}
+
+#[test]
 fn a_setting_in_a_file_is_checked_like_a_flag() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("server.yaml");
