@@ -179,6 +179,11 @@ pub trait Rules: Sync {
         NameRule::DnsSubdomain
     }
 
+    /// What every request for the kind is warned of, where upstream would have it used no more.
+    fn deprecation(&self) -> Option<&'static str> {
+        None
+    }
+
     /// True when an update may create the object (`PUT` of a name that is not there).
     fn create_on_update(&self) -> bool {
         false

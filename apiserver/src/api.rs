@@ -156,8 +156,11 @@ impl Api {
             shape,
             now,
         };
-        let answer = self.verb(&asked, body).await;
+        let mut answer = self.verb(&asked, body).await;
         drop(place);
+        if let (Some(warning), Ok(response)) = (resource.rules.deprecation(), &mut answer) {
+            respond::warn(response.headers_mut(), &[warning.to_owned()]);
+        }
         answer
     }
 

@@ -70,6 +70,11 @@ fn a_node_is_drained_and_taken_back() {
     });
     cluster.kubectl(&["uncordon", "drain"]);
     cluster.wait_value(&["deployment", "web"], "{.status.readyReplicas}", "2");
+    wait("the events tell of the cordon and its end", || {
+        let told = reasons(&cluster, "drain");
+        let has = |reason: &str| told.iter().any(|one| one == reason);
+        (has("NodeNotSchedulable") && has("NodeSchedulable")).then_some(())
+    });
 }
 
 #[test]

@@ -41,6 +41,13 @@ pub struct Heartbeat {
     pub informer: Informer<Node>,
 }
 
+/// What was last said of the node.
+#[derive(Debug, Default)]
+struct Told {
+    report: Option<Instant>,
+    unschedulable: bool,
+}
+
 impl std::fmt::Debug for Heartbeat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Heartbeat").finish_non_exhaustive()
@@ -53,9 +60,9 @@ impl Heartbeat {
         let wake = changed.clone();
         self.informer.on_change(move |_| wake.notify_one());
         self.event("Starting", "Starting kubelet.");
-        let mut last_report = None;
+        let mut told = Told::default();
         loop {
-            if let Err(error) = self.look(&mut last_report).await {
+            if let Err(error) = self.look(&mut told).await {
                 tracing::warn!(%error, "the node's status is not reported");
             }
             let jitter = rand::rng().random_range(0.95..1.05);
@@ -67,7 +74,7 @@ impl Heartbeat {
         }
     }
 
-    async fn look(&self, last_report: &mut Option<Instant>) -> Result<(), kube::Error> {
+    async fn look(&self, told: &mut Told) -> Result<(), kube::Error> {
         let name = &self.config.node_name;
         let key = coracle_client::ObjectKey::new("", name);
         let Some(node) = self.informer.get(&key) else {
@@ -77,15 +84,18 @@ impl Heartbeat {
                 if let Err(error) = again {
                     tracing::warn!(%error, "cannot register the node again");
                 }
-                *last_report = None;
+                told.report = None;
             }
             return Ok(());
         };
         debug_assert_eq!(key_of(node.as_ref()), key);
         self.use_network(&node).await;
+        self.tell_schedulable(&node, told);
         let old = node.status.clone().unwrap_or_default();
         let new = self.status(&old).await;
-        let is_due = last_report.is_none_or(|last| last.elapsed() >= REPORT_EVERY);
+        let is_due = told
+            .report
+            .is_none_or(|last| last.elapsed() >= REPORT_EVERY);
         let Some(body) = difference(&old, &new, is_due) else {
             return Ok(());
         };
@@ -94,7 +104,7 @@ impl Heartbeat {
         let patch = Patch::Strategic(json!({ "status": body }));
         api.patch_status(name, &PatchParams::default(), &patch)
             .await?;
-        *last_report = Some(self.clock.monotonic());
+        told.report = Some(self.clock.monotonic());
         Ok(())
     }
 
@@ -124,6 +134,21 @@ impl Heartbeat {
         let now = seconds(self.clock.now());
         status.conditions = Some(conditions::make(&measures, before, now));
         status
+    }
+
+    /// An event for a cordon, and for its end.
+    fn tell_schedulable(&self, node: &Node, told: &mut Told) {
+        let unschedulable = node.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true);
+        if unschedulable == std::mem::replace(&mut told.unschedulable, unschedulable) {
+            return;
+        }
+        let reason = if unschedulable {
+            "NodeNotSchedulable"
+        } else {
+            "NodeSchedulable"
+        };
+        let name = &self.config.node_name;
+        self.event(reason, &format!("Node {name} status is now: {reason}"));
     }
 
     /// An event for every condition that turned.

@@ -42,6 +42,10 @@ const COLUMNS: &[Column] = &[
 struct Endpoints;
 
 impl Rules for Endpoints {
+    fn deprecation(&self) -> Option<&'static str> {
+        Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+    }
+
     fn default(&self, object: &mut Object) {
         let subsets = object.get_mut(&["subsets"]).and_then(Value::as_array_mut);
         for subset in subsets.into_iter().flatten() {

@@ -55,3 +55,15 @@ async fn an_event_is_the_same_in_both_its_groups() {
     assert_eq!(list["items"][0]["note"], "it runs");
     assert_eq!(list["items"][0]["regarding"]["name"], "p");
 }
+
+#[tokio::test]
+async fn a_deprecated_kind_is_warned_of() {
+    let site = site().await;
+    let answer = site.get("/api/v1/namespaces/default/endpoints").await;
+    assert_eq!(
+        answer.headers["warning"],
+        "299 - \"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice\""
+    );
+    let answer = site.get("/api/v1/namespaces/default/services").await;
+    assert!(!answer.headers.contains_key("warning"));
+}
