@@ -66,8 +66,10 @@ spec:
 fn a_killed_server_completes_its_rollout() {
     let mut lab = Lab::new();
     let cluster = with_images(&mut lab, "killed");
-    cluster.apply(&web(IMAGE, 4));
-    cluster.kubectl(&["rollout", "status", "deployment/web", "--timeout=100s"]);
+    // A fast machine would be through before a look at it: each step takes a while.
+    let slow = web(IMAGE, 4).replace("  replicas: 4", "  replicas: 4\n  minReadySeconds: 2");
+    cluster.apply(&slow);
+    cluster.rolled_out("deployment/web");
     let container = format!("web={IMAGE_2}");
     cluster.kubectl(&["set", "image", "deployment/web", &container]);
     wait("the rollout is under way", || {
@@ -83,7 +85,7 @@ fn a_killed_server_completes_its_rollout() {
     wait("the server answers again", || {
         cluster.try_kubectl(&["get", "--raw", "/readyz"]).ok()
     });
-    cluster.kubectl(&["rollout", "status", "deployment/web", "--timeout=100s"]);
+    cluster.rolled_out("deployment/web");
     let images = "{.items[*].spec.containers[0].image}";
     wait("only new pods are left", || {
         (cluster.value(&["pods"], images) == [IMAGE_2; 4].join(" ")).then_some(())

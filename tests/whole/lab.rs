@@ -409,17 +409,26 @@ impl Cluster {
             }
             std::thread::sleep(LOOK_EVERY);
         }
-        let story = self.try_kubectl(&[
-            "get",
-            "events,pods,deployments,replicasets",
-            "-A",
-            "-o",
-            "wide",
-        ]);
         panic!(
             "{target:?} {path} is {last:?}, not {expected:?}\n{}",
-            story.unwrap_or_else(|e| e)
+            self.story()
         );
+    }
+
+    /// What there is and what happened, for a test that fails.
+    fn story(&self) -> String {
+        let kinds = "events,pods,deployments,replicasets";
+        self.try_kubectl(&["get", kinds, "-A", "-o", "wide"])
+            .unwrap_or_else(|error| error)
+    }
+
+    /// `kubectl rollout status`, until it is through.
+    #[track_caller]
+    pub fn rolled_out(&self, deployment: &str) {
+        let arguments = ["rollout", "status", deployment, "--timeout=100s"];
+        if let Err(text) = self.try_kubectl(&arguments) {
+            panic!("{deployment}: {text}\n{}", self.story());
+        }
     }
 
     pub fn import(&self, archive: &Path) {

@@ -59,6 +59,13 @@ async fn make(
         let message = format!("Failed to create pod sandbox: {}", chain(error));
         Failure("FailedCreatePodSandBox", message)
     };
+    let unwritten = |error: std::io::Error| Failure("FailedCreatePodSandBox", error.to_string());
+    if is_host_network {
+        // Such a sandbox counts as prepared once it is there: the files come first.
+        write_files(&directory, pod, None).map_err(unwritten)?;
+    } else {
+        forget_files(&directory).map_err(unwritten)?;
+    }
     let sandbox = match existing {
         Some(sandbox) => sandbox,
         None => {
@@ -75,16 +82,27 @@ async fn make(
     let status = find(context, &sandbox)
         .await
         .map_err(|error| failed(&error))?;
-    let ip = match &status.network_namespace {
-        Some(namespace) if !is_host_network => {
-            let attached = context.network.attach(&sandbox, namespace).await;
-            Some(attached.map_err(|error| failed(&error))?)
-        }
-        _ => None,
+    let namespace = match &status.network_namespace {
+        Some(namespace) if !is_host_network => namespace,
+        _ => return Ok((status, None)),
     };
-    write_files(&directory, pod, ip)
-        .map_err(|error| Failure("FailedCreatePodSandBox", error.to_string()))?;
-    Ok((status, ip))
+    let attached = context.network.attach(&sandbox, namespace).await;
+    let ip = attached.map_err(|error| failed(&error))?;
+    write_files(&directory, pod, Some(ip)).map_err(unwritten)?;
+    Ok((status, Some(ip)))
+}
+
+/// True when a sandbox with a network of its own was prepared to the end, as an agent that starts
+/// anew must know: an address is taken at the beginning, the resolver's file is written last.
+pub fn is_complete(directory: &Path) -> bool {
+    directory.join(RESOLV_CONF).is_file()
+}
+
+fn forget_files(directory: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(directory.join(RESOLV_CONF)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 async fn find(context: &Context, id: &SandboxId) -> Result<SandboxStatus, RuntimeError> {
@@ -109,5 +127,7 @@ fn write_files(directory: &Path, pod: &Pod, ip: Option<IpAddr>) -> std::io::Resu
         real
     };
     let resolver = files::resolv_conf(pod, &real);
-    std::fs::write(directory.join(RESOLV_CONF), resolver)
+    let unfinished = directory.join("resolv.conf.new");
+    std::fs::write(&unfinished, resolver)?;
+    std::fs::rename(unfinished, directory.join(RESOLV_CONF))
 }

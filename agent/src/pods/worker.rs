@@ -12,7 +12,7 @@ use super::plan::{Plan, plan};
 use super::probe::Probes;
 use super::report::Reporter;
 use super::state::{Health, Memory, Observed, View, Waiting, full_name};
-use super::{last_words, status};
+use super::{last_words, prepare, status};
 use crate::runtime::{
     ContainerId, ContainerState, ContainerStatus, RuntimeError, SandboxId, SandboxState,
     SandboxStatus,
@@ -90,6 +90,7 @@ impl Worker {
         let mut memory = Memory::new(started);
         memory.ip = observed
             .ready_sandbox()
+            .filter(|_| prepare::is_complete(&context.pod_directory(&pod)))
             .and_then(|sandbox| context.network.address_of(&sandbox.id));
         let updates = mpsc::channel(UPDATES_MAX);
         Self {
