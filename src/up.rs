@@ -5,6 +5,10 @@ use crate::control_plane::{self, ControlPlane};
 use crate::settings::{self, AgentSettings, ServerSettings, file};
 use crate::{Failure, demo, elevate, logging, node, notify, runtime};
 use anyhow::{Context, anyhow};
+use coracle_apiserver::bootstrap_tokens;
+use coracle_client::Client;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, DeleteParams};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -71,14 +75,17 @@ async fn serve(server: &ServerSettings, agent: &AgentSettings) -> anyhow::Result
 /// Starts the control plane, then the node, which enrols with a token made on the spot.
 pub async fn start(server: &ServerSettings, agent: &AgentSettings) -> anyhow::Result<Cluster> {
     let plane = control_plane::start(server).await?;
-    let token = match &agent.token {
-        Some(token) => token.clone(),
-        None => plane
-            .server
-            .create_token("enrols the node of coracle up", Some(TOKEN_LIFE))
-            .await
-            .context("cannot make a token for the node")?,
+    let made = match &agent.token {
+        Some(_) => None,
+        None => Some(
+            plane
+                .server
+                .create_token("enrols the node of coracle up", Some(TOKEN_LIFE))
+                .await
+                .context("cannot make a token for the node")?,
+        ),
     };
+    let token = agent.token.clone().or_else(|| made.clone());
     let port = plane.address.port();
     let host = if plane.address.is_ipv6() {
         "[::1]"
@@ -92,9 +99,16 @@ pub async fn start(server: &ServerSettings, agent: &AgentSettings) -> anyhow::Re
     };
     let stop_agent = CancellationToken::new();
     let (ready, is_ready) = tokio::sync::oneshot::channel();
-    let config = node::config(agent, format!("https://{host}:{port}"), Some(token));
+    let config = node::config(agent, format!("https://{host}:{port}"), token);
     let agent_task = tokio::spawn(coracle_agent::run(config, stop_agent.clone(), ready));
-    drop(is_ready);
+    if let Some(token) = made {
+        let client = control_plane::admin(&plane.server);
+        tokio::spawn(async move {
+            if is_ready.await.is_ok() {
+                forget(client, &token).await;
+            }
+        });
+    }
     Ok(Cluster {
         plane,
         node_name: agent.node_name.clone(),
@@ -102,6 +116,18 @@ pub async fn start(server: &ServerSettings, agent: &AgentSettings) -> anyhow::Re
         agent: agent_task,
         stop_agent,
     })
+}
+
+/// A token that was made for the one node has done its work once that runs.
+async fn forget(client: Client, token: &str) {
+    let Some(id) = bootstrap_tokens::id_of(token) else {
+        return;
+    };
+    let secrets: Api<Secret> = Api::namespaced(client, "kube-system");
+    let name = bootstrap_tokens::secret_name(&id);
+    if let Err(error) = secrets.delete(&name, &DeleteParams::default()).await {
+        tracing::debug!(%error, "the token is left to run out");
+    }
 }
 
 impl Cluster {

@@ -35,6 +35,11 @@ fn up_makes_a_node_that_kubectl_sees() {
         let described = cluster.kubectl(&["describe", "node", "gateway"]);
         assert!(described.contains("KubeletReady"), "{described}");
     }
+    wait("the token that enrolled the node is gone", || {
+        let kind = "--field-selector=type=bootstrap.kubernetes.io/token";
+        let left = cluster.kubectl(&["-n", "kube-system", "get", "secrets", kind, "-o", "name"]);
+        left.is_empty().then_some(())
+    });
     let mode =
         std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(cluster.kubeconfig()).unwrap());
     assert_eq!(mode & 0o777, 0o600);

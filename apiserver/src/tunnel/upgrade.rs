@@ -64,7 +64,8 @@ impl Tunnels {
         };
         match ended {
             Ok(()) => tracing::info!(node, "the node's connection ended"),
-            Err(error) => tracing::warn!(node, %error, "the node's connection failed"),
+            // An agent that stops or a link that breaks: the node dials again when it can.
+            Err(error) => tracing::info!(node, %error, "the node's connection broke off"),
         }
     }
 
