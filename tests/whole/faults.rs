@@ -3,6 +3,7 @@
 use crate::lab::{Cluster, Lab, import, run, wait};
 use crate::pictures;
 use crate::workloads::{IMAGE, IMAGE_2, web, with_images};
+use std::time::Duration;
 
 /// Seconds of toleration in tests that wait for an eviction: upstream's default is 300.
 fn impatient(replicas: u32) -> String {
@@ -183,6 +184,62 @@ fn a_wiped_node_enrols_again_under_its_name() {
     lab.wait_ready(&server, "node");
     let signed = server.kubectl(&["get", "certificatesigningrequests"]);
     assert!(signed.contains("Approved,Issued"), "{signed}");
+}
+
+/// A certificate of the node that has lived most of its life and ends in some seconds.
+#[allow(clippy::disallowed_methods)] // The test makes a certificate around the present.
+fn dying_certificate(server: &Cluster, node: &str) -> (String, Duration) {
+    const LEFT: Duration = Duration::from_secs(8);
+    let pki = server.host.data_dir.join("server/pki");
+    let read = |name: &str| std::fs::read_to_string(pki.join(name)).unwrap();
+    let authority = rcgen::KeyPair::from_pem(&read("ca.key")).unwrap();
+    let issuer = rcgen::Issuer::from_ca_cert_pem(&read("ca.crt"), authority).unwrap();
+    let mut params = rcgen::CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    let (organization, common) = (rcgen::DnType::OrganizationName, rcgen::DnType::CommonName);
+    params.distinguished_name.push(organization, "system:nodes");
+    params
+        .distinguished_name
+        .push(common, format!("system:node:{node}"));
+    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    let epoch = rcgen::date_time_ymd(1970, 1, 1);
+    params.not_before = epoch + (now - Duration::from_secs(3600));
+    params.not_after = epoch + (now + LEFT);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.signed_by(&key, &issuer).unwrap();
+    (key.serialize_pem() + &certificate.pem(), LEFT)
+}
+
+#[test]
+fn a_certificate_that_runs_out_is_renewed_in_the_running_agent() {
+    let mut lab = Lab::new();
+    let server = lab.server("server", &[]);
+    let host = lab.host("node");
+    let token = token(&server);
+    let agent = start_agent(&mut lab, &server, &host, "node", &token);
+    lab.wait_ready(&server, "node");
+    assert!(lab.process(agent).terminate().success());
+
+    let file = host.data_dir.join("agent/pki/client.pem");
+    let (dying, left) = dying_certificate(&server, "node");
+    let over = crate::lab::now() + left;
+    std::fs::write(&file, &dying).unwrap();
+    let agent = start_agent(&mut lab, &server, &host, "node", &token);
+    wait("the agent has another certificate", || {
+        (std::fs::read_to_string(&file).unwrap() != dying).then_some(())
+    });
+    wait("the old one has run out", || {
+        (crate::lab::now() > over).then_some(())
+    });
+    let lease = ["lease", "node", "-n", "kube-node-lease"];
+    let renewed = server.value(&lease, "{.spec.renewTime}");
+    wait("the node goes on renewing its lease", || {
+        (server.value(&lease, "{.spec.renewTime}") != renewed).then_some(())
+    });
+    assert!(!lab.process(agent).has_ended());
 }
 
 #[test]
