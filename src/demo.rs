@@ -87,8 +87,8 @@ async fn tour(cluster: &up::Cluster, client: &Client) -> anyhow::Result<()> {
         show::line(&format!("{:>6.2} s  {text}", begun.elapsed().as_secs_f64()));
     };
     step(&format!(
-        "control plane is up at https://{}",
-        cluster.plane.address
+        "control plane is up at {}",
+        cluster.plane.server.url()
     ));
     wait_node(client, &cluster.node_name).await?;
     step(&format!("node {} is Ready", cluster.node_name));
