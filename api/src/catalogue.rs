@@ -20,8 +20,10 @@ static ALL: &[Resource] = &[
     kinds::service_account::ROW,
     kinds::service::ROW,
     kinds::controller_revision::ROW,
+    kinds::daemon_set::ROW,
     kinds::deployment::ROW,
     kinds::replica_set::ROW,
+    kinds::stateful_set::ROW,
     kinds::event::NEW_ROW,
     kinds::review::SELF_SUBJECT_REVIEWS,
     kinds::review::TOKEN_REVIEWS,
@@ -29,7 +31,17 @@ static ALL: &[Resource] = &[
     kinds::review::SELF_SUBJECT_ACCESS_REVIEWS,
     kinds::review::SELF_SUBJECT_RULES_REVIEWS,
     kinds::review::SUBJECT_ACCESS_REVIEWS,
+    kinds::horizontal_pod_autoscaler::ROW,
+    kinds::horizontal_pod_autoscaler::V1_ROW,
+    kinds::cron_job::ROW,
+    kinds::job::ROW,
     kinds::certificate_signing_request::ROW,
+    kinds::ingress_class::ROW,
+    kinds::ingress::ROW,
+    kinds::ip_address::ROW,
+    kinds::network_policy::ROW,
+    kinds::service_cidr::ROW,
+    kinds::pod_disruption_budget::ROW,
     kinds::rbac::CLUSTER_ROLE_BINDINGS,
     kinds::rbac::CLUSTER_ROLES,
     kinds::rbac::ROLE_BINDINGS,
@@ -96,7 +108,7 @@ pub fn by_kind(group: &str, version: &str, kind: &str) -> Option<&'static Resour
 /// The resource that owns the stored objects of `group` and `plural`.
 pub fn stored(group: &str, plural: &str) -> Option<&'static Resource> {
     ALL.iter()
-        .find(|row| row.group == group && row.plural == plural && row.stored_as == (group, plural))
+        .find(|row| row.group == group && row.plural == plural && !row.is_second_view)
 }
 
 /// The groups that have a resource, in the order of discovery.

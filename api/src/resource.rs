@@ -68,6 +68,9 @@ pub struct Resource {
     /// Where its objects are stored: group and plural of the resource that owns them. Differs from
     /// this row's own for a second view on the same objects (events.k8s.io on core events).
     pub stored_as: (&'static str, &'static str),
+    /// True for a version or group that shows objects which another row stores: its rules turn
+    /// them from the stored form and back.
+    pub is_second_view: bool,
     pub rules: &'static dyn Rules,
 }
 

@@ -227,7 +227,7 @@ impl Refusal {
 
 /// True for a version that shows objects which another one owns.
 pub fn is_second_view(resource: &Resource) -> bool {
-    resource.stored_as != (resource.group, resource.plural)
+    resource.is_second_view
 }
 
 /// A stored object in the form of a resource's version.

@@ -74,5 +74,5 @@ fn each_row_is_found_and_belongs_to_a_group() {
         assert!(stored(group, plural).is_some(), "{row:?} is stored nowhere");
         assert!(row.schema.starts_with("io.k8s.api."));
     }
-    assert_eq!(of_version("apps", "v1").count(), 3);
+    assert_eq!(of_version("apps", "v1").count(), 5);
 }

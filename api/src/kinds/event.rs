@@ -53,6 +53,7 @@ pub const NEW_ROW: Resource = Resource {
         "type",
     ],
     stored_as: ("", "events"),
+    is_second_view: true,
     ..row::namespaced(
         "events.k8s.io",
         "v1",

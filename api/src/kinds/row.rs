@@ -64,6 +64,7 @@ pub const fn namespaced(
         selectable_fields: &[],
         schema: names.schema,
         stored_as: (group, names.plural),
+        is_second_view: false,
         rules,
     }
 }
