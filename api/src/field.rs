@@ -102,6 +102,8 @@ pub struct FieldError {
     pub kind: FieldErrorKind,
     pub path: Path,
     pub value: Value,
+    /// True where the text says what is wrong without saying what was found.
+    pub omits_value: bool,
     pub detail: String,
 }
 
@@ -111,6 +113,7 @@ impl FieldError {
             kind,
             path: path.clone(),
             value,
+            omits_value: false,
             detail: detail.into(),
         }
     }
@@ -121,6 +124,14 @@ impl FieldError {
 
     pub fn invalid(path: &Path, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Invalid, path, value.into(), detail)
+    }
+
+    /// As `invalid`, for a value that is too large or of no use in the text.
+    pub fn invalid_unshown(path: &Path, detail: impl Into<String>) -> Self {
+        Self {
+            omits_value: true,
+            ..Self::invalid(path, Value::Null, detail)
+        }
     }
 
     pub fn type_invalid(path: &Path, value: impl Into<Value>, detail: impl Into<String>) -> Self {
@@ -165,7 +176,9 @@ impl FieldError {
         let words = self.kind.words();
         let mut text = match (self.kind, &self.value) {
             (FieldErrorKind::TooMany, Value::Number(n)) => format!("{words}: {n}"),
-            (kind, value) if kind.shows_value() => format!("{words}: {}", shown(value)),
+            (kind, value) if kind.shows_value() && !self.omits_value => {
+                format!("{words}: {}", shown(value))
+            }
             _ => words.to_owned(),
         };
         if !self.detail.is_empty() {

@@ -282,6 +282,7 @@ fn check_name(rule: NameRule, name: &str) -> Vec<String> {
         NameRule::DnsLabel => names::dns_label(name),
         NameRule::Rfc1035Label => names::dns_1035_label(name),
         NameRule::PathSegment => names::path_segment(name),
+        NameRule::CanonicalIp => names::canonical_ip(name),
     }
 }
 

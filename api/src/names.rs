@@ -4,7 +4,10 @@
 
 mod network;
 
-pub use network::{cidr, dns_subdomain_with_underscore, http_header, ip, port_name, port_number};
+pub use network::{
+    canonical_cidr, canonical_ip, cidr, dns_subdomain_with_underscore, http_header, ip, port_name,
+    port_number, wildcard_subdomain,
+};
 
 /// Detail of a number that must not be negative.
 pub const MUST_NOT_BE_NEGATIVE: &str = "must be greater than or equal to 0";
@@ -266,6 +269,45 @@ pub fn percentage(text: &str) -> Vec<String> {
         let rule = "a valid percent string must be a numeric string followed by an ending '%'";
         vec![pattern_error(rule, "[0-9]+%", &["1%", "93%"])]
     }
+}
+
+/// A reason of a condition.
+pub fn condition_reason(text: &str) -> Vec<String> {
+    let bytes = text.as_bytes();
+    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b',' | b':');
+    let last = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    if bytes.first().is_some_and(u8::is_ascii_alphabetic)
+        && bytes.last().is_some_and(last)
+        && bytes.iter().all(inner)
+    {
+        return Vec::new();
+    }
+    vec![pattern_error(
+        "a condition reason must start with alphabetic character, optionally followed by a string \
+         of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'",
+        "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?",
+        &[
+            "my_name",
+            "MY_NAME",
+            "MyName",
+            "ReasonA,ReasonB",
+            "ReasonA:ReasonB",
+        ],
+    )]
+}
+
+/// The path after the domain in `acme.io/foo`.
+pub fn http_path(text: &str) -> Vec<String> {
+    const SIGNS: &[u8] = b"/-._~%!$&'()*+,;=:";
+    let good = |byte: &u8| byte.is_ascii_alphanumeric() || SIGNS.contains(byte);
+    if !text.is_empty() && text.as_bytes().iter().all(good) {
+        return Vec::new();
+    }
+    vec![pattern_error(
+        "Invalid path",
+        r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+",
+        &[],
+    )]
 }
 
 #[cfg(test)]

@@ -250,6 +250,8 @@ pub enum NameRule {
     Rfc1035Label,
     /// Any path segment (RBAC).
     PathSegment,
+    /// An IP address in canonical form (IPAddress).
+    CanonicalIp,
 }
 
 /// What most kinds do on update: the main resource keeps the old status; the status subresource

@@ -75,3 +75,131 @@ pub fn port_number_or_name(errors: &mut ErrorList, port: &Value, path: &Path) {
             .map(|d| FieldError::invalid(path, port.clone(), d)),
     );
 }
+
+/// A string that is no DNS label, subdomain or other name.
+pub fn each(errors: &mut ErrorList, path: &Path, value: &str, details: Vec<String>) {
+    crate::meta_validate::invalid_each(errors, path, value, details);
+}
+
+/// A name that is required and is one segment of a path.
+pub fn required_segment(errors: &mut ErrorList, object: &Value, name: &str, path: &Path) {
+    let value = json::text(object, name);
+    let path = path.child(name);
+    if value.is_empty() {
+        errors.push(FieldError::required(&path, ""));
+    } else {
+        each(errors, &path, value, names::path_segment(value));
+    }
+}
+
+/// A path below a domain: `acme.io/foo`.
+pub fn domain_prefixed_path(errors: &mut ErrorList, value: &str, path: &Path) {
+    if value.is_empty() {
+        errors.push(FieldError::required(path, ""));
+        return;
+    }
+    let parts = value.split_once('/');
+    let Some((host, rest)) = parts.filter(|(host, rest)| !host.is_empty() && !rest.is_empty())
+    else {
+        let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+        errors.push(FieldError::invalid(path, value, detail));
+        return;
+    };
+    each(errors, path, host, names::dns_subdomain(host));
+    each(errors, path, rest, names::http_path(rest));
+}
+
+/// Conditions of the common form: `type`, `status`, `reason`, `lastTransitionTime`.
+pub fn conditions(conditions: &[Value], path: &Path) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let mut seen = Vec::new();
+    for (index, one) in conditions.iter().enumerate() {
+        let path = path.index(index);
+        let kind = json::text(one, "type");
+        if seen.contains(&kind) {
+            errors.push(FieldError::duplicate(&path.child("type"), kind));
+        }
+        seen.push(kind);
+        condition(&mut errors, one, &path);
+    }
+    errors
+}
+
+fn condition(errors: &mut ErrorList, condition: &Value, path: &Path) {
+    const REASON_BYTES_MAX: usize = 1024;
+    const MESSAGE_BYTES_MAX: usize = 32 * 1024;
+    let kind = json::text(condition, "type");
+    each(
+        errors,
+        &path.child("type"),
+        kind,
+        names::qualified_name(kind),
+    );
+    let status = json::text(condition, "status");
+    one_of(
+        errors,
+        status,
+        &["False", "True", "Unknown"],
+        &path.child("status"),
+    );
+    let generation = json::int(condition, "observedGeneration").unwrap_or(0);
+    if generation < 0 {
+        let detail = "must be greater than or equal to zero";
+        let path = path.child("observedGeneration");
+        errors.push(FieldError::invalid(&path, generation, detail));
+    }
+    required(errors, condition, "lastTransitionTime", path);
+    required(errors, condition, "reason", path);
+    let reason = json::text(condition, "reason");
+    if !reason.is_empty() {
+        each(
+            errors,
+            &path.child("reason"),
+            reason,
+            names::condition_reason(reason),
+        );
+    }
+    if reason.len() > REASON_BYTES_MAX {
+        errors.push(FieldError::too_long(
+            &path.child("reason"),
+            REASON_BYTES_MAX,
+        ));
+    }
+    if json::text(condition, "message").len() > MESSAGE_BYTES_MAX {
+        errors.push(FieldError::too_long(
+            &path.child("message"),
+            MESSAGE_BYTES_MAX,
+        ));
+    }
+}
+
+/// A number that is not negative, or a percentage.
+pub fn count_or_percent(value: &Value, path: &Path) -> ErrorList {
+    let details = match value {
+        Value::String(text) => names::percentage(text),
+        other if other.as_i64().unwrap_or(0) < 0 => vec![names::MUST_NOT_BE_NEGATIVE.to_owned()],
+        _ => Vec::new(),
+    };
+    let errors = details
+        .into_iter()
+        .map(|d| FieldError::invalid(path, value.clone(), d));
+    errors.collect()
+}
+
+/// The number before the percent sign, or the number.
+pub fn amount(value: &Value) -> i64 {
+    percent(value).or(value.as_i64()).unwrap_or(0)
+}
+
+fn percent(value: &Value) -> Option<i64> {
+    value.as_str()?.strip_suffix('%')?.parse().ok()
+}
+
+pub fn at_most_all(value: &Value, path: &Path) -> ErrorList {
+    if percent(value).is_some_and(|percent| percent > 100) {
+        let detail = "must not be greater than 100%";
+        vec![FieldError::invalid(path, value.clone(), detail)]
+    } else {
+        ErrorList::new()
+    }
+}

@@ -1,6 +1,9 @@
 //! Names and numbers of the network: ports, addresses, ranges, search domains, headers.
 
-use super::{SUBDOMAIN_BYTES_MAX, between, is_lower_alphanumeric, max_length_error, pattern_error};
+use super::{
+    SUBDOMAIN_BYTES_MAX, between, is_lower_alphanumeric, matches_subdomain, max_length_error,
+    pattern_error,
+};
 use std::net::IpAddr;
 
 /// The name of a port: an IANA service name.
@@ -62,6 +65,48 @@ pub fn ip(text: &str) -> Vec<String> {
         Err(_) => "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
     };
     vec![detail.to_owned()]
+}
+
+/// An address in the one form that upstream writes it in.
+pub fn canonical_ip(text: &str) -> Vec<String> {
+    let errors = ip(text);
+    match text.parse::<IpAddr>() {
+        Ok(ip) if errors.is_empty() => not_canonical(text, &ip.to_string()),
+        _ => errors,
+    }
+}
+
+/// A range in the one form that upstream writes it in.
+pub fn canonical_cidr(text: &str) -> Vec<String> {
+    let errors = cidr(text);
+    match parse_range(text) {
+        Some((ip, bits)) if errors.is_empty() => not_canonical(text, &format!("{ip}/{bits}")),
+        _ => errors,
+    }
+}
+
+fn not_canonical(text: &str, canonical: &str) -> Vec<String> {
+    if text == canonical {
+        Vec::new()
+    } else {
+        vec![format!("must be in canonical form ({canonical:?})")]
+    }
+}
+
+/// A subdomain of which the first part is a star: `*.example.com`.
+pub fn wildcard_subdomain(text: &str) -> Vec<String> {
+    const RULE: &str = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid \
+                        DNS subdomain, which must consist of lower case alphanumeric characters, \
+                        '-' or '.' and end with an alphanumeric character";
+    let mut errors = Vec::new();
+    if text.len() > SUBDOMAIN_BYTES_MAX {
+        errors.push(max_length_error(SUBDOMAIN_BYTES_MAX));
+    }
+    if !text.strip_prefix("*.").is_some_and(matches_subdomain) {
+        let pattern = format!("\\*\\.{}", super::SUBDOMAIN_PATTERN);
+        errors.push(pattern_error(RULE, &pattern, &["*.example.com"]));
+    }
+    errors
 }
 
 /// An address range: `10.9.8.0/24`.

@@ -1,9 +1,9 @@
 //! What is wrong with a deployment.
 
 use crate::field::{ErrorList, FieldError, Path};
+use crate::json;
 use crate::kinds::{checks, workload};
 use crate::object::Object;
-use crate::{json, names};
 use serde_json::Value;
 
 pub fn spec(object: &Object, old: Option<&Object>) -> ErrorList {
@@ -92,50 +92,17 @@ fn strategy(strategy: &Value, path: &Path) -> ErrorList {
 fn rolling_update(rolling: &Value, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     for name in ["maxUnavailable", "maxSurge"] {
-        errors.extend(count_or_percent(
+        errors.extend(checks::count_or_percent(
             json::get(rolling, name),
             &path.child(name),
         ));
     }
     let unavailable = json::get(rolling, "maxUnavailable");
     let path = path.child("maxUnavailable");
-    if amount(unavailable) == 0 && amount(json::get(rolling, "maxSurge")) == 0 {
+    if checks::amount(unavailable) == 0 && checks::amount(json::get(rolling, "maxSurge")) == 0 {
         let detail = "may not be 0 when `maxSurge` is 0";
         errors.push(FieldError::invalid(&path, unavailable.clone(), detail));
     }
-    errors.extend(at_most_all(unavailable, &path));
+    errors.extend(checks::at_most_all(unavailable, &path));
     errors
-}
-
-/// A number that is not negative, or a percentage.
-pub fn count_or_percent(value: &Value, path: &Path) -> ErrorList {
-    let details = match value {
-        Value::String(text) => names::percentage(text),
-        other if other.as_i64().unwrap_or(0) < 0 => vec![names::MUST_NOT_BE_NEGATIVE.to_owned()],
-        _ => Vec::new(),
-    };
-    let errors = details
-        .into_iter()
-        .map(|d| FieldError::invalid(path, value.clone(), d));
-    errors.collect()
-}
-
-fn amount(value: &Value) -> i64 {
-    percent(value).or(value.as_i64()).unwrap_or(0)
-}
-
-fn percent(value: &Value) -> Option<i64> {
-    value.as_str()?.strip_suffix('%')?.parse().ok()
-}
-
-pub fn at_most_all(value: &Value, path: &Path) -> ErrorList {
-    if percent(value).is_some_and(|percent| percent > 100) {
-        vec![FieldError::invalid(
-            path,
-            value.clone(),
-            "must not be greater than 100%",
-        )]
-    } else {
-        ErrorList::new()
-    }
 }
