@@ -72,7 +72,7 @@ pub fn status(object: &Object) -> ErrorList {
     ];
     let status = object.get(&["status"]).unwrap_or(&Value::Null);
     let parts = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
-    workload::counts(status, ALL, &parts)
+    workload::counts(status, ALL, &parts, "readyReplicas")
 }
 
 #[derive(Debug)]

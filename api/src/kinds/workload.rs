@@ -50,7 +50,8 @@ pub fn name_warnings(object: &Object, used_in: &str) -> Vec<String> {
     )]
 }
 
-fn template_warnings(object: &Object) -> Vec<String> {
+/// What the template would be warned of as a pod.
+pub fn template_warnings(object: &Object) -> Vec<String> {
     let path = Path::root("spec").child("template").child("spec");
     let spec = object
         .get(&["spec", "template", "spec"])
@@ -102,7 +103,7 @@ pub fn selector_and_template(spec: &Value, old_spec: Option<&Value>, path: &Path
     errors
 }
 
-fn labels_error(template: &Value, path: &Path) -> FieldError {
+pub fn labels_error(template: &Value, path: &Path) -> FieldError {
     FieldError::invalid(
         &path.child("metadata").child("labels"),
         json::at(template, &["metadata", "labels"]).clone(),
@@ -114,25 +115,29 @@ fn labels_error(template: &Value, path: &Path) -> FieldError {
 pub fn replica_template(template: &Value, old_spec: Option<&Value>, path: &Path) -> ErrorList {
     let old_template = old_spec.map(|spec| json::get(spec, "template"));
     let mut errors = pod_spec::validate::template(template, old_template, path);
-    let spec = json::get(template, "spec");
-    let policy = json::text(spec, "restartPolicy");
-    let spec_path = path.child("spec");
-    if policy != "Always" {
-        let path = spec_path.child("restartPolicy");
-        errors.push(FieldError::not_supported(&path, policy, &["Always"]));
-    }
-    if json::has(spec, "activeDeadlineSeconds") {
-        let detail = "activeDeadlineSeconds in ReplicaSet is not Supported";
-        errors.push(FieldError::forbidden(
-            &spec_path.child("activeDeadlineSeconds"),
-            detail,
-        ));
-    }
+    always_restarts(&mut errors, template, "ReplicaSet", path);
     errors
 }
 
-/// Counts of a status: none negative, none of `parts` above `status.replicas`.
-pub fn counts(status: &Value, all: &[&str], parts: &[&str]) -> ErrorList {
+/// Pods that are replaced when they end restart their containers, for as long as they are there.
+pub fn always_restarts(errors: &mut ErrorList, template: &Value, kind: &str, path: &Path) {
+    let spec = json::get(template, "spec");
+    let policy = json::text(spec, "restartPolicy");
+    let path = path.child("spec");
+    if policy != "Always" {
+        let path = path.child("restartPolicy");
+        errors.push(FieldError::not_supported(&path, policy, &["Always"]));
+    }
+    if json::has(spec, "activeDeadlineSeconds") {
+        let detail = format!("activeDeadlineSeconds in {kind} is not Supported");
+        let path = path.child("activeDeadlineSeconds");
+        errors.push(FieldError::forbidden(&path, detail));
+    }
+}
+
+/// Counts of a status: none negative, none of `parts` above `status.replicas`. `ready` is how
+/// upstream calls the count of ready pods.
+pub fn counts(status: &Value, all: &[&str], parts: &[&str], ready: &str) -> ErrorList {
     let path = Path::root("status");
     let mut errors = ErrorList::new();
     for name in all {
@@ -147,7 +152,7 @@ pub fn counts(status: &Value, all: &[&str], parts: &[&str]) -> ErrorList {
     }
     if count("availableReplicas") > count("readyReplicas") {
         let path = path.child("availableReplicas");
-        let detail = "cannot be greater than readyReplicas";
+        let detail = format!("cannot be greater than {ready}");
         errors.push(FieldError::invalid(
             &path,
             count("availableReplicas"),
@@ -155,4 +160,15 @@ pub fn counts(status: &Value, all: &[&str], parts: &[&str]) -> ErrorList {
         ));
     }
     errors
+}
+
+/// The count of collisions of a status, which only grows.
+pub fn collisions(new: &Object, old: &Object) -> ErrorList {
+    let collisions = |object: &Object| object.i64(&["status", "collisionCount"]);
+    let count = collisions(new).unwrap_or(0);
+    if collisions(old).is_some_and(|before| count < before) {
+        let path = Path::root("status").child("collisionCount");
+        return vec![FieldError::invalid(&path, count, "cannot be decremented")];
+    }
+    ErrorList::new()
 }

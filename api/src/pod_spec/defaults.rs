@@ -279,9 +279,13 @@ fn other_sources(volume: &mut Value) {
 
 fn claim_template(template: &mut Value) {
     json::default(template, "metadata", json!({}));
-    let Some(spec) = json::object_mut(template, "spec") else {
-        return;
-    };
+    if let Some(spec) = json::object_mut(template, "spec") {
+        claim_spec(spec);
+    }
+}
+
+/// Defaults of a PersistentVolumeClaimSpec.
+pub fn claim_spec(spec: &mut Value) {
     json::default(spec, "volumeMode", "Filesystem");
     if let Some(resources) = json::object_mut(spec, "resources") {
         default_resources(resources);

@@ -56,13 +56,8 @@ pub fn status(new: &Object, old: &Object) -> ErrorList {
     ];
     let status = new.get(&["status"]).unwrap_or(&Value::Null);
     let parts = ["updatedReplicas", "readyReplicas", "availableReplicas"];
-    let mut errors = workload::counts(status, ALL, &parts);
-    let collisions = |object: &Object| object.i64(&["status", "collisionCount"]);
-    let count = collisions(new).unwrap_or(0);
-    if collisions(old).is_some_and(|before| count < before) {
-        let path = Path::root("status").child("collisionCount");
-        errors.push(FieldError::invalid(&path, count, "cannot be decremented"));
-    }
+    let mut errors = workload::counts(status, ALL, &parts, "readyReplicas");
+    errors.extend(workload::collisions(new, old));
     errors
 }
 
