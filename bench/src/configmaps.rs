@@ -7,9 +7,13 @@ use anyhow::Context;
 use coracle_client::Client;
 use coracle_client::clock::Clock;
 use futures::StreamExt;
+use http::{Request, Response};
+use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{ListParams, ObjectMeta, PostParams, WatchEvent, WatchParams};
+use kube::client::Body;
+use kube::core::Status;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,7 +77,8 @@ pub async fn get(
     .await
 }
 
-/// Lists `objects` of them whole, over and over.
+/// Lists `objects` of them whole, over and over. Answers are taken in and not decoded, so that the
+/// server is measured and not this program.
 pub async fn list(
     scratch: &Scratch,
     clients: &[Client],
@@ -83,12 +88,30 @@ pub async fn list(
 ) -> anyhow::Result<Report> {
     let made = create(scratch, clients, objects, bytes).await?;
     anyhow::ensure!(made.failed == 0, "{} creates failed", made.failed);
-    let namespace: Arc<str> = scratch.name.as_str().into();
+    let path: Arc<str> = format!("/api/v1/namespaces/{}/configmaps", scratch.name).into();
     pool::run("list", clients, count, move |client, _| {
-        let api: Api<ConfigMap> = Api::namespaced(client, &namespace);
-        async move { api.list(&ListParams::default()).await.map(drop) }
+        let request = Request::get(&*path).body(Body::empty());
+        async move {
+            let answer = client
+                .send(request.map_err(kube::Error::HttpError)?)
+                .await?;
+            drain(answer).await
+        }
     })
     .await
+}
+
+async fn drain(answer: Response<Body>) -> Result<(), kube::Error> {
+    let code = answer.status();
+    let mut body = answer.into_body();
+    while let Some(frame) = body.frame().await {
+        frame?;
+    }
+    if code.is_success() {
+        return Ok(());
+    }
+    let status = Status::failure(code.as_str(), "ListFailed").with_code(code.as_u16());
+    Err(kube::Error::Api(status.boxed()))
 }
 
 /// One watcher a connection; `count` objects are created one after another. A latency is from
