@@ -7,6 +7,7 @@ pub mod checks;
 pub mod plain;
 pub mod prepare;
 pub mod row;
+pub mod storage;
 pub mod workload;
 
 pub mod certificate_signing_request;

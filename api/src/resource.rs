@@ -155,6 +155,11 @@ pub trait Rules: Sync {
         false
     }
 
+    /// `metadata.generation` of a new object; 0 shows none, where only changes are counted.
+    fn first_generation(&self) -> i64 {
+        1
+    }
+
     /// True when this update raises `metadata.generation`: as a rule, `spec` changed.
     fn raises_generation(&self, new: &Object, old: &Object) -> bool {
         let [new, old] = [new, old].map(|object| object.get(&["spec"]).unwrap_or(&json::NULL));

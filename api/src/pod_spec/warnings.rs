@@ -140,6 +140,16 @@ fn containers<'a>(spec: &'a Value, path: &Path) -> Vec<(&'a Value, Path)> {
     LISTS.into_iter().flat_map(of_list).collect()
 }
 
+/// The warning for the label of a node that has another name now. Upstream has two forms of it.
+pub fn deprecated_node_label(label: &str, with_label: bool, path: &Path) -> Option<String> {
+    let text = replacement(label)?;
+    Some(if with_label {
+        format!("{path}: {label} is {text}")
+    } else {
+        format!("{path}: {text}")
+    })
+}
+
 fn replacement(label: &str) -> Option<&'static str> {
     let found = OLD_NODE_LABELS.iter().find(|(old, _)| *old == label);
     found.map(|(_, text)| *text)

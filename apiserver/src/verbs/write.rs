@@ -139,8 +139,9 @@ fn give_identity(resource: &Resource, object: &mut Object, now: &str) {
         uuid::Uuid::new_v4().to_string().into(),
     );
     object.set(&["metadata", "creationTimestamp"], now.into());
-    if resource.rules.counts_generations() {
-        object.set(&["metadata", "generation"], 1.into());
+    let generation = resource.rules.first_generation();
+    if resource.rules.counts_generations() && generation > 0 {
+        object.set(&["metadata", "generation"], generation.into());
     }
 }
 
@@ -254,7 +255,9 @@ async fn once(
     let raised = part != Part::Status && resource.rules.raises_generation(&new, old);
     if resource.rules.counts_generations() {
         let generation = old.generation() + i64::from(raised);
-        new.set(&["metadata", "generation"], generation.into());
+        if generation > 0 {
+            new.set(&["metadata", "generation"], generation.into());
+        }
     }
     set_revision(&mut new, stored.revision);
     let mut errors = ErrorList::new();
