@@ -24,11 +24,21 @@ pub const SELECTOR: Column = wide("Selector", "string", "Which pods it counts as
 
 /// The cells of `CONTAINERS` and `IMAGES`.
 pub fn container_cells(object: &Object) -> [Value; 2] {
-    let containers = object.list(&["spec", "template", "spec", "containers"]);
+    container_cells_of(object.get(&["spec"]).unwrap_or(&Value::Null))
+}
+
+/// Of a spec that has a template.
+pub fn container_cells_of(spec: &Value) -> [Value; 2] {
+    let containers = json::list(json::at(spec, &["template", "spec"]), "containers");
     ["name", "image"].map(|field| {
         let texts: Vec<&str> = containers.iter().map(|c| json::text(c, field)).collect();
         texts.join(",").into()
     })
+}
+
+/// The cell of a selector that may be empty.
+pub fn selector_cell(text: &str) -> Value {
+    if text.is_empty() { "<none>" } else { text }.into()
 }
 
 /// Names of a workload go into the names of its pods.

@@ -131,7 +131,7 @@ pub fn check_preconditions(
 /// The state in which the object waits; `None` when it goes at once.
 fn next_state(asked: &Asked<'_>, object: &Object, options: &DeleteOptions) -> Option<Object> {
     let mut next = object.clone();
-    set_finalizers(&mut next, options.propagation);
+    set_finalizers(&mut next, propagation(asked, object, options));
     let grace = asked
         .resource
         .rules
@@ -150,6 +150,17 @@ fn next_state(asked: &Asked<'_>, object: &Object, options: &DeleteOptions) -> Op
         asked.resource.rules.begin_delete(&mut next);
     }
     (!is_finished(&next)).then_some(next)
+}
+
+/// What the client asks for; else what the object's finalizers say already; else what its kind does.
+fn propagation(asked: &Asked<'_>, object: &Object, options: &DeleteOptions) -> Option<Propagation> {
+    let is_decided = object
+        .finalizers()
+        .any(|one| one == FOREGROUND || one == ORPHAN);
+    let orphans = !is_decided && asked.resource.rules.orphans_by_default();
+    options
+        .propagation
+        .or(orphans.then_some(Propagation::Orphan))
 }
 
 fn mark(asked: &Asked<'_>, object: &mut Object, grace_seconds: i64) {
