@@ -11,6 +11,7 @@ pub mod resource; // One row a resource, and the rules behind a kind.
 pub mod status; // Kubernetes `Status`: one constructor a reason.
 
 // What the rules of the kinds are made of.
+pub mod cron; // Schedules of cron jobs, and the names of time zones.
 pub mod label_selector; // Validation of LabelSelector documents.
 pub mod meta_validate; // Validation of `metadata`, the same for every kind.
 pub mod names; // What names, labels and ports may look like, in upstream's words.
