@@ -25,6 +25,7 @@ static ALL: &[Resource] = &[
     kinds::secret::ROW,
     kinds::service_account::ROW,
     kinds::service::ROW,
+    kinds::api_service::ROW,
     kinds::controller_revision::ROW,
     kinds::daemon_set::ROW,
     kinds::deployment::ROW,
@@ -58,6 +59,13 @@ static ALL: &[Resource] = &[
     kinds::storage_class::ROW,
     kinds::volume_attachment::ROW,
     kinds::volume_attributes_class::ROW,
+    kinds::mutating_admission_policy::ROW,
+    kinds::mutating_admission_policy_binding::ROW,
+    kinds::mutating_webhook_configuration::ROW,
+    kinds::validating_admission_policy::ROW,
+    kinds::validating_admission_policy_binding::ROW,
+    kinds::validating_webhook_configuration::ROW,
+    kinds::custom_resource_definition::ROW,
     kinds::priority_class::ROW,
     kinds::lease::ROW,
     kinds::runtime_class::ROW,
@@ -66,6 +74,8 @@ static ALL: &[Resource] = &[
     kinds::resource_claim::ROW,
     kinds::resource_claim_template::ROW,
     kinds::resource_slice::ROW,
+    kinds::flow_schema::ROW,
+    kinds::priority_level_configuration::ROW,
 ];
 
 /// An API group with its served versions, the preferred one first.

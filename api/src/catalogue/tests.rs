@@ -72,7 +72,7 @@ fn each_row_is_found_and_belongs_to_a_group() {
         );
         let (group, plural) = row.stored_as;
         assert!(stored(group, plural).is_some(), "{row:?} is stored nowhere");
-        assert!(row.schema.starts_with("io.k8s.api."));
+        assert!(row.schema.starts_with("io.k8s."));
     }
     assert_eq!(of_version("apps", "v1").count(), 5);
 }

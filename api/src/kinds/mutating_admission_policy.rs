@@ -1,0 +1,20 @@
+//! Policies that change what is written, by expressions.
+
+use crate::kinds::plain::Plain;
+use crate::kinds::row::{self, Names};
+use crate::resource::Resource;
+
+pub const ROW: Resource = Resource {
+    categories: &["api-extensions"],
+    ..row::cluster(
+        "admissionregistration.k8s.io",
+        "v1",
+        Names {
+            kind: "MutatingAdmissionPolicy",
+            plural: "mutatingadmissionpolicies",
+            singular: "mutatingadmissionpolicy",
+            schema: "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicy",
+        },
+        &Plain,
+    )
+};

@@ -1,0 +1,20 @@
+//! Where a policy that changes applies.
+
+use crate::kinds::plain::Plain;
+use crate::kinds::row::{self, Names};
+use crate::resource::Resource;
+
+pub const ROW: Resource = Resource {
+    categories: &["api-extensions"],
+    ..row::cluster(
+        "admissionregistration.k8s.io",
+        "v1",
+        Names {
+            kind: "MutatingAdmissionPolicyBinding",
+            plural: "mutatingadmissionpolicybindings",
+            singular: "mutatingadmissionpolicybinding",
+            schema: "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBinding",
+        },
+        &Plain,
+    )
+};
