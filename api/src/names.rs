@@ -5,8 +5,8 @@
 mod network;
 
 pub use network::{
-    canonical_cidr, canonical_ip, cidr, dns_subdomain_with_underscore, http_header, ip, port_name,
-    port_number, wildcard_subdomain,
+    canonical_cidr, canonical_ip, cidr, dns_subdomain_with_underscore, http_header,
+    in_canonical_range, ip, port_name, port_number, wildcard_subdomain,
 };
 
 /// Detail of a number that must not be negative.

@@ -79,10 +79,16 @@ pub fn canonical_ip(text: &str) -> Vec<String> {
 /// A range in the one form that upstream writes it in.
 pub fn canonical_cidr(text: &str) -> Vec<String> {
     let errors = cidr(text);
-    match parse_range(text) {
-        Some((ip, bits)) if errors.is_empty() => not_canonical(text, &format!("{ip}/{bits}")),
+    match in_canonical_range(text) {
+        Some(canonical) if errors.is_empty() => not_canonical(text, &canonical),
         _ => errors,
     }
+}
+
+/// A range as upstream writes it; `None` for what is none.
+pub fn in_canonical_range(text: &str) -> Option<String> {
+    let (ip, bits) = parse_range(text)?;
+    Some(format!("{ip}/{bits}"))
 }
 
 fn not_canonical(text: &str, canonical: &str) -> Vec<String> {

@@ -7,13 +7,14 @@ mod network;
 mod paths;
 mod probes;
 mod projected;
-mod resources;
+pub mod resources;
 mod scheduling;
 mod security;
+pub mod sources;
 mod volumes;
 
 pub use resources::quantities;
-pub use scheduling::{taint_effect, tolerations};
+pub use scheduling::{node_selector, taint_effect, tolerations};
 
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;

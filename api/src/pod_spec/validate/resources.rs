@@ -76,19 +76,27 @@ fn is_huge_page(name: &str) -> bool {
 }
 
 /// Only what can be taken back may be promised twice.
-fn may_overcommit(name: &str) -> bool {
+pub fn may_overcommit(name: &str) -> bool {
     is_native(name) && !is_huge_page(name)
 }
 
-fn container_resource_name(name: &str, path: &Path) -> ErrorList {
+/// The name of a resource: one that Kubernetes knows, or one with a domain.
+pub fn standard_name(name: &str, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     invalid_each(&mut errors, path, name, names::qualified_name(name));
-    let plain = !name.contains('/');
-    let standard = matches!(name, "cpu" | "memory" | "ephemeral-storage") || is_huge_page(name);
-    if plain && errors.is_empty() && !standard && !is_quota_resource(name) {
+    let known = is_quota_resource(name) || name == "storage" || is_huge_page(name);
+    if errors.is_empty() && !name.contains('/') && !known {
         let detail = "must be a standard resource type or fully qualified";
         errors.push(FieldError::invalid(path, name, detail));
     }
+    errors
+}
+
+/// The name of a resource that a container can ask for.
+pub fn container_resource_name(name: &str, path: &Path) -> ErrorList {
+    let mut errors = standard_name(name, path);
+    let plain = !name.contains('/');
+    let standard = matches!(name, "cpu" | "memory" | "ephemeral-storage") || is_huge_page(name);
     if plain && !standard {
         let detail = "must be a standard resource for containers";
         errors.push(FieldError::invalid(path, name, detail));
@@ -99,14 +107,32 @@ fn container_resource_name(name: &str, path: &Path) -> ErrorList {
     errors
 }
 
-/// Standard names that quotas know, and containers do not.
-fn is_quota_resource(name: &str) -> bool {
+/// Standard names that quotas know, containers or not.
+pub fn is_quota_resource(name: &str) -> bool {
     let quota = name
         .strip_prefix("requests.")
         .or(name.strip_prefix("limits."));
-    quota.is_some_and(|rest| matches!(rest, "cpu" | "memory" | "storage" | "ephemeral-storage"))
-        || counts_things(name)
-        || name == "storage"
+    match (name, quota) {
+        ("cpu" | "memory" | "ephemeral-storage" | "requests.storage", _)
+        | (_, Some("cpu" | "memory" | "ephemeral-storage")) => true,
+        (_, Some(rest)) if name.starts_with("requests.") && is_huge_page(rest) => true,
+        _ => !name.contains('/') && counts_things(name) || is_huge_page(name),
+    }
+}
+
+/// A quantity of the named resource: not negative, and whole where it counts things.
+pub fn amount(name: &str, value: &Value, path: &Path) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let quantity = Quantity::from_value(value).unwrap_or(Quantity::ZERO);
+    if quantity.is_negative() {
+        let detail = names::MUST_NOT_BE_NEGATIVE;
+        errors.push(FieldError::invalid(path, quantity.to_string(), detail));
+    }
+    if counts_things(name) && !quantity.is_whole() {
+        let detail = "must be an integer";
+        errors.push(FieldError::invalid(path, quantity.to_string(), detail));
+    }
+    errors
 }
 
 /// Resources of a container; `claims` are the pod's.
@@ -271,12 +297,9 @@ pub fn pod_level(spec: &Value, path: &Path) -> ErrorList {
 
 fn pod_resource_name(name: &str, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
-    invalid_each(&mut errors, path, name, names::qualified_name(name));
+    errors.extend(standard_name(name, path));
     let known = matches!(name, "cpu" | "memory") || is_huge_page(name);
-    if errors.is_empty() && !known && !name.contains('/') && !is_quota_resource(name) {
-        let detail = "must be a standard resource type or fully qualified";
-        errors.push(FieldError::invalid(path, name, detail));
-    } else if errors.is_empty() && !known {
+    if errors.is_empty() && !known {
         errors.push(FieldError::not_supported(
             path,
             name,
