@@ -104,6 +104,8 @@ pub struct FieldError {
     pub value: Value,
     /// True where the text says what is wrong without saying what was found.
     pub omits_value: bool,
+    /// The value in the form in which the error shows it, where that is not its JSON.
+    pub shown: Option<String>,
     pub detail: String,
 }
 
@@ -114,6 +116,7 @@ impl FieldError {
             path: path.clone(),
             value,
             omits_value: false,
+            shown: None,
             detail: detail.into(),
         }
     }
@@ -171,13 +174,34 @@ impl FieldError {
         Self::new(FieldErrorKind::TooMany, path, actual.into(), detail)
     }
 
+    /// Shows the value, one of the named type, as Go shows it.
+    #[must_use]
+    pub fn as_go(mut self, type_name: &str) -> Self {
+        self.shown = Some(crate::go_value::internal(type_name, &self.value));
+        self
+    }
+
+    /// Shows a text in the place of the value.
+    #[must_use]
+    pub fn shown_as(mut self, text: impl Into<String>) -> Self {
+        self.shown = Some(text.into());
+        self
+    }
+
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+
     /// The error without its path, as it stands in a Status cause.
     pub fn body(&self) -> String {
         let words = self.kind.words();
         let mut text = match (self.kind, &self.value) {
             (FieldErrorKind::TooMany, Value::Number(n)) => format!("{words}: {n}"),
             (kind, value) if kind.shows_value() && !self.omits_value => {
-                format!("{words}: {}", shown(value))
+                let text = self.shown.clone().unwrap_or_else(|| shown(value));
+                format!("{words}: {text}")
             }
             _ => words.to_owned(),
         };

@@ -12,6 +12,7 @@ pub mod status; // Kubernetes `Status`: one constructor a reason.
 
 // What the rules of the kinds are made of.
 pub mod cron; // Schedules of cron jobs, and the names of time zones.
+pub mod go_value; // Values as upstream's errors show them.
 pub mod label_selector; // Validation of LabelSelector documents.
 pub mod meta_validate; // Validation of `metadata`, the same for every kind.
 pub mod names; // What names, labels and ports may look like, in upstream's words.

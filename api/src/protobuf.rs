@@ -10,7 +10,7 @@
 
 mod reader; // Bytes of a message into JSON.
 mod special; // Messages that JSON has as a text, a number or something else.
-mod table; // Which messages there are, and their fields.
+pub mod table; // Which messages there are, and their fields.
 mod wire; // Tags, varints and lengths.
 mod writer; // JSON into the bytes of a message.
 

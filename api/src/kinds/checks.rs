@@ -203,3 +203,34 @@ pub fn at_most_all(value: &Value, path: &Path) -> ErrorList {
         ErrorList::new()
     }
 }
+
+/// The fields in which two values differ, as lines of `- path: old` and `+ path: new`.
+pub fn changes(old: &Value, new: &Value, path: &str, lines: &mut Vec<String>) {
+    if json::same(old, new) {
+        return;
+    }
+    match (old, new) {
+        (Value::Object(before), Value::Object(now)) => {
+            let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            for key in keys {
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
+                changes(json::get(old, key), json::get(new, key), &path, lines);
+            }
+        }
+        (Value::Array(before), Value::Array(now)) if before.len() == now.len() => {
+            for (index, (before, now)) in before.iter().zip(now).enumerate() {
+                changes(before, now, &format!("{path}[{index}]"), lines);
+            }
+        }
+        _ => {
+            lines.push(format!("- {path}: {old}"));
+            lines.push(format!("+ {path}: {new}"));
+        }
+    }
+}

@@ -227,7 +227,16 @@ fn default_volume(volume: &mut Value) {
     {
         canonical(limit);
     }
-    other_sources(volume);
+    remote_sources(volume);
+    if let Some(image) = json::object_mut(volume, "image") {
+        let policy = pull_policy(json::text(image, "reference"));
+        json::default_text(image, "pullPolicy", policy);
+    }
+    if let Some(ephemeral) = json::object_mut(volume, "ephemeral")
+        && let Some(template) = json::object_mut(ephemeral, "volumeClaimTemplate")
+    {
+        claim_template(template);
+    }
 }
 
 fn downward_items(source: &mut Value) {
@@ -237,13 +246,10 @@ fn downward_items(source: &mut Value) {
     }
 }
 
-fn other_sources(volume: &mut Value) {
+/// Defaults of the sources that persistent volumes have too.
+pub fn remote_sources(volume: &mut Value) {
     if let Some(host_path) = json::object_mut(volume, "hostPath") {
         json::default(host_path, "type", "");
-    }
-    if let Some(image) = json::object_mut(volume, "image") {
-        let policy = pull_policy(json::text(image, "reference"));
-        json::default_text(image, "pullPolicy", policy);
     }
     let texts = |volume: &mut Value, source: &str, fields: &[(&str, &str)]| {
         if let Some(source) = json::object_mut(volume, source) {
@@ -269,11 +275,6 @@ fn other_sources(volume: &mut Value) {
         json::default(disk, "fsType", "ext4");
         json::default(disk, "readOnly", false);
         json::default(disk, "kind", "Shared");
-    }
-    if let Some(ephemeral) = json::object_mut(volume, "ephemeral")
-        && let Some(template) = json::object_mut(ephemeral, "volumeClaimTemplate")
-    {
-        claim_template(template);
     }
 }
 

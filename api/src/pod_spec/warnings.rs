@@ -245,6 +245,38 @@ fn fractional_bytes(list: &Value, path: &Path) -> Vec<String> {
     warnings
 }
 
+/// Texts about a NodeSelector.
+pub fn node_selector(selector: &Value, path: &Path) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let path = path.child("nodeSelectorTerms");
+    for (index, term) in json::list(selector, "nodeSelectorTerms").iter().enumerate() {
+        let path = path.index(index).child("matchExpressions");
+        let expressions = json::list(term, "matchExpressions").iter().enumerate();
+        warnings.extend(expressions.filter_map(|(index, expression)| {
+            let path = path.index(index).child("key");
+            deprecated_node_label(json::text(expression, "key"), true, &path)
+        }));
+    }
+    warnings
+}
+
+/// Texts about a PersistentVolumeClaimSpec.
+pub fn claim_spec(spec: &Value, path: &Path) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for list in ["requests", "limits"] {
+        let sizes = json::at(spec, &["resources", list]);
+        let Ok(size) = Quantity::from_value(json::get(sizes, "storage")) else {
+            continue;
+        };
+        if !size.is_whole() {
+            let path = path.child("resources").child(list).key("storage");
+            let text = "is invalid, must be an integer";
+            warnings.push(format!("{path}: fractional byte value \"{size}\" {text}"));
+        }
+    }
+    warnings
+}
+
 /// A second definition that builds on the first is fine: `A=$(A):more`.
 fn duplicate_env(container: &Value, path: &Path) -> Vec<String> {
     let mut seen = BTreeSet::new();

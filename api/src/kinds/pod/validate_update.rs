@@ -2,6 +2,7 @@
 
 use super::validate::{annotations_update, metadata_and_spec};
 use crate::field::{ErrorList, FieldError, Path};
+use crate::kinds::checks::changes;
 use crate::object::Object;
 use crate::pod_spec::resources::quality_of_service;
 use crate::pod_spec::validate::tolerations;
@@ -220,37 +221,6 @@ fn affinity_additions(new: &Value, old: &Value, path: &Path) -> ErrorList {
             FieldError::invalid(&path.index(index), now.clone(), detail)
         })
         .collect()
-}
-
-/// The fields in which two values differ, as lines of `- path: old` and `+ path: new`.
-fn changes(old: &Value, new: &Value, path: &str, lines: &mut Vec<String>) {
-    if json::same(old, new) {
-        return;
-    }
-    match (old, new) {
-        (Value::Object(before), Value::Object(now)) => {
-            let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
-            keys.sort_unstable();
-            keys.dedup();
-            for key in keys {
-                let path = if path.is_empty() {
-                    key.clone()
-                } else {
-                    format!("{path}.{key}")
-                };
-                changes(json::get(old, key), json::get(new, key), &path, lines);
-            }
-        }
-        (Value::Array(before), Value::Array(now)) if before.len() == now.len() => {
-            for (index, (before, now)) in before.iter().zip(now).enumerate() {
-                changes(before, now, &format!("{path}[{index}]"), lines);
-            }
-        }
-        _ => {
-            lines.push(format!("- {path}: {old}"));
-            lines.push(format!("+ {path}: {new}"));
-        }
-    }
 }
 
 /// An update through `ephemeralcontainers`: containers may be added, and never go or change.

@@ -83,15 +83,7 @@ pub fn affinity(affinity: &Value, path: &Path) -> ErrorList {
 fn node_affinity(affinity: &Value, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     if let Some(selector) = json::some(affinity, REQUIRED) {
-        let path = path.child(REQUIRED).child("nodeSelectorTerms");
-        let terms = json::list(selector, "nodeSelectorTerms");
-        if terms.is_empty() {
-            let detail = "must have at least one node selector term";
-            errors.push(FieldError::required(&path, detail));
-        }
-        for (index, term) in terms.iter().enumerate() {
-            errors.extend(node_term(term, true, &path.index(index)));
-        }
+        errors.extend(node_selector(selector, &path.child(REQUIRED)));
     }
     for (index, weighted) in json::list(affinity, PREFERRED).iter().enumerate() {
         let path = path.child(PREFERRED).index(index);
@@ -100,6 +92,20 @@ fn node_affinity(affinity: &Value, path: &Path) -> ErrorList {
         errors.extend(node_term(term, false, &path.child("preference")));
     }
     errors
+}
+
+/// A NodeSelector: at least one term.
+pub fn node_selector(selector: &Value, path: &Path) -> ErrorList {
+    let path = path.child("nodeSelectorTerms");
+    let terms = json::list(selector, "nodeSelectorTerms");
+    if terms.is_empty() {
+        let detail = "must have at least one node selector term";
+        return vec![FieldError::required(&path, detail)];
+    }
+    let terms = terms.iter().enumerate();
+    terms
+        .flat_map(|(index, term)| node_term(term, true, &path.index(index)))
+        .collect()
 }
 
 fn weight(weighted: &Value, path: &Path) -> ErrorList {
