@@ -29,6 +29,7 @@ pub mod scale; // The Scale seen through a workload.
 pub mod table; // The Table that `kubectl get` prints.
 
 // From the wire, and onto it.
+pub mod apply; // Who manages which field, and server-side apply.
 pub mod decode; // Bytes into an object of a known type.
 pub mod discovery; // Discovery documents.
 pub mod frames; // Frames of the stream between API server and agent.
