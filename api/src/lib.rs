@@ -11,6 +11,7 @@ pub mod resource; // One row a resource, and the rules behind a kind.
 pub mod status; // Kubernetes `Status`: one constructor a reason.
 
 // What the rules of the kinds are made of.
+pub mod cel; // Expressions, as far as the API looks at them.
 pub mod cron; // Schedules of cron jobs, and the names of time zones.
 pub mod go_value; // Values as upstream's errors show them.
 pub mod label_selector; // Validation of LabelSelector documents.
@@ -24,6 +25,7 @@ pub mod toleration; // Whether a toleration bears a taint. // RFC 3339 times, to
 
 // The kinds.
 pub mod catalogue; // The one table of resources.
+pub mod deletion; // What deletions of the kinds differ in.
 pub mod kinds; // One file or folder a kind.
 pub mod scale; // The Scale seen through a workload.
 pub mod table; // The Table that `kubectl get` prints.
