@@ -33,6 +33,7 @@ pub mod reviews; // Questions about access and identity.
 mod advertise; // The address by which others reach this machine.
 pub mod bootstrap; // The RBAC objects that the server brings itself.
 pub mod default_objects; // Everything else that is there from the start.
+pub mod flow_configuration; // The flow schemas and priority levels that every server has.
 
 // Beside resources.
 pub mod endpoints; // Health, version, discovery, OpenAPI.

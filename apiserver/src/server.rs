@@ -8,6 +8,7 @@ use crate::authenticate::user::MASTERS;
 use crate::bootstrap::{self, ReconcileError};
 use crate::config::Config;
 use crate::default_objects;
+use crate::flow_configuration;
 use crate::endpoints::Endpoints;
 use crate::metrics::Metrics;
 use crate::pki::PkiError;
@@ -44,8 +45,8 @@ pub enum BuildError {
     },
     #[error(transparent)]
     Pki(#[from] PkiError),
-    #[error("cannot bring the roles in line")]
-    Roles(#[from] ReconcileError),
+    #[error("cannot bring what the server brings itself in line")]
+    Bootstrap(#[from] ReconcileError),
     #[error("cannot make what exists from the start")]
     DefaultObjects(#[from] default_objects::ReconcileError),
     #[error("--service-cidr {cidr} cannot be used: {why}")]
@@ -149,7 +150,11 @@ impl Server {
             ca_pem: self.api.access.pki.ca_pem().to_owned(),
         };
         default_objects::reconcile_namespaces(inside.clone()).await?;
-        bootstrap::reconcile(inside.clone()).await?;
+        // Together, so that they share flushes of the store.
+        tokio::try_join!(
+            bootstrap::reconcile(inside.clone()),
+            flow_configuration::reconcile(inside.clone()),
+        )?;
         self.api.access.load();
         default_objects::reconcile(inside, &settings).await?;
         Ok(())
@@ -225,6 +230,8 @@ impl Server {
     pub async fn run(&self, stop: CancellationToken) {
         let (access, clock) = (Arc::clone(&self.api.access), Arc::clone(&self.api.clock));
         let beside = self.stop.clone();
+        let keeping = flow_configuration::keep(self.in_process(Self::master()), self.stop.clone());
+        let keeping = tokio::spawn(keeping);
         let following = tokio::spawn(async move { access.run(move || clock(), beside).await });
         self.api.endpoints.set_ready();
         let connections =
@@ -241,6 +248,7 @@ impl Server {
         }
         self.stop.cancel();
         drop(following.await);
+        drop(keeping.await);
     }
 }
 
