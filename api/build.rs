@@ -24,12 +24,14 @@ fn main() {
     let mut gather = schema::gather::Gather::default();
     schema::roots::add(&mut gather);
     let definitions = gather.definitions();
-    let facts = schema::compile::Facts::parse(
-        include_str!("facts/lists.tsv"),
-        include_str!("facts/go.tsv"),
-        include_str!("facts/values.tsv"),
-        include_str!("facts/required.tsv"),
-    );
+    let facts = schema::compile::Facts::parse(|name| match name {
+        "lists" => include_str!("facts/lists.tsv"),
+        "go" => include_str!("facts/go.tsv"),
+        "values" => include_str!("facts/values.tsv"),
+        "required" => include_str!("facts/required.tsv"),
+        "descriptions" => include_str!("facts/descriptions.tsv"),
+        _ => include_str!("facts/unions.tsv"),
+    });
     let texts = schema::compile::compile(&definitions, &facts);
     let mut kinds = String::new();
     for kind in &gather.kinds {
@@ -40,6 +42,8 @@ fn main() {
     write(&out.join("structure.deflate"), &texts.structure);
     write(&out.join("descriptions.deflate"), &texts.descriptions);
     write(&out.join("kinds.deflate"), &kinds);
+    let parameters = include_str!("facts/parameters.tsv");
+    write(&out.join("parameters.deflate"), parameters);
     let protobuf = include_str!("facts/protobuf.tsv");
     write(&out.join("protobuf.deflate"), protobuf);
 }

@@ -1,6 +1,6 @@
 //! Writes the named types as text: one line a type, one line a field, tab-separated.
 //!
-//! `T name kind atomic`, then its fields, sorted: `F name shape required list keys strategy
+//! `T name kind atomic union`, then its fields, sorted: `F name shape required list keys strategy
 //! merge-key map go-type zero default enumeration`. Shapes: `s` string, `y` bytes, `i` int32,
 //! `l` int64, `d` double, `b` boolean, `a` anything, `#N` the type of index N, `[` list of,
 //! `{` map to. Descriptions go to a second text, one line for each line of the first.
@@ -23,6 +23,10 @@ pub struct Facts {
     values: Table,
     /// `required.tsv`: yes or no.
     required: Table,
+    /// `descriptions.tsv`: what is added (`+`) or said instead (`=`).
+    descriptions: Table,
+    /// `unions.tsv`: in place of the field the discriminator, then the fields.
+    unions: BTreeMap<String, String>,
 }
 
 /// One table of facts; all its rows have the same number of columns.
@@ -68,14 +72,36 @@ impl Table {
 }
 
 impl Facts {
-    /// From the texts of the tables.
-    pub fn parse(lists: &str, go: &str, values: &str, required: &str) -> Self {
+    /// From the texts of the tables, by name.
+    pub fn parse(text_of: impl Fn(&str) -> &'static str) -> Self {
+        let unions = Table::parse(text_of("unions"), 1).rows.into_iter();
+        let unions = unions.map(|((name, discriminator), fields)| {
+            (name, format!("{discriminator}:{}", fields.join("")))
+        });
         Self {
-            lists: Table::parse(lists, 5),
-            go: Table::parse(go, 2),
-            values: Table::parse(values, 2),
-            required: Table::parse(required, 1),
+            lists: Table::parse(text_of("lists"), 5),
+            go: Table::parse(text_of("go"), 2),
+            values: Table::parse(text_of("values"), 2),
+            required: Table::parse(text_of("required"), 1),
+            descriptions: Table::parse(text_of("descriptions"), 1),
+            unions: unions.collect(),
         }
+    }
+
+    /// The description of a type or a field on one line.
+    fn describe(&self, out: &mut String, place: (&str, &str), schema: &Value) {
+        let text = schema["description"].as_str().unwrap_or("");
+        let text = text.replace('\\', "\\\\").replace('\n', "\\n");
+        let fact = self.descriptions.get(place.0, place.1);
+        match fact.and_then(|row| row[0].split_at_checked(1)) {
+            Some(("+", more)) => {
+                out.push_str(&text);
+                out.push_str(more);
+            }
+            Some((_, whole)) => out.push_str(whole),
+            None => out.push_str(&text),
+        }
+        out.push('\n');
     }
 }
 
@@ -93,8 +119,10 @@ pub fn compile(definitions: &Map<String, Value>, facts: &Facts) -> Texts {
     for (name, schema) in definitions {
         let atomic = facts.lists.get(name, "").map_or("", |row| row[4].as_str());
         let kind = type_kind(name, schema);
-        writeln!(texts.structure, "T\t{name}\t{kind}\t{atomic}").expect("a String takes all");
-        describe(&mut texts.descriptions, schema);
+        let union = facts.unions.get(name).map_or("", String::as_str);
+        writeln!(texts.structure, "T\t{name}\t{kind}\t{atomic}\t{union}")
+            .expect("a String takes all");
+        facts.describe(&mut texts.descriptions, (name, ""), schema);
         let required: Vec<&str> = schema["required"]
             .as_array()
             .map(|list| list.iter().filter_map(Value::as_str).collect())
@@ -117,16 +145,10 @@ pub fn compile(definitions: &Map<String, Value>, facts: &Facts) -> Texts {
             .join("\t");
             texts.structure.push_str(line.trim_end_matches('\t'));
             texts.structure.push('\n');
-            describe(&mut texts.descriptions, schema);
+            facts.describe(&mut texts.descriptions, (name, field), schema);
         }
     }
     texts
-}
-
-fn describe(out: &mut String, schema: &Value) {
-    let text = schema["description"].as_str().unwrap_or("");
-    out.push_str(&text.replace('\\', "\\\\").replace('\n', "\\n"));
-    out.push('\n');
 }
 
 /// What a named type is: a struct, or one of the types with a JSON form of their own.

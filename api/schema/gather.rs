@@ -41,19 +41,13 @@ impl Gather {
             "description": format!("{} is a list of {} objects.", T::LIST_KIND, T::KIND),
             "type": "object",
             "properties": {
-                "apiVersion": {
-                    "description": "APIVersion names the version of the schema of this list.",
-                    "type": "string",
-                },
+                "apiVersion": { "type": "string" },
                 "items": {
                     "description": "Items is the list of objects.",
                     "type": "array",
                     "items": { "$ref": format!("#/$defs/{name}") },
                 },
-                "kind": {
-                    "description": "Kind names the kind of this list.",
-                    "type": "string",
-                },
+                "kind": { "type": "string" },
                 "metadata": {
                     "description": "Standard list metadata.",
                     "$ref": format!("#/$defs/{meta}"),
@@ -84,7 +78,18 @@ impl Gather {
     pub fn definitions(&mut self) -> Map<String, Value> {
         self.body::<k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta>();
         let mut all = self.generator.take_definitions(false);
-        all.extend(std::mem::take(&mut self.lists));
+        for (name, mut list) in std::mem::take(&mut self.lists) {
+            // The same words as in every kind.
+            let item = list["properties"]["items"]["items"]["$ref"].as_str();
+            let item = item.and_then(|item| all.get(item.trim_start_matches("#/$defs/")));
+            for field in ["apiVersion", "kind"] {
+                let text = item.map_or(Value::Null, |item| {
+                    item["properties"][field]["description"].clone()
+                });
+                list["properties"][field]["description"] = text;
+            }
+            all.insert(name, list);
+        }
         all.sort_keys();
         all
     }

@@ -125,6 +125,7 @@ fn single(gather: &mut Gather) {
     gather.kind::<meta::APIResourceList>();
     gather.kind::<meta::APIVersions>();
     gather.kind::<meta::Status>();
+    gather.body::<k8s_openapi::apimachinery::pkg::version::Info>();
     gather.body::<meta::DeleteOptions>();
     gather.body::<meta::WatchEvent<RawExtension>>();
 }

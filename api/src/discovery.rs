@@ -42,7 +42,7 @@ pub fn wants_aggregated(accept: &str) -> bool {
 }
 
 /// Thousandths of `q`.
-fn weight(range: &str) -> u16 {
+pub(crate) fn weight(range: &str) -> u16 {
     let quality = range
         .split(';')
         .find_map(|part| part.trim().strip_prefix("q="));

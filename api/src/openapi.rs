@@ -1,31 +1,35 @@
-//! OpenAPI documents of the served kinds, v3 (one a group version) and v2 (one in all).
+//! OpenAPI documents of what is served, v3 (one a group version) and v2 (one in all).
 //!
 //! Written on request from the catalogue and the schema and kept by nobody here, so that a server
-//! that nobody asks does not carry them. Enough for kubectl's explain, apply, diff, edit and
-//! validation, and for generators of clients.
+//! that nobody asks does not carry them. They say what upstream's say: kubectl's explain, apply,
+//! diff and edit, and generators of clients, go by them.
 
-mod operation;
-mod paths;
-mod proto;
-mod schemas;
+mod form; // How a document is written.
+mod operation; // One operation, in either version.
+mod parameters; // What operations take in paths and queries.
+mod paths; // Which paths there are, and their operations.
+mod proto; // Documents in protocol buffers.
+mod schemas; // The types that operations name.
 
 use crate::catalogue;
 use crate::schema::schema;
+pub use form::{Documents, Form};
 use operation::Style;
+use parameters::Parameters;
+use paths::{Paths, Topic};
 use schemas::Types;
 use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
 
 /// Version of Kubernetes that the documents speak of.
-const KUBERNETES_VERSION: &str = "v1.36.0";
+const KUBERNETES_VERSION: &str = "1.36";
 
 /// `/openapi/v3`: where the documents are. The hash in an address changes when its document does,
 /// so clients keep documents by address.
 pub fn v3_index() -> Value {
     let mut paths = Map::new();
-    for (group, version) in served() {
-        let path = document_path(group, version);
-        let hash = hash(group, version);
+    for (path, topic) in Topic::all() {
+        let hash = hash(topic);
         let address = json!({ "serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}") });
         paths.insert(path, address);
     }
@@ -35,71 +39,133 @@ pub fn v3_index() -> Value {
 /// The hash of one document as the index has it: its `ETag`, and the query that lets a client keep
 /// it for good.
 pub fn v3_hash(path: &str) -> Option<String> {
-    let (group, version) = find(path)?;
-    Some(hash(group, version))
+    find(path).map(hash)
 }
 
-/// `/openapi/v3/PATH`, for example `apis/apps/v1`; JSON.
-pub fn v3_group(path: &str) -> Option<Vec<u8>> {
-    let (group, version) = find(path)?;
-    let paths = paths::of_version(group, version, Style::V3);
-    let mut types = Types::new(schema(), Style::V3);
-    types.add_version(group, version);
+/// `/openapi/v3/PATH`, for example `apis/apps/v1`.
+pub fn v3_group(path: &str, form: Form) -> Option<Vec<u8>> {
+    let topic = find(path)?;
+    let sections = Sections::make(&[topic], Style::V3, form);
+    let frame = json!({
+        "openapi": "3.0.0",
+        "info": info(),
+        "components": { "securitySchemes": { "BearerToken": bearer_token() } },
+    });
+    if form == Form::Protobuf {
+        return Some(proto::v3::document(
+            &frame,
+            &sections.paths,
+            &sections.schemas,
+        ));
+    }
     let mut text = Vec::new();
-    write(&mut text, &json!("3.0.0"), "{\"openapi\":");
-    write(&mut text, &info(), ",\"info\":");
-    write(&mut text, &Value::Object(paths), ",\"paths\":");
-    text.extend_from_slice(b",\"components\":{\"schemas\":");
-    types.write(&mut text);
+    write(&mut text, "{\"openapi\":", &frame["openapi"]);
+    write(&mut text, ",\"info\":", &frame["info"]);
+    section(&mut text, ",\"paths\":{", &sections.paths);
+    text.extend_from_slice(b"},\"components\":{");
+    if !sections.schemas.is_empty() {
+        section(&mut text, "\"schemas\":{", &sections.schemas);
+        text.extend_from_slice(b"},");
+    }
+    let schemes = &frame["components"]["securitySchemes"];
+    write(&mut text, "\"securitySchemes\":", schemes);
     text.extend_from_slice(b"}}");
     Some(text)
 }
 
-/// `/openapi/v2`; JSON.
-pub fn v2() -> Vec<u8> {
-    let mut paths = Map::new();
-    let mut types = Types::new(schema(), Style::V2);
-    for (group, version) in served() {
-        paths.extend(paths::of_version(group, version, Style::V2));
-        types.add_version(group, version);
+/// `/openapi/v2`.
+pub fn v2(form: Form) -> Vec<u8> {
+    let topics: Vec<Topic> = Topic::all().into_iter().map(|one| one.1).collect();
+    let sections = Sections::make(&topics, Style::V2, form);
+    let facts = crate::schema::parameters();
+    let bodies = operation::SHARED_BODIES.iter();
+    let bodies = bodies.map(|(schema, name, is_required)| {
+        (
+            (*name).to_owned(),
+            operation::body_parameter(schema, *is_required),
+        )
+    });
+    let parameters: Map<String, Value> = Parameters::parse(&facts).shared().chain(bodies).collect();
+    let frame = json!({
+        "swagger": "2.0",
+        "info": info(),
+        "parameters": parameters,
+        "securityDefinitions": { "BearerToken": bearer_token() },
+        "security": [{ "BearerToken": [] }],
+    });
+    if form == Form::Protobuf {
+        return proto::v2::document(&frame, &sections.paths, &sections.schemas);
     }
     let mut text = Vec::new();
-    write(&mut text, &json!("2.0"), "{\"swagger\":");
-    write(&mut text, &info(), ",\"info\":");
-    write(&mut text, &Value::Object(paths), ",\"paths\":");
-    text.extend_from_slice(b",\"definitions\":");
-    types.write(&mut text);
+    write(&mut text, "{\"swagger\":", &frame["swagger"]);
+    write(&mut text, ",\"info\":", &frame["info"]);
+    section(&mut text, ",\"paths\":{", &sections.paths);
+    section(&mut text, "},\"definitions\":{", &sections.schemas);
+    text.push(b'}');
+    for name in ["parameters", "securityDefinitions", "security"] {
+        write(&mut text, &format!(",\"{name}\":"), &frame[name]);
+    }
     text.push(b'}');
     text
 }
 
-/// Content type of [`v2_protobuf`].
-pub const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-
-/// The same as Go clients ask for it. It is no valid media type, so answers never carry it.
-const V2_PROTOBUF_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-
-/// Whether an `Accept` header names the protocol buffers form of v2.
-pub fn wants_v2_protobuf(accept: &str) -> bool {
-    let types = accept
-        .split(',')
-        .map(|range| range.split(';').next().unwrap_or("").trim());
-    types
-        .into_iter()
-        .any(|one| one == V2_PROTOBUF || one == V2_PROTOBUF_ASKED)
+/// The two large parts of a document, written.
+struct Sections {
+    paths: Vec<u8>,
+    schemas: Vec<u8>,
 }
 
-/// `/openapi/v2` in protocol buffers.
-pub fn v2_protobuf() -> Vec<u8> {
-    let document = serde_json::from_slice(&v2()).expect("it was just written");
-    proto::document(&document)
+impl Sections {
+    fn make(topics: &[Topic], style: Style, form: Form) -> Self {
+        let (put_path, put_schema): (PutEntry, PutEntry) = match (form, style) {
+            (Form::Json, _) => (put_json, put_json),
+            (Form::Protobuf, Style::V2) => (proto::v2::put_path, proto::v2::put_schema),
+            (Form::Protobuf, Style::V3) => (proto::v3::put_path, proto::v3::put_schema),
+        };
+        let (mut path_bytes, mut schemas) = (Vec::new(), Vec::new());
+        let facts = crate::schema::parameters();
+        let parameters = Parameters::parse(&facts);
+        let mut put = |name: &str, value: &Value| put_path(&mut path_bytes, name, value);
+        let mut paths = Paths::new(style, &parameters, &mut put);
+        for topic in topics {
+            paths.add(*topic);
+        }
+        let own = match topics {
+            [Topic::Resources(group, version)] => Some((*group, *version)),
+            _ => None,
+        };
+        let mut types = Types::new(schema(), style, own);
+        for name in std::mem::take(&mut paths.used) {
+            types.add(&name);
+        }
+        types.each(&mut |name, value| put_schema(&mut schemas, name, value));
+        Self {
+            paths: path_bytes,
+            schemas,
+        }
+    }
+}
+
+type PutEntry = fn(&mut Vec<u8>, &str, &Value);
+
+/// One member of a JSON object, a comma before it.
+fn put_json(text: &mut Vec<u8>, name: &str, value: &Value) {
+    text.push(b',');
+    serde_json::to_writer(&mut *text, name).expect("a Vec takes all");
+    text.push(b':');
+    serde_json::to_writer(text, value).expect("a Vec takes all");
+}
+
+fn section(text: &mut Vec<u8>, before: &str, members: &[u8]) {
+    text.extend_from_slice(before.as_bytes());
+    text.extend_from_slice(members.get(1..).unwrap_or_default());
 }
 
 /// `ETag` of `/openapi/v2`.
 pub fn v2_hash() -> String {
     let mut hash = Fnv::new();
-    for (group, version) in served() {
-        hash.rows(group, version);
+    for (_, topic) in Topic::all() {
+        hash.topic(topic);
     }
     hash.text()
 }
@@ -108,35 +174,28 @@ fn info() -> Value {
     json!({ "title": "Kubernetes", "version": KUBERNETES_VERSION })
 }
 
-fn write(text: &mut Vec<u8>, value: &Value, before: &str) {
+fn bearer_token() -> Value {
+    json!({
+        "description": "Bearer Token authentication",
+        "type": "apiKey",
+        "name": "authorization",
+        "in": "header",
+    })
+}
+
+fn write(text: &mut Vec<u8>, before: &str, value: &Value) {
     text.extend_from_slice(before.as_bytes());
     serde_json::to_writer(text, value).expect("a Vec takes all");
 }
 
-/// Group versions that have a resource.
-fn served() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let all = catalogue::groups().flat_map(|group| {
-        let name = group.name;
-        group.versions.iter().map(move |version| (name, *version))
-    });
-    all.filter(|(group, version)| catalogue::of_version(group, version).next().is_some())
+fn find(path: &str) -> Option<Topic> {
+    let found = Topic::all().into_iter().find(|one| one.0 == path);
+    found.map(|one| one.1)
 }
 
-fn document_path(group: &str, version: &str) -> String {
-    if group.is_empty() {
-        format!("api/{version}")
-    } else {
-        format!("apis/{group}/{version}")
-    }
-}
-
-fn find(path: &str) -> Option<(&'static str, &'static str)> {
-    served().find(|(group, version)| document_path(group, version) == path)
-}
-
-fn hash(group: &str, version: &str) -> String {
+fn hash(topic: Topic) -> String {
     let mut hash = Fnv::new();
-    hash.rows(group, version);
+    hash.topic(topic);
     hash.text()
 }
 
@@ -162,7 +221,11 @@ impl Fnv {
         }
     }
 
-    fn rows(&mut self, group: &str, version: &str) {
+    fn topic(&mut self, topic: Topic) {
+        self.add(format!("{topic:?}").as_bytes());
+        let Topic::Resources(group, version) = topic else {
+            return;
+        };
         for row in catalogue::of_version(group, version) {
             let subs = row.subresources;
             self.add(format!("{row:?} {} {:?} {subs:?}", row.schema, row.verbs).as_bytes());

@@ -61,6 +61,8 @@ pub struct Type {
     pub kind: TypeKind,
     /// Replaced as a whole by server-side apply.
     pub atomic: bool,
+    /// Of whose fields one is set: `DISCRIMINATOR:FIELD=NAME,FIELD=NAME`; empty for others.
+    pub union: Name,
     first_field: u32,
     field_count: u32,
 }
@@ -108,7 +110,8 @@ pub struct Field {
     pub go_type: Name,
     /// Go never writes the zero value, so it is the same as absent.
     pub drops_zero: bool,
-    /// JSON; empty when the schema states none.
+    /// JSON; empty when the schema states none. What Go has where nothing is said: `""`, `0`, `{}`
+    /// of what is no pointer among them.
     pub default: Name,
     /// The values that are allowed, as a JSON list; empty when all are.
     pub enumeration: Name,
@@ -189,6 +192,7 @@ pub struct KnownKind {
 static STRUCTURE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/structure.deflate"));
 static DESCRIPTIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptions.deflate"));
 static KINDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kinds.deflate"));
+static PARAMETERS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/parameters.deflate"));
 
 /// The schema of all built-in kinds.
 pub fn schema() -> &'static Schema {
@@ -197,8 +201,8 @@ pub fn schema() -> &'static Schema {
 }
 
 /// All that documents are made from, packed.
-pub(crate) fn blobs() -> [&'static [u8]; 3] {
-    [STRUCTURE, DESCRIPTIONS, KINDS]
+pub(crate) fn blobs() -> [&'static [u8]; 4] {
+    [STRUCTURE, DESCRIPTIONS, KINDS, PARAMETERS]
 }
 
 /// The built-in kinds, lists among them.
@@ -225,6 +229,28 @@ pub fn kinds() -> &'static [KnownKind] {
 /// Unpacked anew on each call, so that a server that nobody asks for OpenAPI does not carry them.
 pub(crate) fn descriptions() -> String {
     unpack(DESCRIPTIONS)
+}
+
+/// The facts about parameters of operations, unpacked anew as descriptions are.
+pub(crate) fn parameters() -> String {
+    unpack(PARAMETERS)
+}
+
+/// A text as it was before the build put it on one line.
+pub(crate) fn unescape(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some('n') => text.push('\n'),
+                Some(other) => text.push(other),
+                None => {}
+            },
+            _ => text.push(c),
+        }
+    }
+    text
 }
 
 pub(crate) fn unpack(packed: &[u8]) -> String {

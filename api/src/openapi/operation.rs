@@ -1,5 +1,6 @@
-//! One operation of a path in either OpenAPI, and the parameters that operations share.
+//! One operation of a path, in either OpenAPI.
 
+use super::parameters::Parameter;
 use serde_json::{Map, Value, json};
 
 /// Which OpenAPI.
@@ -12,95 +13,32 @@ pub(super) enum Style {
 pub(super) const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
 pub(super) const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
 pub(super) const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
+pub(super) const WATCH_EVENT: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent";
 
+pub(super) const ANY: &[&str] = &["*/*"];
+pub(super) const OBJECTS: &[&str] = &[
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+];
+pub(super) const STREAMS: &[&str] = &[
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+];
 pub(super) const PATCH_TYPES: &[&str] = &[
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
 ];
 
-/// Query parameters: name, type, what it does.
-pub(super) type Parameter = (&'static str, &'static str, &'static str);
-
-pub(super) const WRITE: &[Parameter] = &[
-    (
-        "dryRun",
-        "string",
-        "All runs every stage of the request but stores nothing.",
-    ),
-    (
-        "fieldManager",
-        "string",
-        "Name of the actor that makes the changes, for managed fields.",
-    ),
-    (
-        "fieldValidation",
-        "string",
-        "What happens to unknown and duplicate fields: Ignore, Warn or Strict.",
-    ),
-];
-
-pub(super) const DELETE: &[Parameter] = &[
-    (
-        "dryRun",
-        "string",
-        "All runs every stage of the request but stores nothing.",
-    ),
-    (
-        "gracePeriodSeconds",
-        "integer",
-        "Seconds before the object is deleted; 0 is at once.",
-    ),
-    (
-        "propagationPolicy",
-        "string",
-        "Orphan, Background or Foreground: what becomes of dependents.",
-    ),
-];
-
-pub(super) const LIST: &[Parameter] = &[
-    (
-        "allowWatchBookmarks",
-        "boolean",
-        "Asks for events of type BOOKMARK in a watch.",
-    ),
-    (
-        "continue",
-        "string",
-        "The token of the answer before, to get the next part of a list.",
-    ),
-    (
-        "fieldSelector",
-        "string",
-        "Restricts the objects by their fields.",
-    ),
-    (
-        "labelSelector",
-        "string",
-        "Restricts the objects by their labels.",
-    ),
-    (
-        "limit",
-        "integer",
-        "How many objects one answer holds at most.",
-    ),
-    ("resourceVersion", "string", "How old the answer may be."),
-    (
-        "resourceVersionMatch",
-        "string",
-        "How resourceVersion is applied to a list.",
-    ),
-    (
-        "sendInitialEvents",
-        "boolean",
-        "Begins a watch with the objects that exist.",
-    ),
-    (
-        "timeoutSeconds",
-        "integer",
-        "Ends the call after this time.",
-    ),
-    ("watch", "boolean", "Answers with a stream of changes."),
+/// The bodies that v2 shares, and under what names.
+pub(super) const SHARED_BODIES: [(&str, &str, bool); 2] = [
+    (DELETE_OPTIONS, "body-2Y1dVQaQ", false),
+    (PATCH, "body-78PwaGsr", true),
 ];
 
 impl Style {
@@ -110,83 +48,107 @@ impl Style {
             Self::V3 => json!({ "$ref": format!("#/components/schemas/{type_name}") }),
         }
     }
+}
 
-    pub fn parameter(self, name: &str, kind: &str, place: &str, description: &str) -> Value {
-        let mut parameter = json!({ "name": name, "in": place, "description": description });
-        if place == "path" {
-            parameter["required"] = true.into();
-        }
-        match self {
-            Self::V2 => {
-                parameter["type"] = kind.into();
-                parameter["uniqueItems"] = true.into();
-            }
-            Self::V3 => parameter["schema"] = json!({ "type": kind, "uniqueItems": true }),
-        }
-        parameter
-    }
-
-    pub fn queries(self, parameters: &[Parameter]) -> Vec<Value> {
-        let all = parameters.iter();
-        all.map(|(name, kind, text)| self.parameter(name, kind, "query", text))
-            .collect()
-    }
+/// What an operation answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Answer<'a> {
+    Schema(&'a str),
+    Text,
 }
 
 /// One operation to be written.
+#[derive(Debug)]
 pub(super) struct Operation<'a> {
     /// HTTP method in lower case.
     pub method: &'static str,
-    /// `x-kubernetes-action`.
+    /// `x-kubernetes-action`; empty for what is no resource.
     pub action: &'static str,
     pub description: String,
     pub id: String,
-    pub parameters: Vec<Value>,
-    /// Schema of the request's body, and its content types.
-    pub body: Option<(&'a str, &'a [&'a str])>,
-    /// Schema of the answer; none for streams.
-    pub answer: Option<&'a str>,
+    pub tag: String,
+    pub parameters: Vec<Parameter<'a>>,
+    /// Schema of the request's body.
+    pub body: Option<&'a str>,
+    pub consumes: &'static [&'static str],
+    pub produces: &'static [&'static str],
+    pub answer: Answer<'a>,
     /// Status codes of success.
     pub codes: &'static [&'static str],
-    pub kind: (&'a str, &'a str, &'a str),
+    /// Group, version and kind.
+    pub kind: Option<(&'a str, &'a str, &'a str)>,
+}
+
+/// The body as v2 has it among the parameters.
+pub(super) fn body_parameter(schema: &str, is_required: bool) -> Value {
+    let mut body = json!({
+        "name": "body", "in": "body", "schema": Style::V2.reference(schema),
+    });
+    if is_required {
+        body["required"] = true.into();
+    }
+    body
 }
 
 impl Operation<'_> {
-    pub fn write(mut self, style: Style, tag: &str) -> Value {
+    /// The operation without those of its parameters that its whole path has.
+    pub fn write(&self, style: Style, common: &[Parameter<'_>]) -> Value {
         let mut operation = json!({
-            "tags": [tag],
+            "tags": [self.tag],
             "description": self.description,
             "operationId": self.id,
-            "x-kubernetes-action": self.action,
-            "x-kubernetes-group-version-kind":
-                { "group": self.kind.0, "version": self.kind.1, "kind": self.kind.2 },
         });
-        if let Some((schema, types)) = self.body {
-            let reference = style.reference(schema);
-            if style == Style::V3 {
-                let content = types
-                    .iter()
-                    .map(|one| ((*one).to_owned(), json!({ "schema": reference })));
-                operation["requestBody"] = json!({
-                    "content": content.collect::<Map<_, _>>(),
-                    "required": self.method != "delete",
-                });
-            } else {
-                operation["consumes"] = (*types).into();
-                let required = self.method != "delete";
-                let body = json!({
-                    "name": "body", "in": "body", "required": required, "schema": reference,
-                });
-                self.parameters.insert(0, body);
-            }
+        if !self.action.is_empty() {
+            operation["x-kubernetes-action"] = self.action.into();
         }
-        if !self.parameters.is_empty() {
-            operation["parameters"] = self.parameters.into();
+        if let Some((group, version, kind)) = self.kind {
+            operation["x-kubernetes-group-version-kind"] =
+                json!({ "group": group, "version": version, "kind": kind });
         }
+        let own = self.parameters.iter().filter(|one| !common.contains(one));
+        let mut parameters: Vec<Value> = own.map(|one| one.write(style)).collect();
         if style == Style::V2 {
-            operation["produces"] = json!(["application/json"]);
+            if let Some(schema) = self.body {
+                let shared = SHARED_BODIES.iter().find(|one| one.0 == schema);
+                let body = match shared {
+                    Some((_, name, _)) => json!({ "$ref": format!("#/parameters/{name}") }),
+                    None => body_parameter(schema, true),
+                };
+                parameters.insert(0, body);
+            }
+            if !self.consumes.is_empty() {
+                operation["consumes"] = self.consumes.into();
+            }
+            operation["produces"] = self.produces.into();
             operation["schemes"] = json!(["https"]);
+        } else if let Some(schema) = self.body {
+            operation["requestBody"] = self.request_body(schema, style);
         }
+        if !parameters.is_empty() {
+            operation["parameters"] = parameters.into();
+        }
+        operation["responses"] = self.responses(style);
+        operation
+    }
+
+    fn request_body(&self, schema: &str, style: Style) -> Value {
+        let content = self.consumes.iter().map(|one| {
+            let media = json!({ "schema": style.reference(schema) });
+            ((*one).to_owned(), media)
+        });
+        let mut body = json!({ "content": content.collect::<Map<_, _>>() });
+        // A deletion may go without.
+        if schema != DELETE_OPTIONS {
+            body["required"] = true.into();
+        }
+        body
+    }
+
+    fn responses(&self, style: Style) -> Value {
+        let schema = match self.answer {
+            Answer::Schema(name) => style.reference(name),
+            Answer::Text => json!({ "type": "string" }),
+        };
         let mut responses = Map::new();
         for code in self.codes {
             let description = match *code {
@@ -195,20 +157,18 @@ impl Operation<'_> {
                 _ => "OK",
             };
             let mut response = json!({ "description": description });
-            if let Some(schema) = self.answer {
-                let reference = style.reference(schema);
-                match style {
-                    Style::V2 => response["schema"] = reference,
-                    Style::V3 => {
-                        response["content"] =
-                            json!({ "application/json": { "schema": reference } });
-                    }
-                }
+            if style == Style::V2 {
+                response["schema"] = schema.clone();
+            } else {
+                let content = self.produces.iter().map(|one| {
+                    let media = json!({ "schema": schema });
+                    ((*one).to_owned(), media)
+                });
+                response["content"] = Value::Object(content.collect());
             }
             responses.insert((*code).to_owned(), response);
         }
         responses.insert("401".into(), json!({ "description": "Unauthorized" }));
-        operation["responses"] = Value::Object(responses);
-        operation
+        Value::Object(responses)
     }
 }

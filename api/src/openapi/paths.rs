@@ -1,291 +1,248 @@
-//! The paths of a document: one a resource, its name and its subresources, with their operations.
+//! The paths of a document, with their operations, one path at a time.
+//!
+//! A parameter that all operations of a path have stands beside them. What resources of the
+//! catalogue have is in `paths/resource.rs`.
 
-use super::operation::{
-    DELETE, DELETE_OPTIONS, LIST, Operation, PATCH, PATCH_TYPES, STATUS, Style, WRITE,
-};
-use super::schemas::{known, list_of};
+mod resource;
+
+use super::operation::{Answer, OBJECTS, Operation, Style};
+use super::parameters::{Parameter, Parameters};
 use crate::catalogue;
-use crate::resource::{Resource, Subresource, SubresourceKind};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
-/// All paths of a group version.
-pub(super) fn of_version(group: &str, version: &str, style: Style) -> Map<String, Value> {
-    let mut paths = Map::new();
-    for row in catalogue::of_version(group, version) {
-        Row { row, style }.add(&mut paths);
-    }
-    paths
-}
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// Writes the paths of one resource.
-struct Row<'a> {
-    row: &'a Resource,
+/// Takes each path with what stands under it.
+type Put<'p> = &'p mut dyn FnMut(&str, &Value);
+
+/// Writes paths, and gathers the types that they name.
+pub(super) struct Paths<'t, 'p> {
     style: Style,
+    parameters: &'t Parameters<'t>,
+    put: Put<'p>,
+    pub used: BTreeSet<String>,
 }
 
-impl Row<'_> {
-    fn add(&self, paths: &mut Map<String, Value>) {
-        let row = self.row;
-        let root = if row.group.is_empty() {
-            format!("/api/{}", row.version)
-        } else {
-            format!("/apis/{}/{}", row.group, row.version)
-        };
-        let collection = if row.is_namespaced() {
-            format!("{root}/namespaces/{{namespace}}/{}", row.plural)
-        } else {
-            format!("{root}/{}", row.plural)
-        };
-        let (plain, named) = (self.path_parameters(false), self.path_parameters(true));
-        let operations = self.collection_operations();
-        self.insert(paths, collection.clone(), operations, plain);
-        if row.is_namespaced() && row.verbs.contains(&"list") {
-            let mut list = self.list();
-            list.id = self.id("list", "", "").replace("Namespaced", "") + "ForAllNamespaces";
-            let pretty = self.path_parameters_of(&[]);
-            self.insert(paths, format!("{root}/{}", row.plural), vec![list], pretty);
-        }
-        let item = format!("{collection}/{{name}}");
-        self.insert(
-            paths,
-            item.clone(),
-            self.item_operations(row.verbs, None),
-            named.clone(),
-        );
-        for sub in row.subresources {
-            let operations = self.item_operations(sub.verbs, Some(sub));
-            self.insert(
-                paths,
-                format!("{item}/{}", sub.name),
-                operations,
-                named.clone(),
-            );
-        }
-    }
+/// What one document is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Topic {
+    /// `/api/`.
+    Core,
+    /// `/apis/`.
+    Groups,
+    /// `/version/`.
+    Version,
+    /// Discovery of the issuer of tokens.
+    Issuer,
+    /// The keys of the issuer of tokens.
+    Keys,
+    /// `/apis/GROUP/`.
+    Group(&'static str),
+    /// A group version.
+    Resources(&'static str, &'static str),
+}
 
-    fn insert(
-        &self,
-        paths: &mut Map<String, Value>,
-        path: String,
-        operations: Vec<Operation<'_>>,
-        parameters: Vec<Value>,
-    ) {
-        if operations.is_empty() {
-            return;
+impl Topic {
+    /// All that are served, each with its address below `/openapi/v3/`.
+    pub fn all() -> Vec<(String, Self)> {
+        let mut all: Vec<(String, Self)> = vec![
+            (".well-known/openid-configuration".into(), Self::Issuer),
+            ("api".into(), Self::Core),
+            ("apis".into(), Self::Groups),
+            ("openid/v1/jwks".into(), Self::Keys),
+            ("version".into(), Self::Version),
+        ];
+        for group in catalogue::groups() {
+            if !group.name.is_empty() {
+                all.push((format!("apis/{}", group.name), Self::Group(group.name)));
+            }
+            for version in group.versions {
+                if catalogue::of_version(group.name, version).next().is_some() {
+                    let root = root(group.name, version);
+                    let topic = Self::Resources(group.name, version);
+                    all.push((root.trim_start_matches('/').to_owned(), topic));
+                }
+            }
         }
-        let tag = tag(self.row);
-        let mut entry = Map::new();
-        for operation in operations {
-            let method = operation.method.to_owned();
-            entry.insert(method, operation.write(self.style, &tag));
-        }
-        entry.insert("parameters".into(), parameters.into());
-        paths.insert(path, Value::Object(entry));
-    }
-
-    fn path_parameters(&self, named: bool) -> Vec<Value> {
-        let name = named.then(|| ("name", format!("name of the {}", self.row.kind)));
-        let namespace = self
-            .row
-            .is_namespaced()
-            .then(|| ("namespace", "namespace of the object".to_owned()));
-        let all: Vec<(&str, String)> = name.into_iter().chain(namespace).collect();
-        self.path_parameters_of(&all)
-    }
-
-    fn path_parameters_of(&self, names: &[(&str, String)]) -> Vec<Value> {
-        let path =
-            |(name, text): &(&str, String)| self.style.parameter(name, "string", "path", text);
-        let mut all: Vec<Value> = names.iter().map(path).collect();
-        let text = "If 'true', the answer is indented.";
-        all.push(self.style.parameter("pretty", "string", "query", text));
         all
     }
+}
 
-    fn own_kind(&self) -> (&str, &str, &str) {
-        (self.row.group, self.row.version, self.row.kind)
+/// `/api/v1` or `/apis/GROUP/VERSION`.
+fn root(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        format!("/api/{version}")
+    } else {
+        format!("/apis/{group}/{version}")
     }
+}
 
-    /// `patchAppsV1NamespacedDeploymentScale`: generators name methods of clients by it. `what` is
-    /// `Collection` or the HTTP method of a stream.
-    fn id(&self, verb: &str, what: &str, sub: &str) -> String {
-        let row = self.row;
-        let group = if row.group.is_empty() {
-            "core"
-        } else {
-            row.group
-        };
-        let group: String = group
-            .trim_end_matches(".k8s.io")
-            .split('.')
-            .map(capital)
-            .collect();
-        let scope = if row.is_namespaced() {
-            "Namespaced"
-        } else {
-            ""
-        };
-        let (version, what, sub) = (capital(row.version), capital(what), capital(sub));
-        format!("{verb}{group}{version}{what}{scope}{}{sub}", row.kind)
-    }
-
-    fn list(&self) -> Operation<'_> {
-        Operation {
-            method: "get",
-            action: "list",
-            description: format!("list or watch objects of kind {}", self.row.kind),
-            id: self.id("list", "", ""),
-            parameters: self.style.queries(LIST),
-            body: None,
-            answer: list_of(self.row).map(|list| list.schema),
-            codes: &["200"],
-            kind: self.own_kind(),
+impl<'t, 'p> Paths<'t, 'p> {
+    pub fn new(style: Style, parameters: &'t Parameters<'t>, put: Put<'p>) -> Self {
+        Self {
+            style,
+            parameters,
+            put,
+            used: BTreeSet::new(),
         }
     }
 
-    fn collection_operations(&self) -> Vec<Operation<'_>> {
-        let row = self.row;
-        let mut operations = Vec::new();
-        if row.verbs.contains(&"list") {
-            operations.push(self.list());
-        }
-        if row.verbs.contains(&"create") {
-            operations.push(Operation {
-                method: "post",
-                action: "post",
-                description: format!("create a {}", row.kind),
-                id: self.id("create", "", ""),
-                parameters: self.style.queries(WRITE),
-                body: Some((row.schema, &["*/*"])),
-                answer: Some(row.schema),
-                codes: &["200", "201", "202"],
-                kind: self.own_kind(),
-            });
-        }
-        if row.verbs.contains(&"deletecollection") {
-            let mut parameters = self.style.queries(DELETE);
-            // Of a list, what chooses objects.
-            let choosing = LIST.iter().filter(|one| {
-                matches!(
-                    one.0,
-                    "fieldSelector" | "labelSelector" | "limit" | "continue"
-                )
-            });
-            parameters.extend(self.style.queries(&choosing.copied().collect::<Vec<_>>()));
-            operations.push(Operation {
-                method: "delete",
-                action: "deletecollection",
-                description: format!("delete collection of {}", row.kind),
-                id: self.id("delete", "Collection", ""),
-                parameters,
-                body: Some((DELETE_OPTIONS, &["*/*"])),
-                answer: Some(STATUS),
-                codes: &["200"],
-                kind: self.own_kind(),
-            });
-        }
-        operations
-    }
-
-    /// Operations on one object or on a subresource of it.
-    fn item_operations<'r>(
-        &'r self,
-        verbs: &[&str],
-        sub: Option<&'r Subresource>,
-    ) -> Vec<Operation<'r>> {
-        let row = self.row;
-        let kind = sub.and_then(|sub| sub.body).unwrap_or(self.own_kind());
-        let stream = sub.is_some_and(|sub| sub.kind == SubresourceKind::Connect);
-        // A stream that is only read (`log`) is a plain get whose answer is text.
-        let connect = stream && verbs != ["get"];
-        let schema = if kind == self.own_kind() {
-            Some(row.schema)
-        } else {
-            known(kind.0, kind.1, kind.2).map(|known| known.schema)
-        };
-        let schema = schema.filter(|_| !stream);
-        let sub_name = sub.map_or("", |sub| sub.name);
-        let operation = |verb: &str| -> Option<Operation<'r>> {
-            let body = schema.map(|schema| (schema, &["*/*"] as &[&str]));
-            let (method, action, word, body, parameters, codes): (_, _, _, _, Vec<Value>, _) =
-                match verb {
-                    "get" => ("get", "get", "read", None, Vec::new(), &["200"] as &[&str]),
-                    "update" => (
-                        "put",
-                        "put",
-                        "replace",
-                        body,
-                        self.style.queries(WRITE),
-                        &["200", "201"],
+    /// All paths of a topic.
+    pub fn add(&mut self, topic: Topic) {
+        match topic {
+            Topic::Core => self.document(
+                "/api/",
+                ("core", "getCoreAPIVersions"),
+                "get available API versions",
+                "APIVersions",
+            ),
+            Topic::Groups => self.document(
+                "/apis/",
+                ("apis", "getAPIVersions"),
+                "get available API versions",
+                "APIGroupList",
+            ),
+            Topic::Group(group) => self.document(
+                &format!("/apis/{group}/"),
+                (&tag(group), &format!("get{}APIGroup", title(group))),
+                "get information of a group",
+                "APIGroup",
+            ),
+            Topic::Resources(group, version) => {
+                let names = (title(group), capital(version));
+                self.document(
+                    &format!("{}/", root(group, version)),
+                    (
+                        &version_tag(group, version),
+                        &format!("get{}{}APIResources", names.0, names.1),
                     ),
-                    "patch" => {
-                        let queries = self.style.queries(WRITE);
-                        let body = Some((PATCH, PATCH_TYPES));
-                        ("patch", "patch", "patch", body, queries, &["200", "201"])
-                    }
-                    "delete" => {
-                        let body = Some((DELETE_OPTIONS, &["*/*"] as &[&str]));
-                        let queries = self.style.queries(DELETE);
-                        ("delete", "delete", "delete", body, queries, &["200", "202"])
-                    }
-                    "create" if sub.is_some() => {
-                        let queries = self.style.queries(WRITE);
-                        (
-                            "post",
-                            "post",
-                            "create",
-                            body,
-                            queries,
-                            &["200", "201", "202"],
-                        )
-                    }
-                    _ => return None,
-                };
-            let answer = if verb == "delete" && !connect {
-                Some(STATUS)
-            } else {
-                schema
-            };
-            Some(Operation {
-                method,
-                action: if connect { "connect" } else { action },
-                description: describe(word, row.kind, sub_name),
-                id: if connect {
-                    self.id("connect", method, sub_name)
-                } else {
-                    self.id(word, "", sub_name)
-                },
-                parameters: if connect { Vec::new() } else { parameters },
-                body: body.filter(|_| !connect),
-                answer,
-                codes: if connect { &["200"] } else { codes },
-                kind,
-            })
+                    "get available resources",
+                    "APIResourceList",
+                );
+                for row in catalogue::of_version(group, version) {
+                    resource::add(self, row);
+                }
+            }
+            Topic::Version => self.version(),
+            Topic::Issuer => self.text(
+                "/.well-known/openid-configuration/",
+                ("WellKnown", "getServiceAccountIssuerOpenIDConfiguration"),
+                "get service account issuer OpenID configuration, also known as the 'OIDC \
+                 discovery doc'",
+                &["application/json"],
+            ),
+            Topic::Keys => self.text(
+                "/openid/v1/jwks/",
+                ("openid", "getServiceAccountIssuerOpenIDKeyset"),
+                "get service account issuer OpenID JSON Web Key Set (contains public token \
+                 verification keys)",
+                &["application/jwk-set+json"],
+            ),
+        }
+    }
+
+    /// A path of discovery.
+    fn document(&mut self, path: &str, names: (&str, &str), text: &str, answer: &str) {
+        let answer = format!("{META}.{answer}");
+        let operation = Operation {
+            consumes: OBJECTS,
+            produces: OBJECTS,
+            ..get(names, text, Answer::Schema(&answer))
         };
-        verbs.iter().filter_map(|verb| operation(verb)).collect()
+        self.insert(path, &[operation]);
+    }
+
+    fn version(&mut self) {
+        let operation = Operation {
+            consumes: &["application/json"],
+            produces: &["application/json"],
+            ..get(
+                ("version", "getCodeVersion"),
+                "get the version information for this server",
+                Answer::Schema("io.k8s.apimachinery.pkg.version.Info"),
+            )
+        };
+        self.insert("/version/", &[operation]);
+    }
+
+    fn text(
+        &mut self,
+        path: &str,
+        names: (&str, &str),
+        text: &str,
+        produces: &'static [&'static str],
+    ) {
+        let operation = Operation {
+            produces,
+            ..get(names, text, Answer::Text)
+        };
+        self.insert(path, &[operation]);
+    }
+
+    fn insert(&mut self, path: &str, operations: &[Operation<'_>]) {
+        let Some((first, others)) = operations.split_first() else {
+            return;
+        };
+        let is_common = |one: &&Parameter<'_>| {
+            let mut others = others.iter();
+            others.all(|other| other.parameters.contains(one))
+        };
+        let common: Vec<Parameter<'_>> =
+            first.parameters.iter().filter(is_common).cloned().collect();
+        let mut entry = Map::new();
+        for operation in operations {
+            if let Answer::Schema(name) = operation.answer {
+                self.used.insert(name.to_owned());
+            }
+            self.used.extend(operation.body.map(str::to_owned));
+            let written = operation.write(self.style, &common);
+            entry.insert(operation.method.to_owned(), written);
+        }
+        if !common.is_empty() {
+            let common = common.iter().map(|one| one.write(self.style));
+            entry.insert("parameters".into(), common.collect());
+        }
+        (self.put)(path, &Value::Object(entry));
     }
 }
 
-fn describe(word: &str, kind: &str, sub: &str) -> String {
-    if sub.is_empty() {
-        format!("{word} the specified {kind}")
-    } else {
-        format!("{word} {sub} of the specified {kind}")
+/// A `get` of what is no resource.
+fn get<'a>((tag, id): (&str, &str), description: &str, answer: Answer<'a>) -> Operation<'a> {
+    Operation {
+        method: "get",
+        action: "",
+        description: description.to_owned(),
+        id: id.to_owned(),
+        tag: tag.to_owned(),
+        parameters: Vec::new(),
+        body: None,
+        consumes: &[],
+        produces: &[],
+        answer,
+        codes: &["200"],
+        kind: None,
     }
 }
 
-/// `apps_v1`, `core_v1`.
-fn tag(row: &Resource) -> String {
-    let group = if row.group.is_empty() {
-        "core"
-    } else {
-        row.group
-    };
-    format!(
-        "{}_{}",
-        group.trim_end_matches(".k8s.io").replace('.', ""),
-        row.version
-    )
+/// `RbacAuthorization`, `Core`.
+fn title(group: &str) -> String {
+    let group = if group.is_empty() { "core" } else { group };
+    let words = group.trim_end_matches(".k8s.io").split('.');
+    words.map(capital).collect()
+}
+
+/// `rbacAuthorization`, `core`.
+fn tag(group: &str) -> String {
+    let title = title(group);
+    let mut chars = title.chars();
+    let first = chars.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(chars).collect()
+}
+
+/// `apps_v1`.
+fn version_tag(group: &str, version: &str) -> String {
+    format!("{}_{version}", tag(group))
 }
 
 fn capital(word: &str) -> String {

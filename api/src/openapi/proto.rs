@@ -1,16 +1,20 @@
-//! The v2 document in protocol buffers: the form that Kubernetes' Go clients ask for.
+//! Documents in protocol buffers: the form that Kubernetes' Go clients ask for.
 //!
-//! Field numbers are those of gnostic's `openapi.v2` messages; only what our documents hold is
-//! written. Anything without a field of its own goes over as YAML, of which JSON is a part.
+//! Field numbers are those of gnostic's `openapi.v2` and `openapi.v3` messages; only what our
+//! documents hold is written. Anything without a field of its own goes over as YAML.
+
+pub(super) mod v2;
+pub(super) mod v3;
 
 use serde_json::{Map, Value};
 
 const VARINT: u64 = 0;
+const FIXED64: u64 = 1;
 const BYTES: u64 = 2;
 
 /// A message being written.
-#[derive(Default)]
-struct Message(Vec<u8>);
+#[derive(Debug, Default)]
+pub(super) struct Message(pub Vec<u8>);
 
 impl Message {
     fn varint(&mut self, mut value: u64) {
@@ -56,6 +60,17 @@ impl Message {
         }
     }
 
+    /// A flag that is written when it is false, too.
+    fn always(&mut self, number: u64, flag: bool) {
+        self.varint(number << 3 | VARINT);
+        self.varint(flag.into());
+    }
+
+    fn double(&mut self, number: u64, value: f64) {
+        self.varint(number << 3 | FIXED64);
+        self.0.extend_from_slice(&value.to_bits().to_le_bytes());
+    }
+
     /// A message with a name in 1 and a value in 2.
     fn named(&mut self, number: u64, name: &str, value: &Message) {
         let mut named = Message::default();
@@ -85,132 +100,73 @@ fn wrapped(number: u64, inner: &Message) -> Message {
 
 fn any(value: &Value) -> Message {
     let mut message = Message::default();
-    message.bytes(2, value.to_string().as_bytes());
+    let mut text = String::new();
+    yaml(value, 0, &mut text);
+    message.bytes(2, text.as_bytes());
     message
 }
 
-/// `Document`.
-pub(super) fn document(document: &Value) -> Vec<u8> {
-    let mut message = Message::default();
-    message.text(1, &document["swagger"]);
-    let mut info = Message::default();
-    info.text(1, &document["info"]["title"]);
-    info.text(2, &document["info"]["version"]);
-    message.message(2, &info);
-    let mut paths = Message::default();
-    for (path, item) in members(&document["paths"]) {
-        paths.named(2, path, &path_item(item));
-    }
-    message.message(8, &paths);
-    let mut definitions = Message::default();
-    for (name, definition) in members(&document["definitions"]) {
-        definitions.named(1, name, &schema(definition));
-    }
-    message.message(9, &definitions);
-    message.0
-}
-
-fn path_item(item: &Value) -> Message {
-    let mut message = Message::default();
-    let methods = [
-        (2, "get"),
-        (3, "put"),
-        (4, "post"),
-        (5, "delete"),
-        (8, "patch"),
-    ];
-    for (number, method) in methods {
-        if item[method].is_object() {
-            message.message(number, &operation(&item[method]));
+/// As Go's encoder writes it: an item or a member a line.
+fn yaml(value: &Value, indent: usize, out: &mut String) {
+    let pad = |out: &mut String, width: usize| out.extend(std::iter::repeat_n(' ', width));
+    match value {
+        Value::Array(items) if !items.is_empty() => {
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    pad(out, indent);
+                }
+                out.push_str("- ");
+                yaml(item, indent + 2, out);
+            }
+        }
+        Value::Object(members) if !members.is_empty() => {
+            for (at, (name, value)) in members.iter().enumerate() {
+                if at > 0 {
+                    pad(out, indent);
+                }
+                scalar(name, out);
+                let is_nested = match value {
+                    Value::Array(items) => !items.is_empty(),
+                    Value::Object(members) => !members.is_empty(),
+                    _ => false,
+                };
+                if is_nested {
+                    out.push_str(":\n");
+                    pad(out, indent + 2);
+                    yaml(value, indent + 2, out);
+                } else {
+                    out.push_str(": ");
+                    yaml(value, 0, out);
+                }
+            }
+        }
+        Value::String(text) => {
+            scalar(text, out);
+            out.push('\n');
+        }
+        other => {
+            out.push_str(&other.to_string());
+            out.push('\n');
         }
     }
-    for one in item["parameters"].as_array().into_iter().flatten() {
-        message.message(9, &parameter(one));
-    }
-    message
 }
 
-fn operation(operation: &Value) -> Message {
-    let mut message = Message::default();
-    message.texts(1, &operation["tags"]);
-    message.text(3, &operation["description"]);
-    message.text(5, &operation["operationId"]);
-    message.texts(6, &operation["produces"]);
-    message.texts(7, &operation["consumes"]);
-    for one in operation["parameters"].as_array().into_iter().flatten() {
-        message.message(8, &parameter(one));
-    }
-    let mut responses = Message::default();
-    for (code, response) in members(&operation["responses"]) {
-        let mut value = Message::default();
-        value.text(1, &response["description"]);
-        if response["schema"].is_object() {
-            value.message(2, &wrapped(1, &schema(&response["schema"])));
-        }
-        responses.named(1, code, &wrapped(1, &value));
-    }
-    message.message(9, &responses);
-    message.texts(10, &operation["schemes"]);
-    message.extensions(13, operation);
-    message
-}
-
-/// `ParametersItem`.
-fn parameter(parameter: &Value) -> Message {
-    let mut message = Message::default();
-    let place = parameter["in"].as_str().unwrap_or("");
-    if place == "body" {
-        message.text(1, &parameter["description"]);
-        message.text(2, &parameter["name"]);
-        message.text(3, &parameter["in"]);
-        message.flag(4, &parameter["required"]);
-        message.message(5, &schema(&parameter["schema"]));
-        return wrapped(1, &wrapped(1, &message));
-    }
-    message.flag(1, &parameter["required"]);
-    message.text(2, &parameter["in"]);
-    message.text(3, &parameter["description"]);
-    message.text(4, &parameter["name"]);
-    let (kind, unique, sub_schema) = if place == "path" {
-        (5, 19, 4)
+/// Plain where YAML reads it as the same text, else in quotes.
+fn scalar(text: &str, out: &mut String) {
+    let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_./ ,+".contains(c))
+        && !text.ends_with(' ')
+        && !matches!(
+            text.to_ascii_lowercase().as_str(),
+            "y" | "n" | "yes" | "no" | "on" | "off" | "true" | "false" | "null"
+        );
+    if is_plain {
+        out.push_str(text);
+    } else if text == "*" {
+        out.push_str("'*'");
     } else {
-        (6, 20, 3)
-    };
-    message.text(kind, &parameter["type"]);
-    message.flag(unique, &parameter["uniqueItems"]);
-    wrapped(1, &wrapped(2, &wrapped(sub_schema, &message)))
-}
-
-fn schema(value: &Value) -> Message {
-    let mut message = Message::default();
-    message.text(1, &value["$ref"]);
-    message.text(2, &value["format"]);
-    message.text(4, &value["description"]);
-    if let Some(default) = value.get("default") {
-        message.message(5, &any(default));
+        out.push_str(&Value::from(text).to_string());
     }
-    message.texts(19, &value["required"]);
-    for one in value["enum"].as_array().into_iter().flatten() {
-        message.message(20, &any(one));
-    }
-    if value["additionalProperties"].is_object() {
-        message.message(21, &wrapped(1, &schema(&value["additionalProperties"])));
-    }
-    if value["type"].is_string() {
-        let mut kind = Message::default();
-        kind.text(1, &value["type"]);
-        message.message(22, &kind);
-    }
-    if value["items"].is_object() {
-        message.message(23, &wrapped(1, &schema(&value["items"])));
-    }
-    if value["properties"].is_object() {
-        let mut properties = Message::default();
-        for (name, property) in members(&value["properties"]) {
-            properties.named(1, name, &schema(property));
-        }
-        message.message(25, &properties);
-    }
-    message.extensions(31, value);
-    message
 }

@@ -1,72 +1,107 @@
-//! The schemas of a document: every type that its paths and kinds reach.
+//! The schemas of a document: every type that its paths name, with all they refer to.
 
-use super::operation::Style;
-use crate::catalogue;
+use super::operation::{PATCH, Style};
 use crate::resource::Resource;
 use crate::schema::{
     Field, KnownKind, ListType, MapType, Schema, Shape, TypeId, TypeKind, descriptions, kinds,
+    unescape,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// Types that every document has.
-const COMMON: &[&str] = &["DeleteOptions", "Status", "WatchEvent"];
+/// Kinds of every group version, and all that upstream has, served or not.
+const OF_ALL_GROUPS: [&str; 2] = ["DeleteOptions", "WatchEvent"];
+const ALL_GROUPS: &[(&str, &[&str])] = &[
+    ("", &["v1"]),
+    ("admission.k8s.io", &["v1", "v1beta1"]),
+    (
+        "admissionregistration.k8s.io",
+        &["v1", "v1alpha1", "v1beta1"],
+    ),
+    ("apiextensions.k8s.io", &["v1", "v1beta1"]),
+    ("apiregistration.k8s.io", &["v1", "v1beta1"]),
+    ("apps", &["v1", "v1beta1", "v1beta2"]),
+    ("authentication.k8s.io", &["v1", "v1alpha1", "v1beta1"]),
+    ("authorization.k8s.io", &["v1", "v1beta1"]),
+    ("autoscaling", &["v1", "v2"]),
+    ("batch", &["v1", "v1beta1"]),
+    ("certificates.k8s.io", &["v1", "v1alpha1", "v1beta1"]),
+    ("coordination.k8s.io", &["v1", "v1alpha2", "v1beta1"]),
+    ("discovery.k8s.io", &["v1", "v1beta1"]),
+    ("events.k8s.io", &["v1", "v1beta1"]),
+    ("extensions", &["v1beta1"]),
+    (
+        "flowcontrol.apiserver.k8s.io",
+        &["v1", "v1beta1", "v1beta2", "v1beta3"],
+    ),
+    ("imagepolicy.k8s.io", &["v1alpha1"]),
+    ("internal.apiserver.k8s.io", &["v1alpha1"]),
+    ("networking.k8s.io", &["v1", "v1beta1"]),
+    ("node.k8s.io", &["v1", "v1alpha1", "v1beta1"]),
+    ("policy", &["v1", "v1beta1"]),
+    ("rbac.authorization.k8s.io", &["v1", "v1alpha1", "v1beta1"]),
+    ("resource.k8s.io", &["v1", "v1alpha3", "v1beta1", "v1beta2"]),
+    ("scheduling.k8s.io", &["v1", "v1alpha2", "v1beta1"]),
+    ("storage.k8s.io", &["v1", "v1alpha1", "v1beta1"]),
+    ("storagemigration.k8s.io", &["v1beta1"]),
+];
 
 /// The types of one document, gathered with all they refer to.
 pub(super) struct Types<'s> {
     schema: &'s Schema,
     style: Style,
+    /// Of a document about one group version.
+    own: Option<(&'s str, &'s str)>,
     /// With the kinds that a type is, sorted as documents list them.
     wanted: BTreeMap<TypeId, Vec<Kind>>,
+    has_patch: bool,
 }
 
 type Kind = (String, String, String);
 
 impl<'s> Types<'s> {
-    pub fn new(schema: &'s Schema, style: Style) -> Self {
+    pub fn new(schema: &'s Schema, style: Style, own: Option<(&'s str, &'s str)>) -> Self {
         Self {
             schema,
             style,
+            own,
             wanted: BTreeMap::new(),
+            has_patch: false,
         }
     }
 
-    /// Adds the kinds of a served group version, their lists and the bodies of subresources.
-    pub fn add_version(&mut self, group: &str, version: &str) {
-        for name in COMMON {
-            self.add(&format!("{META}.{name}"));
-        }
-        if let Some(id) = self.schema.find(&format!("{META}.DeleteOptions")) {
-            let kinds = self.wanted.entry(id).or_default();
-            let own = |group: &str, version: &str| {
-                (
-                    group.to_owned(),
-                    version.to_owned(),
-                    "DeleteOptions".to_owned(),
-                )
-            };
-            kinds.extend([own("", "v1"), own(group, version)]);
-            kinds.sort();
-            kinds.dedup();
-        }
-        for row in catalogue::of_version(group, version) {
-            self.add(row.schema);
-            if let Some(list) = list_of(row) {
-                self.add(list.schema);
-            }
-            for sub in row.subresources {
-                if let Some(body) = sub.body.and_then(|body| known(body.0, body.1, body.2)) {
-                    self.add(body.schema);
-                }
-            }
+    /// Adds a type, and all it refers to.
+    pub fn add(&mut self, name: &str) {
+        match self.schema.find(name) {
+            Some(id) => self.reach(id),
+            // The one body that has no fields: a patch of any type.
+            None => self.has_patch |= name == PATCH,
         }
     }
 
-    fn add(&mut self, name: &str) {
-        if let Some(id) = self.schema.find(name) {
-            self.reach(id);
+    fn kinds_of(&self, name: &str) -> Vec<Kind> {
+        let kind = name.strip_prefix(META).map(|rest| &rest[1..]);
+        let everywhere = kind.filter(|kind| OF_ALL_GROUPS.contains(kind));
+        let Some(kind) = everywhere else {
+            let own = kinds().iter().filter(|kind| kind.schema == name);
+            return own
+                .map(|one| triple(one.group, one.version, one.kind))
+                .collect();
+        };
+        match self.own {
+            Some(("", version)) => vec![triple("", version, kind)],
+            Some((group, version)) => {
+                vec![triple("", "v1", kind), triple(group, version, kind)]
+            }
+            None => {
+                let all = ALL_GROUPS.iter().flat_map(|(group, versions)| {
+                    let versions = versions.iter();
+                    versions.map(move |version| triple(group, version, kind))
+                });
+                all.collect()
+            }
         }
     }
 
@@ -77,15 +112,7 @@ impl<'s> Types<'s> {
                 continue;
             }
             let name = self.schema.type_name(id);
-            let own = kinds().iter().filter(|kind| kind.schema == name);
-            let own = own.map(|kind| {
-                (
-                    kind.group.to_owned(),
-                    kind.version.to_owned(),
-                    kind.kind.to_owned(),
-                )
-            });
-            self.wanted.insert(id, own.collect());
+            self.wanted.insert(id, self.kinds_of(name));
             stack.extend(
                 self.schema
                     .fields(id)
@@ -103,35 +130,29 @@ impl<'s> Types<'s> {
         }
     }
 
-    /// Writes one JSON object, a type at a time, so that no whole document is held as a tree.
-    pub fn write(&self, text: &mut Vec<u8>) {
+    /// Gives each type to `put`, one at a time, so that no whole document is held as a tree.
+    pub fn each(&self, put: &mut dyn FnMut(&str, &Value)) {
         let descriptions = descriptions();
         let mut lines = descriptions.lines();
-        text.push(b'{');
-        let patch = json!({
-            "description": "Patch stands for the body of a patch of any of the patch types.",
-            "type": "object",
-        });
-        write_entry(text, &format!("{META}.Patch"), &patch);
         for id in self.schema.types() {
             let fields = self.schema.fields(id);
             let Some(kinds) = self.wanted.get(&id) else {
                 lines.by_ref().take(fields.len() + 1).for_each(drop);
                 continue;
             };
-            let own = plain(lines.next().unwrap_or(""));
+            let own = unescape(lines.next().unwrap_or(""));
             let fields: Vec<(&Field, String)> = fields
                 .iter()
-                .map(|field| (field, plain(lines.next().unwrap_or(""))))
+                .map(|field| (field, unescape(lines.next().unwrap_or(""))))
                 .collect();
-            text.push(b',');
-            write_entry(
-                text,
-                self.schema.type_name(id),
-                &self.type_schema(id, kinds, own, &fields),
-            );
+            let schema = self.type_schema(id, kinds, own, &fields);
+            put(self.schema.type_name(id), &schema);
         }
-        text.push(b'}');
+        if self.has_patch {
+            let text = "Patch is provided to give a concrete name and type to the Kubernetes \
+                        PATCH request body.";
+            put(PATCH, &json!({ "description": text, "type": "object" }));
+        }
     }
 
     fn type_schema(
@@ -142,7 +163,9 @@ impl<'s> Types<'s> {
         fields: &[(&Field, String)],
     ) -> Value {
         let mut schema = Map::new();
-        schema.insert("description".into(), description.into());
+        if !description.is_empty() {
+            schema.insert("description".into(), description.into());
+        }
         let one = self.schema.get(id);
         match (one.kind, self.style) {
             (TypeKind::Struct | TypeKind::Raw, _) => set(&mut schema, json!({ "type": "object" })),
@@ -200,6 +223,9 @@ impl<'s> Types<'s> {
         if one.atomic {
             schema.insert("x-kubernetes-map-type".into(), "atomic".into());
         }
+        if let Some(union) = union(self.schema.text(one.union)) {
+            schema.insert("x-kubernetes-unions".into(), json!([union]));
+        }
         Value::Object(schema)
     }
 
@@ -208,19 +234,25 @@ impl<'s> Types<'s> {
         if !description.is_empty() {
             schema.insert("description".into(), description.into());
         }
+        let default = self.schema.text(field.default);
+        let default = if self.style == Style::V3 { default } else { "" };
+        let is_described = !schema.is_empty() || !default.is_empty();
         let shape = self.shape_schema(field.shape);
         match (self.style, field.shape) {
             // In OpenAPI 3.0 nothing may stand beside a reference.
-            (Style::V3, Shape::Type(_)) => set(&mut schema, json!({ "allOf": [shape] })),
+            (Style::V3, Shape::Type(_)) if is_described => {
+                set(&mut schema, json!({ "allOf": [shape] }));
+            }
             _ => set(&mut schema, shape),
         }
         if let Ok(values) = serde_json::from_str(self.schema.text(field.enumeration)) {
-            match schema.get_mut("items") {
-                Some(items) => items["enum"] = values,
+            let of_items = ["items", "additionalProperties"];
+            match of_items.into_iter().find(|key| schema.contains_key(*key)) {
+                Some(key) => schema[key]["enum"] = values,
                 None => drop(schema.insert("enum".into(), values)),
             }
         }
-        if let Ok(default) = serde_json::from_str(self.schema.text(field.default)) {
+        if let Ok(default) = serde_json::from_str(default) {
             schema.insert("default".into(), default);
         }
         self.merge_facts(field, &mut schema);
@@ -291,33 +323,28 @@ impl<'s> Types<'s> {
     }
 }
 
-fn write_entry(text: &mut Vec<u8>, name: &str, schema: &Value) {
-    serde_json::to_writer(&mut *text, name).expect("a Vec takes all");
-    text.push(b':');
-    serde_json::to_writer(text, schema).expect("a Vec takes all");
-}
-
 fn set(schema: &mut Map<String, Value>, more: Value) {
     if let Value::Object(more) = more {
         schema.extend(more);
     }
 }
 
-/// A description as it was before the build put it on one line.
-fn plain(line: &str) -> String {
-    let mut text = String::with_capacity(line.len());
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next() {
-                Some('n') => text.push('\n'),
-                Some(other) => text.push(other),
-                None => {}
-            },
-            _ => text.push(c),
-        }
+fn triple(group: &str, version: &str, kind: &str) -> Kind {
+    (group.to_owned(), version.to_owned(), kind.to_owned())
+}
+
+/// One of `x-kubernetes-unions`.
+fn union(text: &str) -> Option<Value> {
+    let (discriminator, fields) = text.split_once(':')?;
+    let fields = fields.split(',').filter_map(|one| one.split_once('='));
+    let fields: Map<String, Value> = fields
+        .map(|(field, name)| (field.to_owned(), name.into()))
+        .collect();
+    let mut union = json!({ "fields-to-discriminateBy": fields });
+    if !discriminator.is_empty() {
+        union["discriminator"] = discriminator.into();
     }
-    text
+    Some(union)
 }
 
 /// What the schema knows of a kind.

@@ -53,13 +53,14 @@ impl Builder {
     }
 
     /// Adds a type; a struct takes its fields by [`Builder::add_field`] right after.
-    pub fn add_type(&mut self, name: &str, kind: TypeKind, atomic: bool) -> TypeId {
-        let name = self.name(name);
+    pub fn add_type(&mut self, name: &str, kind: TypeKind, atomic: bool, union: &str) -> TypeId {
+        let (name, union) = (self.name(name), self.name(union));
         let first_field = index(self.fields.len());
         self.types.push(Type {
             name,
             kind,
             atomic,
+            union,
             first_field,
             field_count: 0,
         });
@@ -109,7 +110,8 @@ pub(super) fn parse(text: &str) -> Option<Schema> {
                 let name = columns.next()?;
                 let kind = type_kind(columns.next()?)?;
                 let atomic = columns.next() == Some("atomic");
-                builder.add_type(name, kind, atomic);
+                let union = columns.next().unwrap_or("");
+                builder.add_type(name, kind, atomic, union);
             }
             _ => {
                 let field = field(&mut builder, &mut columns)?;

@@ -4,8 +4,10 @@ use super::{accept, text};
 use crate::query::Query;
 use crate::respond;
 use crate::tunnel::Body;
+use bytes::Bytes;
+use coracle_api::openapi::Documents;
 use coracle_api::{catalogue, discovery, openapi};
-use http::header::{CACHE_CONTROL, ETAG, HeaderValue, IF_NONE_MATCH, LOCATION, VARY};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, LOCATION, VARY};
 use http::request::Parts;
 use http::{Response, StatusCode};
 use ring::digest;
@@ -76,7 +78,7 @@ fn tagged(request: &Parts, tag: &str, make: impl FnOnce() -> Response<Body>) -> 
     let known = request.headers.get(IF_NONE_MATCH);
     let is_known = known
         .and_then(|value| value.to_str().ok())
-        .is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
+        .is_some_and(|known| known.split(',').any(|one| is_same(one.trim(), &tag)));
     let mut response = if is_known {
         let mut response = Response::new(respond::full(""));
         *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -90,34 +92,42 @@ fn tagged(request: &Parts, tag: &str, make: impl FnOnce() -> Response<Body>) -> 
     response
 }
 
+/// Weak tags compare as strong ones here; `*` is any.
+fn is_same(known: &str, tag: &str) -> bool {
+    known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
+}
+
 fn open_api(path: &str, request: &Parts, query: &Query) -> Option<Response<Body>> {
     if path == "/openapi/v2" {
-        let is_protobuf = openapi::wants_v2_protobuf(&accept(request));
-        return Some(tagged(request, &openapi::v2_hash(), || {
-            if is_protobuf {
-                text(StatusCode::OK, openapi::V2_PROTOBUF, openapi::v2_protobuf())
-            } else {
-                respond::json_bytes(StatusCode::OK, openapi::v2())
-            }
-        }));
+        let Some(form) = Documents::V2.negotiate(&accept(request)) else {
+            return Some(not_acceptable());
+        };
+        let kind = Documents::V2.content_type(form);
+        let mut response = tagged(request, &openapi::v2_hash(), || {
+            document(kind, openapi::v2(form))
+        });
+        vary(&mut response);
+        return Some(response);
     }
     if path == OPENAPI_V3 {
         let index = openapi::v3_index().to_string();
-        return Some(respond::json_bytes(StatusCode::OK, index));
+        return Some(document("application/json", index));
     }
-    let document = path.strip_prefix("/openapi/v3/")?;
-    let hash = openapi::v3_hash(document)?;
-    match query.get("hash") {
-        Some(asked) if asked != hash => return Some(moved(path, &hash)),
-        _ => {}
+    let name = path.strip_prefix("/openapi/v3/")?;
+    let hash = openapi::v3_hash(name)?;
+    let Some(form) = Documents::V3.negotiate(&accept(request)) else {
+        return Some(not_acceptable());
+    };
+    let asked = query.get("hash").filter(|asked| !asked.is_empty());
+    if asked.is_some_and(|asked| asked != hash) {
+        return Some(moved(path, &hash));
     }
+    let kind = Documents::V3.content_type(form);
     let mut response = tagged(request, &hash, || {
-        respond::json_bytes(
-            StatusCode::OK,
-            openapi::v3_group(document).unwrap_or_default(),
-        )
+        document(kind, openapi::v3_group(name, form).unwrap_or_default())
     });
-    if query.get("hash").is_some() {
+    vary(&mut response);
+    if asked.is_some() {
         // An address with the hash in it never shows anything else.
         let value = HeaderValue::from_static("public, immutable");
         response.headers_mut().insert(CACHE_CONTROL, value);
@@ -125,12 +135,33 @@ fn open_api(path: &str, request: &Parts, query: &Query) -> Option<Response<Body>
     Some(response)
 }
 
+fn document(kind: &'static str, body: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(respond::full(body));
+    let kind = HeaderValue::from_static(kind);
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+fn not_acceptable() -> Response<Body> {
+    let mut response = Response::new(respond::full(""));
+    *response.status_mut() = StatusCode::NOT_ACCEPTABLE;
+    vary(&mut response);
+    response
+}
+
 /// The document changed: its address is another one now.
 fn moved(path: &str, hash: &str) -> Response<Body> {
     let mut response = Response::new(respond::full(""));
     *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
-    if let Ok(value) = HeaderValue::from_str(&format!("{path}?hash={hash}")) {
-        response.headers_mut().insert(LOCATION, value);
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (LOCATION, format!("{path}?hash={hash}")),
+        (ETAG, format!("\"{hash}\"")),
+    ] {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
     }
+    vary(&mut response);
     response
 }
