@@ -4,6 +4,7 @@
 //! validations are made of, `plain` the rules of a kind that has none of its own.
 
 pub mod checks;
+pub mod devices;
 pub mod flow_control;
 pub mod plain;
 pub mod prepare;

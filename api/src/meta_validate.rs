@@ -147,6 +147,22 @@ pub fn annotations(annotations: &Value, path: &Path) -> ErrorList {
     errors
 }
 
+/// Metadata inside of a template: labels and annotations, and nothing else.
+pub fn template_metadata(metadata: &Value, path: &Path) -> ErrorList {
+    let mut errors = annotations(
+        json::get(metadata, "annotations"),
+        &path.child("annotations"),
+    );
+    errors.extend(labels(json::get(metadata, "labels"), &path.child("labels")));
+    for (field, value) in metadata.as_object().into_iter().flatten() {
+        let allowed = matches!(field.as_str(), "annotations" | "labels");
+        if !allowed && !json::is_empty(value) {
+            errors.push(FieldError::forbidden(&path.child(field), "cannot be set"));
+        }
+    }
+    errors
+}
+
 fn owner_references(metadata: &Value, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut controller: Option<String> = None;

@@ -6,7 +6,7 @@ mod network;
 
 pub use network::{
     canonical_cidr, canonical_ip, cidr, dns_subdomain_with_underscore, http_header,
-    in_canonical_range, ip, port_name, port_number, wildcard_subdomain,
+    in_canonical_range, interface_address, ip, port_name, port_number, wildcard_subdomain,
 };
 
 /// Detail of a number that must not be negative.
@@ -223,6 +223,21 @@ pub fn config_key(text: &str) -> Vec<String> {
     }
     errors.extend(no_dots(text));
     errors
+}
+
+/// An identifier in C.
+pub fn c_identifier(text: &str) -> Vec<String> {
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let digit_first = text.as_bytes().first().is_some_and(u8::is_ascii_digit);
+    if !text.is_empty() && !digit_first && text.bytes().all(good) {
+        return Vec::new();
+    }
+    vec![pattern_error(
+        "a valid C identifier must start with alphabetic character or '_', followed by a string \
+         of alphanumeric characters or '_'",
+        "[A-Za-z_][A-Za-z0-9_]*",
+        &["my_name", "MY_NAME", "MyName"],
+    )]
 }
 
 /// The name of an environment variable: any printable ASCII but `=`.

@@ -142,6 +142,16 @@ pub fn cidr(text: &str) -> Vec<String> {
     vec![detail.to_owned()]
 }
 
+/// The address of an interface, with the length of its network: `10.9.8.7/24`.
+pub fn interface_address(text: &str) -> Vec<String> {
+    match in_canonical_range(text) {
+        Some(canonical) => not_canonical(text, &canonical),
+        None => vec![
+            "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)".to_owned(),
+        ],
+    }
+}
+
 fn parse_range(text: &str) -> Option<(IpAddr, u32)> {
     let (address, bits) = text.split_once('/')?;
     let address: IpAddr = address.parse().ok()?;

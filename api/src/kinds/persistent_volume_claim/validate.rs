@@ -2,7 +2,7 @@
 
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::{checks, storage};
-use crate::meta_validate::{annotations, invalid_each, labels};
+use crate::meta_validate::{invalid_each, template_metadata};
 use crate::object::Object;
 use crate::quantity::Quantity;
 use crate::{json, label_selector, names};
@@ -20,14 +20,7 @@ const RESIZE_STATUSES: &[&str] = &[
 /// The template of a pod's own claim: of the metadata, labels and annotations alone.
 pub fn template(template: &Value, path: &Path) -> ErrorList {
     let metadata = json::get(template, "metadata");
-    let at = path.child("metadata");
-    let mut errors = annotations(json::get(metadata, "annotations"), &at.child("annotations"));
-    errors.extend(labels(json::get(metadata, "labels"), &at.child("labels")));
-    for (field, value) in metadata.as_object().into_iter().flatten() {
-        if !matches!(field.as_str(), "annotations" | "labels") && !json::is_empty(value) {
-            errors.push(FieldError::forbidden(&at.child(field), "cannot be set"));
-        }
-    }
+    let mut errors = template_metadata(metadata, &path.child("metadata"));
     let claim = json::get(template, "spec");
     errors.extend(spec(claim, None, &path.child("spec")));
     errors
