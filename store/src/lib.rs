@@ -28,6 +28,7 @@ pub use revision::Revision;
 pub use snapshot::{Range, Snapshot, SnapshotError};
 pub use store::{Config, Stats, Store};
 pub use types::{
-    Change, CommitError, Durability, Entry, Event, EventKind, Expect, OpenError, Stamped, Write,
+    Change, CommitError, Durability, Entry, Event, EventKind, Expect, Notes, OpenError, Stamped,
+    Write,
 };
 pub use watch::{Watch, WatchClosed, WatchError};

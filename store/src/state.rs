@@ -6,11 +6,11 @@ use crate::backend::{BackendError, Reader};
 use crate::history::{History, Map};
 use crate::record::{Operation, Record};
 use crate::revision::Revision;
-use crate::types::{Entry, Event, EventKind};
+use crate::types::{Entry, Event, EventKind, Notes};
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::watch;
 
 /// How much history is in memory, a partition.
@@ -39,8 +39,7 @@ pub(crate) struct State {
     bounds: Bounds,
     /// Where partitions that are made later begin their history.
     started: Revision,
-    /// True once the store is closed: watchers end.
-    pub(crate) closed: watch::Sender<bool>,
+    closed: AtomicBool,
 }
 
 impl State {
@@ -59,7 +58,7 @@ impl State {
             reader,
             bounds,
             started: current,
-            closed: watch::Sender::new(false),
+            closed: AtomicBool::new(false),
         };
         for (name, found) in maps {
             let partition = Arc::new(state.make(&name, found));
@@ -95,6 +94,18 @@ impl State {
 
     pub(crate) fn set_compacted(&self, revision: Revision) {
         self.compacted.store(revision.0, Ordering::Release);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Ends all watchers.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        for partition in self.partitions() {
+            partition.news.send_modify(|_| {});
+        }
     }
 
     pub(crate) fn partition(&self, name: &str) -> Arc<Partition> {
@@ -166,6 +177,7 @@ impl State {
             value: record.value,
             created: record.created,
             previous,
+            notes: Notes::default(),
         })
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::revision::Revision;
 use bytes::Bytes;
+use parking_lot::Mutex;
+use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -89,6 +91,62 @@ pub struct Event {
     pub previous: Option<Entry>,
     /// When the key was created; of a deleted one, when it had been.
     pub created: Revision,
+    pub notes: Notes,
+}
+
+/// What a reader made of an event, kept for the next one while the event is among the newest.
+/// No part of the event: two events are equal whatever their notes, and a clone begins without.
+#[derive(Default)]
+pub struct Notes(Mutex<Kept>);
+
+#[derive(Default)]
+enum Kept {
+    #[default]
+    Nothing,
+    Made(Arc<dyn Any + Send + Sync>),
+    /// The event has aged: nothing is kept any more.
+    Past,
+}
+
+impl Notes {
+    /// The note of this type, made empty where there is none. A second type replaces the first.
+    pub fn of<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let mut kept = self.0.lock();
+        if let Kept::Made(note) = &*kept
+            && let Ok(note) = Arc::clone(note).downcast::<T>()
+        {
+            return note;
+        }
+        let made = Arc::new(T::default());
+        if !matches!(*kept, Kept::Past) {
+            *kept = Kept::Made(Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
+        }
+        made
+    }
+
+    pub(crate) fn forget(&self) {
+        *self.0.lock() = Kept::Past;
+    }
+}
+
+impl Clone for Notes {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Notes {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Notes {}
+
+impl std::fmt::Debug for Notes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Notes")
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -14,6 +14,8 @@ use tokio::sync::watch;
 
 /// Records read from disk at a time while a watcher catches up.
 const RECORDS_PER_READ: usize = 500;
+/// Events taken out of memory at a time, under its lock.
+const EVENTS_PER_LOOK: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WatchError {
@@ -40,12 +42,12 @@ pub struct Watch {
     state: Arc<State>,
     partition: Arc<Partition>,
     news: watch::Receiver<Revision>,
-    closed: watch::Receiver<bool>,
     /// Everything up to here was delivered or is in `backlog`.
     place: Revision,
-    backlog: VecDeque<Event>,
+    backlog: VecDeque<Arc<Event>>,
     /// Reads from disk until it has caught up with memory; from then on it must keep up.
     catching_up: bool,
+    failed: Option<WatchClosed>,
 }
 
 impl std::fmt::Debug for Watch {
@@ -59,7 +61,7 @@ impl std::fmt::Debug for Watch {
 
 /// What a look at the history found.
 enum Look {
-    Event(Event),
+    Events,
     Nothing,
     Behind,
 }
@@ -87,45 +89,68 @@ impl Watch {
         state.watchers.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
             news: partition.news.subscribe(),
-            closed: state.closed.subscribe(),
             state: Arc::clone(state),
             partition,
             place: after,
             backlog: VecDeque::new(),
             catching_up: true,
+            failed: None,
         })
     }
 
     /// The next event. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Result<Event, WatchClosed> {
+    pub async fn next(&mut self) -> Result<Arc<Event>, WatchClosed> {
         loop {
             if let Some(event) = self.backlog.pop_front() {
                 return Ok(event);
             }
-            self.news.borrow_and_update();
-            match self.look() {
-                Look::Event(event) => {
-                    self.place = event.revision;
-                    self.catching_up = false;
-                    return Ok(event);
-                }
-                Look::Behind if self.catching_up => {
-                    self.catch_up().await?;
-                    continue;
-                }
-                Look::Behind => return Err(WatchClosed::TooSlow),
-                Look::Nothing => self.catching_up = false,
-            }
-            if *self.closed.borrow_and_update() {
-                return Err(WatchClosed::StoreClosed);
-            }
-            tokio::select! {
-                changed = self.news.changed() => {
-                    changed.map_err(|_| WatchClosed::StoreClosed)?;
-                }
-                _ = self.closed.changed() => {}
+            self.fill(1).await?;
+        }
+    }
+
+    /// Waits until [`Self::take`] has something to give or to say. Dropping the future loses
+    /// nothing.
+    pub async fn ready(&mut self) {
+        while self.backlog.is_empty() && self.failed.is_none() {
+            if let Err(why) = self.fill(EVENTS_PER_LOOK).await {
+                self.failed = Some(why);
             }
         }
+    }
+
+    /// At most `count` of the events that have come in, in order; none without [`Self::ready`].
+    pub fn take(&mut self, count: usize) -> Result<Vec<Arc<Event>>, WatchClosed> {
+        if self.backlog.is_empty()
+            && let Some(why) = &self.failed
+        {
+            return Err(why.clone());
+        }
+        let count = count.min(self.backlog.len());
+        Ok(self.backlog.drain(..count).collect())
+    }
+
+    /// How many watchers wait for the same news, this one among them.
+    pub fn audience(&self) -> usize {
+        self.partition.news.receiver_count()
+    }
+
+    /// Waits until there is something to do, and does it.
+    async fn fill(&mut self, count: usize) -> Result<(), WatchClosed> {
+        self.news.borrow_and_update();
+        match self.look(count) {
+            Look::Events => {
+                self.catching_up = false;
+                return Ok(());
+            }
+            Look::Behind if self.catching_up => return self.catch_up().await,
+            Look::Behind => return Err(WatchClosed::TooSlow),
+            Look::Nothing => self.catching_up = false,
+        }
+        if self.state.is_closed() {
+            return Err(WatchClosed::StoreClosed);
+        }
+        let changed = self.news.changed().await;
+        changed.map_err(|_| WatchClosed::StoreClosed)
     }
 
     /// Everything up to here was delivered: what a bookmark may say. Rises with the revision of
@@ -134,20 +159,30 @@ impl Watch {
         if let Some(next) = self.backlog.front() {
             return Revision(next.revision.0 - 1);
         }
+        // In this order: what is visible now is in the history that is looked at next.
         let visible = self.state.revision();
-        if matches!(self.look(), Look::Nothing) {
-            self.place = self.place.max(visible);
+        match self.look(1) {
+            Look::Nothing => self.place = self.place.max(visible),
+            Look::Events => return self.revision(),
+            Look::Behind => {}
         }
         self.place
     }
 
-    fn look(&self) -> Look {
+    /// Takes what history in memory has after the place.
+    fn look(&mut self, count: usize) -> Look {
         let history = self.partition.history.lock();
         if self.place < history.from() {
             return Look::Behind;
         }
-        match history.first_after(self.place) {
-            Some(event) => Look::Event(event.clone()),
+        for event in history.after(self.place).take(count) {
+            self.backlog.push_back(Arc::clone(event));
+        }
+        match self.backlog.back() {
+            Some(newest) => {
+                self.place = newest.revision;
+                Look::Events
+            }
             None => Look::Nothing,
         }
     }
@@ -172,7 +207,7 @@ impl Watch {
         } else {
             complete
         };
-        self.backlog.extend(events);
+        self.backlog.extend(events.into_iter().map(Arc::new));
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use crate::record::{Operation, Record};
 use crate::revision::Revision;
 use crate::state::{Partition, State, kind_of};
 use crate::store::{Config, Layout};
-use crate::types::{Change, CommitError, Durability, Entry, Event, Expect, Write};
+use crate::types::{Change, CommitError, Durability, Entry, Event, Expect, Notes, Write};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -95,6 +95,7 @@ impl Draft {
             value,
             previous,
             created,
+            notes: Notes::default(),
         });
     }
 }
@@ -220,7 +221,7 @@ impl Writer {
             });
             self.fail_on(|writer| writer.backend.reserve(last));
         }
-        self.state.closed.send_replace(true);
+        self.state.close();
     }
 
     fn batch(

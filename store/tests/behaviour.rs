@@ -52,7 +52,7 @@ async fn next(watch: &mut Watch) -> String {
         .await
         .unwrap()
         .unwrap();
-    let previous = event.previous.map_or("-".into(), |entry| {
+    let previous = event.previous.as_ref().map_or("-".into(), |entry| {
         String::from_utf8_lossy(&entry.value).into_owned()
     });
     let kind = match event.kind {
