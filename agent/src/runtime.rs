@@ -74,6 +74,10 @@ pub trait Runtime: Send + Sync + std::fmt::Debug {
     /// Asks the shim to open the log file again, after a rotation renamed it.
     fn reopen_log<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, ()>;
     fn exec<'a>(&'a self, id: &'a ContainerId, config: ExecConfig) -> Answer<'a, ExecStreams>;
+    /// The streams of the container's own process, from now on. `exit` ends with 0 when the
+    /// container does, whatever its own code; letting go does nothing to it but end an input that
+    /// ends with the first who feeds it.
+    fn attach<'a>(&'a self, id: &'a ContainerId, config: AttachConfig) -> Answer<'a, ExecStreams>;
 
     /// The image of a name, an id (`sha256:..`) or a digest reference, when it is present.
     fn image_status<'a>(&'a self, image: &'a str) -> Answer<'a, Option<ImageInfo>>;

@@ -4,6 +4,7 @@
 //! Who may ask what was decided by the API server; nobody else can reach this.
 
 mod answer; // Bodies and refusals.
+mod dial; // Connections to pods and from the node.
 mod exec;
 mod logs;
 mod request; // Paths and queries. Pure.

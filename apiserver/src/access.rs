@@ -6,8 +6,10 @@ use crate::authorize::Authorizer;
 use crate::authorize::follow::{self, Followed};
 use crate::pki::names::ServerNames;
 use crate::pki::{Pki, PkiError};
+use crate::proxy::Proxy;
 use crate::reviews::Reviews;
 use crate::streaming::Streams;
+use crate::tokens::{ISSUER_DEFAULT, Tokens};
 use crate::tunnel::Tunnels;
 use crate::view::View;
 use coracle_store::Store;
@@ -22,10 +24,12 @@ pub struct Access {
     pub pki: Arc<Pki>,
     pub authenticator: Arc<Authenticator>,
     pub authorizer: Arc<Authorizer>,
+    pub tokens: Arc<Tokens>,
     pub admission: Chain,
     pub reviews: Reviews,
     pub tunnels: Tunnels,
     pub streams: Streams,
+    pub proxy: Proxy,
     store: Store,
     loaded: Mutex<Vec<Followed>>,
 }
@@ -42,17 +46,21 @@ impl Access {
     ) -> Result<Self, PkiError> {
         let pki = Arc::new(Pki::open(pki_directory, names, now)?);
         let view: Arc<dyn View> = Arc::new(store.clone());
-        let authenticator = Authenticator::new(pki.clients().clone(), Arc::clone(&view));
+        let tokens = Arc::new(Tokens::open(pki_directory, ISSUER_DEFAULT)?);
+        let clients = pki.clients().clone();
+        let authenticator = Authenticator::new(clients, Arc::clone(&view), Arc::clone(&tokens));
         let authenticator = Arc::new(authenticator);
         let authorizer = Arc::new(Authorizer::new(Arc::clone(&view)));
         let tunnels = Tunnels::new(shutdown);
         Ok(Self {
             admission: Chain::new(Arc::clone(&view), Arc::clone(&authorizer)),
             reviews: Reviews::new(Arc::clone(&authorizer), Arc::clone(&authenticator)),
+            proxy: Proxy::new(Arc::clone(&view), tunnels.clone()),
             streams: Streams::new(view, Arc::clone(&authorizer), tunnels.clone()),
             pki,
             authenticator,
             authorizer,
+            tokens,
             tunnels,
             store,
             loaded: Mutex::default(),

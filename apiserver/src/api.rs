@@ -7,6 +7,7 @@ use crate::authenticate::{PeerCertificate, User, impersonate};
 use crate::config::Clock;
 use crate::endpoints::Endpoints;
 use crate::metrics::Metrics;
+use crate::proxy;
 use crate::query::Query;
 use crate::registry::Registry;
 use crate::request_info::RequestInfo;
@@ -14,7 +15,7 @@ use crate::respond::{self, Shape};
 use crate::tunnel::{Body, BoxError};
 use crate::verbs::asked::Asked;
 use crate::verbs::{
-    bind, create, delete, delete_collection, evict, get, list, patch, scale, update, watch,
+    bind, create, delete, delete_collection, evict, get, list, patch, scale, token, update, watch,
 };
 use bytes::Bytes;
 use coracle_api::catalogue;
@@ -25,6 +26,7 @@ use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{Request, Response};
 use http_body_util::BodyExt;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -53,6 +55,10 @@ impl std::fmt::Debug for Api {
         f.debug_struct("Api").finish_non_exhaustive()
     }
 }
+
+/// Where a request came from: an extension of it.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerAddress(pub IpAddr);
 
 /// Who sends a request.
 #[derive(Clone, Debug)]
@@ -136,7 +142,7 @@ impl Api {
         }
         let (resource, subresource) = find(info)?;
         if subresource.is_some_and(|one| one.kind == SubresourceKind::Connect) {
-            return self.connect(parts, info, &user, resource).await;
+            return self.connect(parts, body, info, &user, resource).await;
         }
         let is_long = info.verb == "watch";
         let place = if is_long {
@@ -206,6 +212,7 @@ impl Api {
     async fn connect(
         &self,
         parts: Parts,
+        body: Body,
         info: &RequestInfo,
         user: &User,
         resource: &'static Resource,
@@ -221,6 +228,9 @@ impl Api {
             dry_run: false,
         };
         self.access.admission.validate(None, &attributes)?;
+        if info.subresource == proxy::SUBRESOURCE {
+            return self.access.proxy.connect(parts, body, info).await;
+        }
         self.access.streams.connect(parts, info, user).await
     }
 
@@ -253,6 +263,7 @@ impl Api {
         match asked.subresource.map(|one| one.name) {
             Some(bind::SUBRESOURCE) => bind::bind(self, asked, body).await,
             Some(evict::SUBRESOURCE) => evict::evict(self, asked, body).await,
+            Some(token::SUBRESOURCE) => token::create(self, asked, body).await,
             _ => Err(Status::path_not_found()),
         }
     }

@@ -14,6 +14,7 @@ pub use certificate::PeerCertificate;
 pub use user::User;
 
 use crate::pki::tls::ClientCertificates;
+use crate::tokens::{TokenError, Tokens};
 use crate::view::View;
 use coracle_api::status::Status;
 use http::request::Parts;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 pub struct Authenticator {
     clients: ClientCertificates,
     view: Arc<dyn View>,
+    tokens: Arc<Tokens>,
 }
 
 impl std::fmt::Debug for Authenticator {
@@ -33,8 +35,12 @@ impl std::fmt::Debug for Authenticator {
 }
 
 impl Authenticator {
-    pub fn new(clients: ClientCertificates, view: Arc<dyn View>) -> Self {
-        Self { clients, view }
+    pub fn new(clients: ClientCertificates, view: Arc<dyn View>, tokens: Arc<Tokens>) -> Self {
+        Self {
+            clients,
+            view,
+            tokens,
+        }
     }
 
     /// `peer` is what the client showed in its handshake.
@@ -49,10 +55,14 @@ impl Authenticator {
             return Ok(user);
         }
         if let Some(token) = bearer::token(&request.headers) {
-            let found = bootstrap_token::user(self.view.as_ref(), &token, now);
-            let mut user = found.ok_or_else(Status::unauthorized)?;
-            user.add_authenticated();
-            return Ok(user);
+            let found = self.token(&token, self.tokens.audiences(), now);
+            return match found {
+                Ok((user, _)) => Ok(user),
+                Err(error) => {
+                    tracing::debug!(%error, "a token was refused");
+                    Err(Status::unauthorized())
+                }
+            };
         }
         match peer {
             Some(_) => Err(Status::unauthorized()),
@@ -60,11 +70,33 @@ impl Authenticator {
         }
     }
 
-    /// The user behind a token alone, for TokenReview.
-    pub fn token(&self, token: &str, now: Timestamp) -> Option<User> {
-        let mut user = bootstrap_token::user(self.view.as_ref(), token, now)?;
+    /// What a token is good for that names no audience of its own.
+    pub fn audiences(&self) -> &[String] {
+        self.tokens.audiences()
+    }
+
+    /// The user behind a token alone, and for which of the wanted audiences it is good.
+    pub fn token(
+        &self,
+        token: &str,
+        wanted: &[String],
+        now: Timestamp,
+    ) -> Result<(User, Vec<String>), TokenError> {
+        let view = self.view.as_ref();
+        let (mut user, audiences) = match bootstrap_token::user(view, token, now) {
+            // It is for the API server, whatever is asked.
+            Some(user) => {
+                let own = self.tokens.audiences().iter();
+                let good: Vec<String> = own.filter(|one| wanted.contains(one)).cloned().collect();
+                if good.is_empty() {
+                    return Err(TokenError::OfAnother);
+                }
+                (user, good)
+            }
+            None => self.tokens.user(view, token, wanted, now)?,
+        };
         user.add_authenticated();
-        Some(user)
+        Ok((user, audiences))
     }
 }
 

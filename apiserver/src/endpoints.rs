@@ -2,12 +2,14 @@
 
 mod documents; // Discovery and OpenAPI.
 mod health; // `/healthz`, `/livez`, `/readyz`.
+mod openid; // How tokens are checked.
 mod version; // `/version`.
 
 use crate::metrics::{Metrics, TEXT_TYPE};
 use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::respond;
+use crate::tokens::{CONFIGURATION_PATH, KEYS_PATH, Tokens};
 use crate::tunnel::{Body, Tunnels};
 use bytes::Bytes;
 use coracle_api::status::Status;
@@ -22,6 +24,7 @@ use std::sync::Arc;
 /// Where the CA is, for those who check it by its hash.
 const CA_PATH: &str = "/coracle/v1/ca";
 const PATHS: &[&str] = &[
+    CONFIGURATION_PATH,
     "/api",
     "/apis",
     "/healthz",
@@ -29,6 +32,7 @@ const PATHS: &[&str] = &[
     "/metrics",
     "/openapi/v2",
     "/openapi/v3",
+    KEYS_PATH,
     "/readyz",
     "/version",
 ];
@@ -38,6 +42,7 @@ pub struct Endpoints {
     store: Store,
     metrics: Arc<Metrics>,
     tunnels: Tunnels,
+    tokens: Arc<Tokens>,
     health: Health,
     ca_pem: String,
     /// `host:port`, for the legacy discovery of `/api`.
@@ -49,6 +54,7 @@ impl Endpoints {
         store: Store,
         metrics: Arc<Metrics>,
         tunnels: Tunnels,
+        tokens: Arc<Tokens>,
         ca_pem: String,
         address: String,
     ) -> Self {
@@ -56,6 +62,7 @@ impl Endpoints {
             store,
             metrics,
             tunnels,
+            tokens,
             health: Health::default(),
             ca_pem,
             address,
@@ -90,6 +97,7 @@ impl Endpoints {
             path => self
                 .health
                 .answer(path, &query)
+                .or_else(|| openid::answer(path, &self.tokens, &self.address))
                 .or_else(|| documents::answer(path, &self.address, request, &query))?,
         };
         if matches!(request.method, Method::GET | Method::HEAD) {

@@ -28,6 +28,7 @@ pub mod authorize; // What a user may do.
 pub mod bootstrap_tokens; // Tokens for enrolling nodes.
 pub mod pki; // The cluster's CA and what it signs for this server.
 pub mod reviews; // Questions about access and identity.
+pub mod tokens; // Tokens of service accounts, signed and checked.
 
 // What exists from the start.
 mod advertise; // The address by which others reach this machine.
@@ -40,7 +41,8 @@ pub mod endpoints; // Health, version, discovery, OpenAPI.
 pub mod metrics; // What is counted.
 
 // Nodes.
-pub mod streaming; // Logs, exec, attach.
+pub mod proxy; // Requests passed on to pods, services and nodes.
+pub mod streaming; // Logs, exec, attach, forwarded ports.
 pub mod tunnel; // The nodes' connections.
 
 pub use api::Api;

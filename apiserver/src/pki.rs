@@ -9,6 +9,7 @@ pub mod authority; // The CA pair: made once, read ever after.
 pub mod kubeconfig; // The admin's kubeconfig as text.
 pub mod names; // The names that the server's certificate answers to.
 pub mod serving; // The server's certificate, replaced while it serves.
+pub mod signing; // The key that signs tokens of service accounts.
 pub mod tls; // rustls' configuration, and the check of client certificates.
 
 use crate::authenticate::user::MASTERS;

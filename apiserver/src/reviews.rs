@@ -6,6 +6,7 @@ use crate::authenticate::{Authenticator, User};
 use crate::authorize::Authorizer;
 use crate::authorize::rule::Rule;
 use crate::request_info::RequestInfo;
+use crate::tokens::TokenError;
 use coracle_api::field::{ErrorList, FieldError, Path};
 use coracle_api::json;
 use coracle_api::object::Object;
@@ -68,9 +69,22 @@ impl Reviews {
             let why = "token is required for TokenReview in authentication";
             return Err(Status::bad_request(why));
         }
-        Ok(match self.authenticator.token(token, now) {
-            Some(user) => json!({ "authenticated": true, "user": user_info(&user) }),
-            None => json!({ "user": {}, "error": "[invalid bearer token]" }),
+        let asked = review.list(&["spec", "audiences"]).iter();
+        let asked: Vec<String> = asked.filter_map(Value::as_str).map(str::to_owned).collect();
+        let wanted = match asked.is_empty() {
+            true => self.authenticator.audiences(),
+            false => &asked,
+        };
+        Ok(match self.authenticator.token(token, wanted, now) {
+            Ok((user, audiences)) => json!({
+                "authenticated": true,
+                "user": user_info(&user),
+                "audiences": audiences,
+            }),
+            Err(TokenError::OfAnother) => json!({ "user": {}, "error": "[invalid bearer token]" }),
+            Err(error) => {
+                json!({ "user": {}, "error": format!("[invalid bearer token, {error}]") })
+            }
         })
     }
 

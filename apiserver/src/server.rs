@@ -116,6 +116,7 @@ impl Server {
             store.clone(),
             Arc::clone(&metrics),
             access.tunnels.clone(),
+            Arc::clone(&access.tokens),
             access.pki.ca_pem().to_owned(),
             format!("{}", SocketAddr::new(advertised, address.port())),
         );

@@ -1,11 +1,13 @@
-//! What streams between a client and a container: logs, exec, attach.
+//! What streams between a client and a container: logs, exec, attach, forwarded ports.
 //!
 //! Finds the pod, its container and its node, and passes bytes through the node's tunnel. Knows
 //! nothing of containers: the agent answers. Bounds every buffer; either end may stop at any time
 //! and the other learns of it.
 
-pub mod exec; // Exec and attach over WebSocket.
+pub mod exec; // Exec and attach over WebSocket or SPDY.
 pub mod log; // Logs, over plain HTTP or WebSocket.
+pub mod port_forward; // Connections to ports of a pod.
+mod spdy; // Streams in one connection, as older clients open them.
 mod speech; // The subprotocols of exec and attach.
 pub mod websocket; // The WebSocket handshake and the subprotocols.
 
@@ -52,6 +54,18 @@ struct Place {
     node: String,
 }
 
+impl Place {
+    fn of(pod: &Object, container: String) -> Self {
+        Self {
+            namespace: pod.namespace().to_owned(),
+            pod: pod.name().to_owned(),
+            uid: pod.uid().to_owned(),
+            container,
+            node: pod.str(&["spec", "nodeName"]).to_owned(),
+        }
+    }
+}
+
 impl Streams {
     pub fn new(view: Arc<dyn View>, authorizer: Arc<Authorizer>, tunnels: Tunnels) -> Self {
         Self {
@@ -61,7 +75,7 @@ impl Streams {
         }
     }
 
-    /// Answers an authorized request for `pods/log`, `pods/exec` or `pods/attach`.
+    /// Answers an authorized request for `pods/log`, `exec`, `attach` or `portforward`.
     pub async fn connect(
         &self,
         request: Parts,
@@ -73,26 +87,40 @@ impl Streams {
             "log" => self.log(request, info, &query).await,
             "exec" => self.exec("exec", request, info, user, &query),
             "attach" => self.exec("attach", request, info, user, &query),
+            "portforward" => self.port_forward(request, info, user, &query),
             _ => Err(Status::path_not_found()),
         }
     }
 
-    fn place(&self, info: &RequestInfo, container: &str) -> Result<Place, Status> {
+    /// A stream may begin with a GET, which must not be a way around the right to create.
+    fn check_create(&self, user: &User, info: &RequestInfo) -> Result<(), Status> {
+        let create = RequestInfo {
+            verb: "create".to_owned(),
+            ..info.clone()
+        };
+        self.authorizer.check(user, &create)
+    }
+
+    fn get(&self, info: &RequestInfo) -> Result<Object, Status> {
         let (namespace, name) = (info.namespace.as_str(), info.name.as_str());
-        let pod = self.view.get("", "pods", namespace, name).ok_or_else(|| {
+        self.view.get("", "pods", namespace, name).ok_or_else(|| {
             Status::not_found(Subject {
                 group: "",
                 resource: "pods",
                 name,
             })
-        })?;
-        Ok(Place {
-            namespace: namespace.to_owned(),
-            pod: name.to_owned(),
-            uid: pod.uid().to_owned(),
-            container: container_of(&pod, container)?,
-            node: pod.str(&["spec", "nodeName"]).to_owned(),
         })
+    }
+
+    /// A pod and its node, whatever the container.
+    fn pod(&self, info: &RequestInfo) -> Result<Place, Status> {
+        Ok(Place::of(&self.get(info)?, String::new()))
+    }
+
+    fn place(&self, info: &RequestInfo, container: &str) -> Result<Place, Status> {
+        let pod = self.get(info)?;
+        let container = container_of(&pod, container)?;
+        Ok(Place::of(&pod, container))
     }
 
     fn expect_connected(&self, node: &str) -> Result<(), Status> {

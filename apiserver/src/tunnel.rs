@@ -4,6 +4,7 @@
 //! One connection a node; the newest wins, and what an older one still streams goes on until it
 //! ends. Whether a caller may have what they ask of a node was decided before.
 
+mod dial; // Connections that a node makes for us.
 mod upgrade; // From an HTTP/1.1 request to a connection that is ours to send on.
 
 use bytes::Bytes;
@@ -19,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+pub use dial::{DialError, Dialled, POD_HEADER};
 pub use upgrade::PROTOCOL;
 
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -16,3 +16,4 @@ pub mod watch;
 pub mod bind; // The subresource `binding`.
 pub mod evict; // The subresource `eviction`.
 pub mod scale; // The subresource `scale`.
+pub mod token; // The subresource `token`.

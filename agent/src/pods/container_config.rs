@@ -39,6 +39,7 @@ pub fn container(
         working_dir: container.working_dir.clone().unwrap_or_default(),
         tty: container.tty.unwrap_or(false),
         stdin: container.stdin.unwrap_or(false),
+        stdin_once: container.stdin_once.unwrap_or(false),
         resources: resources(pod, container, memory_capacity_bytes),
         security: security(pod, container),
         stop_signal: container

@@ -140,6 +140,8 @@ pub struct ContainerConfig {
     pub tty: bool,
     /// Keep standard input open; without it the process reads /dev/null.
     pub stdin: bool,
+    /// Standard input ends with the first who is attached to it.
+    pub stdin_once: bool,
     pub resources: Resources,
     pub security: Security,
     /// Signal name (`SIGUSR1`) or number over the image's STOPSIGNAL; empty for the image's.
@@ -211,6 +213,15 @@ pub struct ExecConfig {
 pub struct TerminalSize {
     pub width: u16,
     pub height: u16,
+}
+
+/// Which streams of a running container to be attached to.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct AttachConfig {
+    pub stdin: bool,
+    pub stdout: bool,
+    /// Not with a terminal, which has one output.
+    pub stderr: bool,
 }
 
 /// A running command. Dropping all of it hangs up: the command sees its input end, its output

@@ -5,6 +5,7 @@
 //! which finds running containers again by their sockets. One agent a directory, by a lock.
 //! Nothing polls: a container's end is the end of the connection to its shim.
 
+mod attach;
 mod container;
 mod exec;
 mod sandbox;
@@ -322,6 +323,10 @@ impl Runtime for EmbeddedRuntime {
 
     fn exec<'a>(&'a self, id: &'a ContainerId, config: ExecConfig) -> Answer<'a, ExecStreams> {
         Box::pin(self.0.exec(id, config))
+    }
+
+    fn attach<'a>(&'a self, id: &'a ContainerId, config: AttachConfig) -> Answer<'a, ExecStreams> {
+        Box::pin(std::future::ready(self.0.attach_streams(id, config)))
     }
 
     fn image_status<'a>(&'a self, image: &'a str) -> Answer<'a, Option<ImageInfo>> {

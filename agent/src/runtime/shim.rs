@@ -8,10 +8,12 @@
 //! Invariants: one thread, so that forking and joining namespaces are sound; what keeps running
 //! never touches libcontainer, which runs in a forked child, so that it stays small.
 
+mod clients;
 mod creator;
 mod exec;
 mod executor;
 mod host;
+mod input;
 mod log;
 mod process;
 mod rootfs;

@@ -1,4 +1,5 @@
-//! `POST /exec/{namespace}/{pod}/{uid}/{container}`: runs a command in a container.
+//! `POST /exec/{namespace}/{pod}/{uid}/{container}`: runs a command in a container, and
+//! `/attach/...`: its own process.
 //!
 //! Both bodies are frames. The last frame is a `Status` on the error channel, with the exit code
 //! among its causes. When the caller hangs up, the command is hung up on too.
@@ -6,7 +7,9 @@
 use super::answer::{Body, channel, refuse};
 use super::request::{Command, Query};
 use super::serve::Server;
-use crate::runtime::{ContainerState, ExecConfig, ExecStreams, RuntimeError, TerminalSize};
+use crate::runtime::{
+    AttachConfig, ContainerId, ContainerState, ExecConfig, ExecStreams, RuntimeError, TerminalSize,
+};
 use bytes::{Bytes, BytesMut};
 use coracle_api::frames::{Channel, Decoder, Encoder};
 use http::{Response, StatusCode};
@@ -25,27 +28,15 @@ const DRAIN_MAX: Duration = Duration::from_secs(1);
 type Input = Box<dyn AsyncWrite + Send + Unpin>;
 type Output = Box<dyn AsyncRead + Send + Unpin>;
 
-pub async fn answer(
+pub async fn exec(
     server: &Server,
     command: &Command,
     query: &Query,
     input: Incoming,
 ) -> Response<Body> {
-    let found = server
-        .find(&command.namespace, &command.pod, &command.uid)
-        .await;
-    let (_, observed) = match found {
-        Ok(found) => found,
+    let id = match running(server, command).await {
+        Ok(id) => id,
         Err(refusal) => return refusal,
-    };
-    let latest = observed.latest(&command.container);
-    let running = latest.filter(|latest| latest.state == ContainerState::Running);
-    let Some(running) = running else {
-        let text = format!(
-            "unable to upgrade connection: container not found ({:?})",
-            command.container
-        );
-        return refuse(StatusCode::INTERNAL_SERVER_ERROR, text);
     };
     let tty = query.flag("tty");
     let config = ExecConfig {
@@ -56,10 +47,10 @@ pub async fn answer(
         stderr: query.flag("stderr") && !tty,
     };
     let words = config.command.clone();
-    match server.context.runtime.exec(&running.id, config).await {
+    match server.context.runtime.exec(&id, config).await {
         Ok(streams) => {
             let (frames, body) = channel();
-            tokio::spawn(run(streams, words, input, frames));
+            tokio::spawn(run(streams, Ending::Command(words), input, frames));
             Response::new(body)
         }
         Err(error) => {
@@ -69,12 +60,57 @@ pub async fn answer(
     }
 }
 
-async fn run(
-    streams: ExecStreams,
-    command: Vec<String>,
+/// `POST /attach/{namespace}/{pod}/{uid}/{container}`: the same with the container's own process.
+pub async fn attach(
+    server: &Server,
+    command: &Command,
+    query: &Query,
     input: Incoming,
-    frames: mpsc::Sender<Bytes>,
-) {
+) -> Response<Body> {
+    let id = match running(server, command).await {
+        Ok(id) => id,
+        Err(refusal) => return refusal,
+    };
+    let config = AttachConfig {
+        stdin: query.flag("stdin"),
+        stdout: query.flag("stdout"),
+        stderr: query.flag("stderr") && !query.flag("tty"),
+    };
+    match server.context.runtime.attach(&id, config).await {
+        Ok(streams) => {
+            let (frames, body) = channel();
+            tokio::spawn(run(streams, Ending::Container, input, frames));
+            Response::new(body)
+        }
+        Err(error) => {
+            let text = format!("error attaching to container: {error}");
+            refuse(StatusCode::INTERNAL_SERVER_ERROR, text)
+        }
+    }
+}
+
+async fn running(server: &Server, command: &Command) -> Result<ContainerId, Response<Body>> {
+    let (_, observed) = server
+        .find(&command.namespace, &command.pod, &command.uid)
+        .await?;
+    let latest = observed.latest(&command.container);
+    let running = latest.filter(|latest| latest.state == ContainerState::Running);
+    running.map(|running| running.id.clone()).ok_or_else(|| {
+        let text = format!(
+            "unable to upgrade connection: container not found ({:?})",
+            command.container
+        );
+        refuse(StatusCode::INTERNAL_SERVER_ERROR, text)
+    })
+}
+
+/// Whose end ends a session.
+enum Ending {
+    Command(Vec<String>),
+    Container,
+}
+
+async fn run(streams: ExecStreams, ending: Ending, input: Incoming, frames: mpsc::Sender<Bytes>) {
     let ExecStreams {
         stdin,
         stdout,
@@ -101,12 +137,23 @@ async fn run(
             () = frames.closed() => return,
         }
     };
-    if !is_copied {
-        let _ = tokio::time::timeout(DRAIN_MAX, outputs).await;
-    }
+    let status = match ending {
+        Ending::Command(words) => {
+            if !is_copied {
+                let _ = tokio::time::timeout(DRAIN_MAX, outputs).await;
+            }
+            status(&words, code)
+        }
+        // Nobody else holds these outputs: they end when they are read.
+        Ending::Container => {
+            if !is_copied {
+                outputs.await;
+            }
+            status(&[], code)
+        }
+    };
     let mut last = BytesMut::new();
-    let status = status(&command, code).to_string();
-    Encoder.encode(Channel::Error, status.as_bytes(), &mut last);
+    Encoder.encode(Channel::Error, status.to_string().as_bytes(), &mut last);
     let _ = frames.send(last.freeze()).await;
 }
 

@@ -12,6 +12,7 @@ pub enum Route {
         container: String,
     },
     Exec(Command),
+    Attach(Command),
 }
 
 /// Which container a command goes to.
@@ -48,6 +49,12 @@ pub fn route(uri: &Uri) -> Option<Route> {
             Route::Exec(command(namespace, pod, uid, container))
         }
         ["exec", namespace, pod, container] => Route::Exec(command(namespace, pod, "", container)),
+        ["attach", namespace, pod, uid, container] => {
+            Route::Attach(command(namespace, pod, uid, container))
+        }
+        ["attach", namespace, pod, container] => {
+            Route::Attach(command(namespace, pod, "", container))
+        }
         _ => return None,
     })
 }

@@ -2,7 +2,7 @@
 
 use super::answer::{Body, full, refuse};
 use super::request::{Query, Route, route};
-use super::{exec, logs};
+use super::{dial, exec, logs};
 use crate::pods::state::Observed;
 use crate::pods::{Context, Pods, observe};
 use http::{Method, Request, Response, StatusCode};
@@ -19,12 +19,15 @@ pub struct Server {
 
 impl Server {
     pub async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        if request.method() == Method::CONNECT {
+            return dial::answer(self, request).await;
+        }
         let query = Query::parse(request.uri());
         let Some(route) = route(request.uri()) else {
             return refuse(StatusCode::NOT_FOUND, "404 page not found");
         };
-        let is_exec = matches!(route, Route::Exec(_));
-        if !is_exec && request.method() != Method::GET {
+        let is_session = matches!(route, Route::Exec(_) | Route::Attach(_));
+        if !is_session && request.method() != Method::GET {
             return refuse(StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed");
         }
         match route {
@@ -35,7 +38,10 @@ impl Server {
                 pod,
                 container,
             } => logs::answer(self, &namespace, &pod, &container, &query).await,
-            Route::Exec(command) => exec::answer(self, &command, &query, request.into_body()).await,
+            Route::Exec(command) => exec::exec(self, &command, &query, request.into_body()).await,
+            Route::Attach(command) => {
+                exec::attach(self, &command, &query, request.into_body()).await
+            }
         }
     }
 

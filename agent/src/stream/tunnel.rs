@@ -19,6 +19,10 @@ const RETRY_FIRST: Duration = Duration::from_millis(200);
 const RETRY_LONGEST: Duration = Duration::from_secs(10);
 /// Requests at one time; a stream each, such as a followed log.
 const STREAMS_MAX: u32 = 1000;
+/// What may wait for a stream's reader; a stream that is not read must not stop the others, so
+/// the connection takes what many of them hold.
+const STREAM_WINDOW_BYTES: u32 = 256 << 10;
+const CONNECTION_WINDOW_BYTES: u32 = 64 << 20;
 
 #[derive(Debug)]
 pub struct Tunnel {
@@ -75,6 +79,8 @@ impl Tunnel {
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT)
             .max_concurrent_streams(STREAMS_MAX)
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .serve_connection(tunnel.into_inner(), service)
             .await;
         Ok(served?)

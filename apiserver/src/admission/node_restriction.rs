@@ -1,6 +1,8 @@
 //! A node touches itself, its lease and its pods, and gives itself no labels that draw workloads
 //! to it. Narrows what the node authorizer, which sees no objects, lets through.
 
+mod token; // Tokens for the pods of the node.
+
 use super::{Attributes, Operation, certificates};
 use crate::authorize::node::LEASE_NAMESPACE;
 use crate::authorize::node_pods::{Referred, references};
@@ -65,6 +67,7 @@ pub fn admit(
         ("", "persistentvolumeclaims") if asked.subresource != "status" => {
             restriction.refuse("may only update PVC status")
         }
+        ("", "serviceaccounts") => restriction.token(),
         ("coordination.k8s.io", "leases") => restriction.lease(),
         ("storage.k8s.io", "csinodes") => restriction
             .named_as_itself("can only access CSINode with the same name as the requesting node"),

@@ -4,6 +4,7 @@ use super::*;
 use crate::pki::Pki;
 use crate::pki::authority::{Authority, Leaf, Usage};
 use crate::pki::names::ServerNames;
+use crate::tokens::ISSUER_DEFAULT;
 use crate::view::tests::Objects;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -22,9 +23,11 @@ struct Bench {
 fn bench(secrets: Vec<Value>) -> Bench {
     let directory = tempfile::tempdir().unwrap();
     let pki = Pki::open(directory.path(), ServerNames::default(), now()).unwrap();
+    let tokens = Tokens::open(directory.path(), ISSUER_DEFAULT).unwrap();
+    let tokens = Arc::new(tokens);
     let view = Objects::new(secrets.into_iter().map(|secret| ("secrets", secret)));
     Bench {
-        authenticator: Authenticator::new(pki.clients().clone(), view),
+        authenticator: Authenticator::new(pki.clients().clone(), view, tokens),
         directory,
     }
 }

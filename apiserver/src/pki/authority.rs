@@ -213,7 +213,7 @@ fn failed(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Pk
     }
 }
 
-fn read(path: &Path) -> Result<Option<String>, PkiError> {
+pub(super) fn read(path: &Path) -> Result<Option<String>, PkiError> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -221,7 +221,7 @@ fn read(path: &Path) -> Result<Option<String>, PkiError> {
     }
 }
 
-fn make_directory(path: &Path) -> Result<(), PkiError> {
+pub(super) fn make_directory(path: &Path) -> Result<(), PkiError> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -231,7 +231,7 @@ fn make_directory(path: &Path) -> Result<(), PkiError> {
 }
 
 /// Whole or not at all, and on disk when it returns.
-fn write_private(path: &Path, text: &str) -> Result<(), PkiError> {
+pub(super) fn write_private(path: &Path, text: &str) -> Result<(), PkiError> {
     use std::os::unix::fs::OpenOptionsExt;
     let beside = path.with_extension("new");
     let write = || -> std::io::Result<()> {

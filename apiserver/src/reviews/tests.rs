@@ -6,6 +6,7 @@ use crate::bootstrap;
 use crate::bootstrap_tokens;
 use crate::pki::Pki;
 use crate::pki::names::ServerNames;
+use crate::tokens::{ISSUER_DEFAULT, Tokens};
 use crate::view::tests::Objects;
 use coracle_api::catalogue;
 
@@ -25,7 +26,8 @@ fn answer(user: &User, plural: &str, review: Value) -> Result<Value, Status> {
         let plural = bootstrap::plural(&object);
         authorizer.apply(rbac::GROUP, plural, &object.key(), Some(&object));
     }
-    let authenticator = Authenticator::new(pki.clients().clone(), view);
+    let tokens = Tokens::open(directory.path(), ISSUER_DEFAULT).unwrap();
+    let authenticator = Authenticator::new(pki.clients().clone(), view, Arc::new(tokens));
     let reviews = Reviews::new(Arc::new(authorizer), Arc::new(authenticator));
     let resource = catalogue::all()
         .iter()

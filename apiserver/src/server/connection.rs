@@ -1,6 +1,6 @@
 //! One connection: TLS, then HTTP/1.1 or HTTP/2, until either side ends it.
 
-use crate::api::{Api, Caller};
+use crate::api::{Api, Caller, PeerAddress};
 use crate::authenticate::PeerCertificate;
 use http::Request;
 use hyper::body::Incoming;
@@ -50,8 +50,8 @@ pub async fn accept(
             () = stop.cancelled() => return connections,
             accepted = listener.accept() => accepted,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok((stream, peer)) => (stream, PeerAddress(peer.ip())),
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -60,13 +60,19 @@ pub async fn accept(
         };
         let (acceptor, api, stop) = (acceptor.clone(), Arc::clone(api), stop.clone());
         connections.spawn(async move {
-            serve(stream, acceptor, api, stop).await;
+            serve(stream, peer, acceptor, api, stop).await;
             drop(place);
         });
     }
 }
 
-async fn serve(stream: TcpStream, acceptor: TlsAcceptor, api: Arc<Api>, stop: CancellationToken) {
+async fn serve(
+    stream: TcpStream,
+    peer: PeerAddress,
+    acceptor: TlsAcceptor,
+    api: Arc<Api>,
+    stop: CancellationToken,
+) {
     drop(stream.set_nodelay(true));
     let handshake = tokio::time::timeout(HANDSHAKE_MAX, acceptor.accept(stream));
     let stream = match handshake.await {
@@ -76,7 +82,8 @@ async fn serve(stream: TcpStream, acceptor: TlsAcceptor, api: Arc<Api>, stop: Ca
     };
     let chain = stream.get_ref().1.peer_certificates().unwrap_or(&[]);
     let caller = Caller::Peer(PeerCertificate::new(chain).map(Arc::new));
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
         let answered = api.handle(request, caller.clone());
         async move { Ok::<_, Infallible>(answered.await) }
     });

@@ -1,11 +1,13 @@
-//! `pods/exec` and `pods/attach` over WebSocket.
+//! `pods/exec` and `pods/attach`, over WebSocket here and over SPDY in `by_streams`.
 //!
 //! A message of the client is a channel number and its bytes; towards the agent it is a frame.
 //! The last word is a Status on the error channel: success, an exit code, or what went wrong.
 
+mod by_streams; // The same over SPDY.
+
 use super::speech::{PROTOCOLS, Speech};
-use super::websocket::{self, Upgrade};
-use super::{Place, Streams, refusal};
+use super::websocket::{self, PING_INTERVAL, SILENCE_MAX, Upgrade};
+use super::{Place, Streams, refusal, spdy};
 use crate::authenticate::User;
 use crate::query::{Query, encode};
 use crate::request_info::RequestInfo;
@@ -23,16 +25,12 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use std::convert::Infallible;
-use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
 /// Chunks of input on their way to the agent; a full queue slows the client down.
 const INPUT_CHUNKS_MAX: usize = 16;
-/// A client that is silent for two pings and more is gone.
-const PING_INTERVAL: Duration = Duration::from_secs(30);
-const SILENCE_MAX: Duration = Duration::from_secs(90);
 
 type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
 
@@ -80,12 +78,7 @@ impl Streams {
         user: &User,
         query: &Query,
     ) -> Result<Response<Body>, Status> {
-        // A WebSocket begins with a GET, which must not be a way around the right to create.
-        let create = RequestInfo {
-            verb: "create".to_owned(),
-            ..info.clone()
-        };
-        self.authorizer.check(user, &create)?;
+        self.check_create(user, info)?;
         let place = self.place(info, query.text("container"))?;
         if place.node.is_empty() {
             let why = format!("pod {} does not have a host assigned", info.name);
@@ -93,15 +86,21 @@ impl Streams {
         }
         let wanted = Wanted::read(query)?;
         self.expect_connected(&place.node)?;
-        let upgrade = Upgrade::negotiate(&mut request, PROTOCOLS)?;
-        let response = upgrade.response();
-        let session = Session {
+        let call = Call {
             action,
             uri: uri(action, &place, wanted, query),
             place,
             wanted,
             tunnels: self.tunnels.clone(),
+        };
+        if spdy::is_asked(&request.headers) {
+            return Ok(by_streams::answer(&mut request, call));
+        }
+        let upgrade = Upgrade::negotiate(&mut request, PROTOCOLS)?;
+        let response = upgrade.response();
+        let session = Session {
             speech: Speech::of(upgrade.protocol()),
+            call,
         };
         tokio::spawn(session.run(upgrade));
         Ok(response)
@@ -133,39 +132,16 @@ fn uri(action: &str, place: &Place, wanted: Wanted, query: &Query) -> String {
     )
 }
 
-struct Session {
+/// What is asked of the node.
+struct Call {
     action: &'static str,
     uri: String,
     place: Place,
     wanted: Wanted,
     tunnels: Tunnels,
-    speech: Speech,
 }
 
-impl Session {
-    async fn run(self, upgrade: Upgrade) {
-        let Ok(socket) = upgrade.open().await else {
-            return;
-        };
-        let (mut sink, stream) = socket.split();
-        let (input, chunks) = mpsc::channel(INPUT_CHUNKS_MAX);
-        let write_node = self.write_node(stream, input);
-        let read_node = async {
-            let last = match self.ask(chunks).await {
-                Ok(output) => self.read_node(&mut sink, output).await,
-                Err(status) => Some(status.to_value()),
-            };
-            if let Some(status) = last {
-                self.finish(&mut sink, &status).await;
-            }
-        };
-        // The client's end ends the session: the request is dropped, and the agent sees it reset.
-        tokio::select! {
-            () = write_node => {}
-            () = read_node => {}
-        }
-    }
-
+impl Call {
     /// Starts the command; the answer's body is what comes out of it.
     async fn ask(&self, chunks: mpsc::Receiver<Bytes>) -> Result<Body, Status> {
         let chunks = futures::stream::unfold(chunks, |mut chunks| async {
@@ -183,6 +159,37 @@ impl Session {
             return Err(refusal(answer, self.action, &self.place.pod).await);
         }
         Ok(answer.into_body().map_err(Into::into).boxed_unsync())
+    }
+}
+
+/// One client on a WebSocket.
+struct Session {
+    call: Call,
+    speech: Speech,
+}
+
+impl Session {
+    async fn run(self, upgrade: Upgrade) {
+        let Ok(socket) = upgrade.open().await else {
+            return;
+        };
+        let (mut sink, stream) = socket.split();
+        let (input, chunks) = mpsc::channel(INPUT_CHUNKS_MAX);
+        let write_node = self.write_node(stream, input);
+        let read_node = async {
+            let last = match self.call.ask(chunks).await {
+                Ok(output) => self.read_node(&mut sink, output).await,
+                Err(status) => Some(status.to_value()),
+            };
+            if let Some(status) = last {
+                self.finish(&mut sink, &status).await;
+            }
+        };
+        // The client's end ends the session: the request is dropped, and the agent sees it reset.
+        tokio::select! {
+            () = write_node => {}
+            () = read_node => {}
+        }
     }
 
     /// Returns when the client is gone. While the client only listens, it waits.
@@ -204,13 +211,13 @@ impl Session {
                         .copied()
                         .and_then(Channel::from_number)
                     {
-                        Some(closed) if self.wanted.takes(closed) => {
+                        Some(closed) if self.call.wanted.takes(closed) => {
                             Encoder.close(closed, &mut bytes);
                         }
                         _ => continue,
                     }
                 }
-                channel if self.wanted.takes(channel) => {
+                channel if self.call.wanted.takes(channel) => {
                     Encoder.encode(channel, &frame.payload, &mut bytes);
                 }
                 _ => continue,
@@ -227,7 +234,7 @@ impl Session {
         mut output: Body,
     ) -> Option<Value> {
         // Upstream greets on the lowest channel that it writes: the session is open.
-        let lowest = match self.wanted {
+        let lowest = match self.call.wanted {
             Wanted { stdout: true, .. } => Channel::Stdout,
             Wanted { stderr: true, .. } => Channel::Stderr,
             _ => Channel::Error,
@@ -257,8 +264,8 @@ impl Session {
                     Ok(Some(frame)) => {
                         let message = self.speech.message(frame.channel, &frame.payload);
                         let shown = match frame.channel {
-                            Channel::Stdout => self.wanted.stdout,
-                            Channel::Stderr => self.wanted.stderr,
+                            Channel::Stdout => self.call.wanted.stdout,
+                            Channel::Stderr => self.call.wanted.stderr,
                             _ => false,
                         };
                         if shown {

@@ -3,7 +3,9 @@
 use super::full;
 use crate::authenticate::bearer;
 use crate::tunnel::Body;
+use bytes::Bytes;
 use coracle_api::status::Status;
+use futures::{SinkExt, StreamExt};
 use http::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, UPGRADE,
 };
@@ -11,6 +13,8 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
@@ -20,6 +24,12 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 /// Bounds what a client can make us hold for one message; kubectl sends 32 KiB.
 const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
+
+/// Of a carried stream, in one message.
+const CARRY_BYTES: usize = 32 * 1024;
+/// A client that is silent for two pings and more is gone.
+pub const PING_INTERVAL: Duration = Duration::from_secs(30);
+pub const SILENCE_MAX: Duration = Duration::from_secs(90);
 
 /// A handshake that was checked and not answered yet.
 #[derive(Debug)]
@@ -111,6 +121,52 @@ impl Upgrade {
             .max_message_size(Some(MESSAGE_BYTES_MAX))
             .max_frame_size(Some(MESSAGE_BYTES_MAX));
         Ok(WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await)
+    }
+}
+
+pub fn offers(headers: &HeaderMap, protocol: &str) -> bool {
+    offered(headers).contains(&protocol)
+}
+
+/// Passes the bytes of a WebSocket's binary messages on as one stream, and back, until either
+/// side ends.
+pub async fn carry(socket: WebSocketStream<TokioIo<Upgraded>>, stream: DuplexStream) {
+    let (mut sink, mut messages) = socket.split();
+    let (mut reads, mut writes) = tokio::io::split(stream);
+    let inwards = async {
+        loop {
+            match tokio::time::timeout(SILENCE_MAX, messages.next()).await {
+                Ok(Some(Ok(Message::Binary(data)))) => {
+                    if writes.write_all(&data).await.is_err() {
+                        return;
+                    }
+                }
+                Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) | Err(_) => return,
+                Ok(Some(Ok(_))) => {}
+            }
+        }
+    };
+    let outwards = async {
+        let mut block = vec![0; CARRY_BYTES];
+        let mut pings = tokio::time::interval(PING_INTERVAL);
+        loop {
+            let message = tokio::select! {
+                _ = pings.tick() => Message::Ping(Bytes::new()),
+                read = reads.read(&mut block) => match read {
+                    Ok(count @ 1..) => Message::binary(Bytes::copy_from_slice(&block[..count])),
+                    _ => break,
+                },
+            };
+            if sink.send(message).await.is_err() {
+                return;
+            }
+        }
+        // The client may be gone already; there is nobody left to tell.
+        let _ = sink.send(goodbye()).await;
+    };
+    tokio::select! {
+        () = inwards => {}
+        () = outwards => {}
     }
 }
 

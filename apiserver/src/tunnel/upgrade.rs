@@ -11,6 +11,11 @@ use hyper::client::conn::http2;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
+/// What may wait for a stream's reader; a stream that is not read must not stop the others, so
+/// the connection takes what many of them hold.
+const STREAM_WINDOW_BYTES: u32 = 256 << 10;
+const CONNECTION_WINDOW_BYTES: u32 = 64 << 20;
+
 /// Value of the Upgrade header.
 pub const PROTOCOL: &str = "coracle-tunnel";
 
@@ -75,6 +80,8 @@ impl Tunnels {
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT)
             .keep_alive_while_idle(true)
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .handshake::<_, Body>(connection)
             .await?;
         let id = self.add(node, sender);

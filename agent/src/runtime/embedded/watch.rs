@@ -21,7 +21,7 @@ pub fn short_path(directory: &File, name: &str) -> String {
     format!("/proc/self/fd/{}/{name}", directory.as_raw_fd())
 }
 
-fn connect(directory: &Path) -> io::Result<UnixStream> {
+pub fn connect(directory: &Path) -> io::Result<UnixStream> {
     let directory = File::open(directory)?;
     let path = short_path(&directory, record::SOCKET);
     let stream = std::os::unix::net::UnixStream::connect(path)?;

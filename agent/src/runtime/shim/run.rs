@@ -3,6 +3,7 @@
 //! One line of JSON on standard output, `{"pid":..}` or `{"error":".."}`, then it is closed.
 
 use super::creator::{self, Streams};
+use super::input::Input;
 use super::supervise::{self, Outputs};
 use super::{ShimError, process, terminal};
 use crate::runtime::cgroups::Hierarchies;
@@ -121,19 +122,19 @@ fn create_with_pipes(
     let pipe = || nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(ShimError::io("cannot make a pipe"));
     let (stdout, stdout_inside) = pipe()?;
     let (stderr, stderr_inside) = pipe()?;
-    let (stdin_inside, stdin) = match record.config.stdin {
+    let (stdin_inside, input) = match record.config.stdin {
         true => {
             let (inside, ours) = pipe()?;
-            (inside, Some(ours))
+            (inside, Input::new(ours, record.config.stdin_once))
         }
         false => {
             let null = File::open("/dev/null").map_err(ShimError::io("cannot open /dev/null"))?;
-            (null.into(), None)
+            (null.into(), Input::default())
         }
     };
     let inside = [stdin_inside, stdout_inside, stderr_inside];
     let pid = create(directory, record, Some(inside))?;
-    Ok((pid, Outputs::pipes(stdin, stdout, stderr)))
+    Ok((pid, Outputs::pipes(input, stdout, stderr)))
 }
 
 fn create_with_terminal(
@@ -149,7 +150,17 @@ fn create_with_terminal(
         .accept()
         .map_err(ShimError::io("no terminal was sent"))?;
     let terminal = terminal::receive(&socket).map_err(ShimError::io("no terminal was sent"))?;
-    Ok((pid, Outputs::terminal(terminal)))
+    let input = match record.config.stdin {
+        true => {
+            let again = terminal.try_clone();
+            Input::new(
+                again.map_err(ShimError::io("cannot keep the terminal"))?,
+                false,
+            )
+        }
+        false => Input::default(),
+    };
+    Ok((pid, Outputs::terminal(terminal, input)))
 }
 
 /// Runs the creator and waits for it. The container is ours after that, as the subreaper.

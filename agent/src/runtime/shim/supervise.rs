@@ -1,12 +1,15 @@
 //! Keeps a running container: log, requests of the agent, and the end.
 //!
 //! One poll loop that sleeps when nothing happens. Requests are lines on the socket `s`:
-//! `kill SIGNAL`, `resize WIDTH HEIGHT`, `reopen`. A connection that ends tells the agent that
-//! the container did; its exit record is on disk by then.
+//! `kill SIGNAL`, `resize WIDTH HEIGHT`, `reopen`, `attach STREAMS`. A connection that ends tells
+//! the agent that the container did; its exit record is on disk by then.
 
+use super::clients::Clients;
+use super::input::Input;
 use super::log::{Lines, Log};
 use crate::runtime::cgroups::Hierarchies;
 use crate::runtime::record::{self, ContainerRecord, EXIT, ExitRecord};
+use coracle_api::frames::Channel;
 use coracle_client::clock::Clock;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, Flock, OFlag, fcntl};
@@ -17,15 +20,10 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, read};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
-use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-/// The agent has one connection; a person may open another. More are turned away.
-const CLIENTS_MAX: usize = 16;
-/// Longest request line.
-const REQUEST_BYTES_MAX: usize = 64;
 /// How long what is still in the pipes is read after the end, when a process that left the
 /// container holds them open.
 const DRAIN_TIMEOUT_MS: u16 = 1000;
@@ -46,35 +44,52 @@ pub struct Kept {
 /// Our ends of the container's streams.
 #[derive(Debug)]
 pub struct Outputs {
-    streams: Vec<(OwnedFd, Lines)>,
-    /// Held open so that the container's input does not end.
-    _stdin: Option<OwnedFd>,
+    streams: Vec<Output>,
+    input: Input,
     has_terminal: bool,
 }
 
+#[derive(Debug)]
+struct Output {
+    stream: OwnedFd,
+    channel: Channel,
+    lines: Lines,
+}
+
+impl Output {
+    fn new(stream: OwnedFd, channel: Channel) -> Self {
+        let name = match channel {
+            Channel::Stderr => "stderr",
+            _ => "stdout",
+        };
+        Self {
+            stream,
+            channel,
+            lines: Lines::of(name),
+        }
+    }
+}
+
 impl Outputs {
-    pub fn pipes(stdin: Option<OwnedFd>, stdout: OwnedFd, stderr: OwnedFd) -> Self {
-        let streams = vec![(stdout, Lines::of("stdout")), (stderr, Lines::of("stderr"))];
+    pub fn pipes(input: Input, stdout: OwnedFd, stderr: OwnedFd) -> Self {
+        let streams = vec![
+            Output::new(stdout, Channel::Stdout),
+            Output::new(stderr, Channel::Stderr),
+        ];
         Self {
             streams,
-            _stdin: stdin,
+            input,
             has_terminal: false,
         }
     }
 
-    pub fn terminal(terminal: OwnedFd) -> Self {
-        let streams = vec![(terminal, Lines::of("stdout"))];
+    pub fn terminal(terminal: OwnedFd, input: Input) -> Self {
         Self {
-            streams,
-            _stdin: None,
+            streams: vec![Output::new(terminal, Channel::Stdout)],
+            input,
             has_terminal: true,
         }
     }
-}
-
-struct Client {
-    stream: UnixStream,
-    line: Vec<u8>,
 }
 
 pub fn supervise(mut kept: Kept) -> i32 {
@@ -97,25 +112,45 @@ pub fn supervise(mut kept: Kept) -> i32 {
         .and_then(|()| SignalFd::with_flags(&mask, flags));
     let Ok(signals) = signals else { return 1 };
     let _ = kept.listener.set_nonblocking(true);
-    for (stream, _) in &kept.outputs.streams {
-        let _ = fcntl(stream.as_raw_fd(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
+    for output in &kept.outputs.streams {
+        let stream = output.stream.as_raw_fd();
+        let _ = fcntl(stream, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
     }
-    let mut clients: Vec<Client> = Vec::new();
+    let mut clients = Clients::default();
     let mut ended = reap(kept.pid); // It may have ended before the signal was blocked.
     while ended.is_none() {
-        let ready = wait(&kept, &signals, &clients, PollTimeout::NONE);
+        let ready = wait(&kept, &signals, &clients, patience(&clients));
         if ready.signal {
             while let Ok(Some(_)) = signals.read_signal() {}
             ended = reap(kept.pid);
         }
-        copy_outputs(&mut kept);
-        serve_clients(&mut kept, &mut clients);
+        if clients.have_room() {
+            copy_outputs(&mut kept, &mut clients);
+        }
+        let Kept {
+            pid, outputs, log, ..
+        } = &mut kept;
+        outputs.input.write();
+        let streams = &outputs.streams;
+        let terminal = streams.first().filter(|_| outputs.has_terminal);
+        clients.serve(&mut outputs.input, |request| {
+            obey(*pid, terminal.map(|output| &output.stream), log, request);
+        });
         if ready.listener {
-            accept(&kept.listener, &mut clients);
+            clients.accept(&kept.listener);
         }
     }
-    finish(kept, &signals, ended.unwrap_or(255));
+    finish(kept, clients, &signals, ended.unwrap_or(255));
     0
+}
+
+/// Rounded up, so that the time is over when the wait is.
+fn patience(clients: &Clients) -> PollTimeout {
+    let Some(patience) = clients.patience() else {
+        return PollTimeout::NONE;
+    };
+    let ms = u16::try_from(patience.as_millis()).unwrap_or(u16::MAX);
+    PollTimeout::from(ms.saturating_add(1))
 }
 
 #[derive(Default)]
@@ -125,22 +160,19 @@ struct Ready {
     outputs: bool,
 }
 
-fn wait(kept: &Kept, signals: &SignalFd, clients: &[Client], timeout: PollTimeout) -> Ready {
+fn wait(kept: &Kept, signals: &SignalFd, clients: &Clients, timeout: PollTimeout) -> Ready {
     let mut all = vec![
         PollFd::new(signals.as_fd(), PollFlags::POLLIN),
         PollFd::new(kept.listener.as_fd(), PollFlags::POLLIN),
     ];
-    let streams = kept
-        .outputs
-        .streams
-        .iter()
-        .map(|(stream, _)| stream.as_fd());
-    let sockets = clients.iter().map(|client| client.stream.as_fd());
-    all.extend(
-        streams
-            .chain(sockets)
-            .map(|fd| PollFd::new(fd, PollFlags::POLLIN)),
-    );
+    if clients.have_room() {
+        let streams = kept.outputs.streams.iter();
+        all.extend(streams.map(|one| PollFd::new(one.stream.as_fd(), PollFlags::POLLIN)));
+    }
+    let input = &kept.outputs.input;
+    all.extend(input.waits().map(|fd| PollFd::new(fd, PollFlags::POLLOUT)));
+    let waits = clients.waits(input).into_iter();
+    all.extend(waits.map(|(fd, flags)| PollFd::new(fd, flags)));
     match poll(&mut all, timeout) {
         Ok(1..) => {}
         Ok(_) => return Ready::default(),
@@ -178,23 +210,25 @@ fn reap(init: Pid) -> Option<i32> {
 }
 
 /// Copies what is there, and lets go of streams that ended.
-fn copy_outputs(kept: &mut Kept) {
+fn copy_outputs(kept: &mut Kept, clients: &mut Clients) {
     let mut buffer = [0u8; READ_BYTES];
     let mut formatted = Vec::new();
     let clock = Clock::system();
     let log = &mut kept.log;
-    kept.outputs.streams.retain_mut(|(stream, lines)| {
-        let goes_on = match read(stream.as_raw_fd(), &mut buffer) {
+    kept.outputs.streams.retain_mut(|output| {
+        let goes_on = match read(output.stream.as_raw_fd(), &mut buffer) {
             Ok(0) => false,
             Ok(count) => {
-                lines.push(&buffer[..count], clock.now(), &mut formatted);
+                let said = &buffer[..count];
+                output.lines.push(said, clock.now(), &mut formatted);
+                clients.tell(output.channel, said);
                 true
             }
             Err(Errno::EAGAIN | Errno::EINTR) => true,
             Err(_) => false, // EIO: the last holder of the terminal closed it.
         };
         if !goes_on {
-            lines.finish(clock.now(), &mut formatted);
+            output.lines.finish(clock.now(), &mut formatted);
         }
         log.write(&formatted);
         formatted.clear();
@@ -202,47 +236,18 @@ fn copy_outputs(kept: &mut Kept) {
     });
 }
 
-fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
-    while let Ok((stream, _)) = listener.accept() {
-        if clients.len() < CLIENTS_MAX && stream.set_nonblocking(true).is_ok() {
-            clients.push(Client {
-                stream,
-                line: Vec::new(),
-            });
-        }
-    }
-}
-
-fn serve_clients(kept: &mut Kept, clients: &mut Vec<Client>) {
-    clients.retain_mut(|client| {
-        let mut buffer = [0u8; REQUEST_BYTES_MAX];
-        match client.stream.read(&mut buffer) {
-            Ok(0) => false,
-            Ok(count) => {
-                client.line.extend_from_slice(&buffer[..count]);
-                while let Some(end) = client.line.iter().position(|byte| *byte == b'\n') {
-                    let line: Vec<u8> = client.line.drain(..=end).collect();
-                    obey(kept, String::from_utf8_lossy(&line).trim());
-                }
-                client.line.len() < REQUEST_BYTES_MAX
-            }
-            Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
-        }
-    });
-}
-
-fn obey(kept: &mut Kept, request: &str) {
+fn obey(container: Pid, terminal: Option<&OwnedFd>, log: &mut Log, request: &str) {
     let words: Vec<&str> = request.split(' ').collect();
     match words.as_slice() {
         ["kill", signal] => {
             // The process is not reaped yet, so that its id is still its own.
             if let Ok(signal @ 1..=64) = signal.parse::<i32>() {
-                send(kept.pid, signal);
+                super::process::kill(container, signal);
             }
         }
-        ["resize", width, height] if kept.outputs.has_terminal => {
+        ["resize", width, height] => {
             if let (Ok(ws_col), Ok(ws_row)) = (width.parse(), height.parse())
-                && let Some((terminal, _)) = kept.outputs.streams.first()
+                && let Some(terminal) = terminal
             {
                 let size = Winsize {
                     ws_row,
@@ -253,23 +258,20 @@ fn obey(kept: &mut Kept, request: &str) {
                 let _ = tcsetwinsize(terminal, size);
             }
         }
-        ["reopen"] => kept.log.reopen(),
+        ["reopen"] => log.reopen(),
         _ => {}
     }
 }
 
-fn send(pid: Pid, signal: i32) {
-    super::process::kill(pid, signal);
-}
-
 /// Reads the rest of the outputs, writes the record, and clears the groups away.
-fn finish(mut kept: Kept, signals: &SignalFd, exit_code: i32) {
+fn finish(mut kept: Kept, mut clients: Clients, signals: &SignalFd, exit_code: i32) {
     let group = kept.record.cgroup();
     let oom_killed = kept.hierarchies.oom_kills(&group) > 0;
     let finished_at = Clock::system().now();
     kept.hierarchies.kill(&group);
     while !kept.outputs.streams.is_empty() {
-        let ready = wait(&kept, signals, &[], DRAIN_TIMEOUT_MS.into());
+        let nobody = Clients::default();
+        let ready = wait(&kept, signals, &nobody, DRAIN_TIMEOUT_MS.into());
         if ready.signal {
             while let Ok(Some(_)) = signals.read_signal() {}
             let _ = reap(kept.pid);
@@ -277,7 +279,7 @@ fn finish(mut kept: Kept, signals: &SignalFd, exit_code: i32) {
         if !ready.outputs && !ready.signal {
             break;
         }
-        copy_outputs(&mut kept);
+        copy_outputs(&mut kept, &mut clients);
     }
     let reason = match exit_code {
         _ if oom_killed => "OOMKilled",
@@ -292,4 +294,5 @@ fn finish(mut kept: Kept, signals: &SignalFd, exit_code: i32) {
     };
     let _ = record::write(Path::new(EXIT), &exit);
     kept.hierarchies.remove(&group);
+    clients.finish();
 }

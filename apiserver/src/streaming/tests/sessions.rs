@@ -348,8 +348,14 @@ async fn a_request_without_a_known_upgrade_is_refused() {
     let mut cluster = cluster().await;
     let query = "command=sh&container=main&stdout=1";
     assert_eq!(cluster.get("exec", query, &[]).await.status(), 400);
-    let spdy = [("connection", "Upgrade"), ("upgrade", "SPDY/3.1")];
-    assert_eq!(cluster.get("exec", query, &spdy).await.status(), 400);
+    let other = [("connection", "Upgrade"), ("upgrade", "h2c")];
+    assert_eq!(cluster.get("exec", query, &other).await.status(), 400);
+    let spdy = [
+        ("connection", "Upgrade"),
+        ("upgrade", "SPDY/3.1"),
+        ("x-stream-protocol-version", "v9.channel.k8s.io"),
+    ];
+    assert_eq!(cluster.get("exec", query, &spdy).await.status(), 403);
     let unknown = [
         ("connection", "Upgrade"),
         ("upgrade", "websocket"),

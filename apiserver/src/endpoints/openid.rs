@@ -1,0 +1,21 @@
+//! OpenID Connect discovery, by which others check tokens of service accounts themselves.
+
+use super::text;
+use crate::tokens::{CONFIGURATION_PATH, KEYS_PATH, Tokens};
+use crate::tunnel::Body;
+use http::header::{CACHE_CONTROL, HeaderValue};
+use http::{Response, StatusCode};
+
+const CACHE: HeaderValue = HeaderValue::from_static("public, max-age=3600");
+
+/// `address` is the server's host and port.
+pub fn answer(path: &str, tokens: &Tokens, address: &str) -> Option<Response<Body>> {
+    let (kind, document) = match path {
+        CONFIGURATION_PATH => ("application/json", tokens.configuration(address)),
+        KEYS_PATH => ("application/jwk-set+json", tokens.keys()),
+        _ => return None,
+    };
+    let mut response = text(StatusCode::OK, kind, document.to_string());
+    response.headers_mut().insert(CACHE_CONTROL, CACHE);
+    Some(response)
+}

@@ -1,0 +1,193 @@
+//! Fixed ports over the channels of a WebSocket: two a port, the even one for bytes and the odd
+//! one for what went wrong. The first message of each is the port.
+
+use super::Pod;
+use crate::query::Query;
+use crate::streaming::websocket::{self, Upgrade};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::{Buf, Bytes};
+use coracle_api::status::Status;
+use futures::{SinkExt, StreamExt};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+
+pub const PROTOCOLS: &[&str] = &["v4.channel.k8s.io", "v4.base64.channel.k8s.io"];
+
+/// A channel's number is one byte, and a port has two.
+const PORTS_MAX: usize = 127;
+const CHUNKS_MAX: usize = 16;
+const READ_BYTES: usize = 32 * 1024;
+/// The kubelet's bound on a connection on which nothing happens.
+const IDLE_MAX: Duration = Duration::from_secs(4 * 60 * 60);
+
+/// `ports` of the request.
+pub fn ports(query: &Query) -> Result<Vec<u16>, Status> {
+    let texts: Vec<&str> = query
+        .all("ports")
+        .flat_map(|list| list.split(','))
+        .collect();
+    if texts.is_empty() {
+        return Err(Status::bad_request("query parameter \"port\" is required"));
+    }
+    if texts.len() > PORTS_MAX {
+        let why = format!("at most {PORTS_MAX} ports can be forwarded at one time");
+        return Err(Status::bad_request(why));
+    }
+    let ports = texts.iter().map(|text| match text.parse() {
+        Ok(0) => Err(Status::bad_request(format!("port {text:?} must be > 0"))),
+        Ok(port) => Ok(port),
+        Err(_) => Err(Status::bad_request(format!(
+            "unable to parse {text:?} as a port: strconv.ParseUint: parsing {text:?}: invalid syntax"
+        ))),
+    });
+    ports.collect()
+}
+
+/// How channels are written into messages.
+#[derive(Clone, Copy)]
+struct Speech {
+    base64: bool,
+}
+
+impl Speech {
+    fn message(self, channel: u8, payload: &[u8]) -> Message {
+        if self.base64 {
+            let mark = char::from(b'0'.wrapping_add(channel));
+            return Message::Text(Utf8Bytes::from(format!(
+                "{mark}{}",
+                STANDARD.encode(payload)
+            )));
+        }
+        let mut bytes = Vec::with_capacity(payload.len() + 1);
+        bytes.push(channel);
+        bytes.extend_from_slice(payload);
+        Message::binary(bytes)
+    }
+
+    fn read(self, message: Message) -> Option<(u8, Bytes)> {
+        let mut data: Bytes = match message {
+            Message::Binary(data) => data,
+            Message::Text(text) => text.into(),
+            _ => return None,
+        };
+        let first = *data.first()?;
+        data.advance(1);
+        if self.base64 {
+            let payload = STANDARD.decode(&data).ok()?;
+            return Some((first.checked_sub(b'0')?, payload.into()));
+        }
+        Some((first, data))
+    }
+}
+
+pub async fn run(upgrade: Upgrade, pod: Pod, ports: Vec<u16>) {
+    let speech = Speech {
+        base64: upgrade.protocol().contains("base64"),
+    };
+    let Ok(socket) = upgrade.open().await else {
+        return;
+    };
+    let (mut sink, mut messages) = socket.split();
+    let (output, mut queue) = mpsc::channel::<Message>(CHUNKS_MAX);
+    let mut inputs = Vec::new();
+    let mut forwards = JoinSet::new();
+    for (index, port) in ports.into_iter().enumerate() {
+        let channel = u8::try_from(index * 2).unwrap_or(u8::MAX);
+        let (input, chunks) = mpsc::channel(CHUNKS_MAX);
+        inputs.push(input);
+        let connection = Connection {
+            pod: pod.clone(),
+            port,
+            channel,
+            speech,
+        };
+        forwards.spawn(connection.forward(chunks, output.clone()));
+    }
+    drop(output);
+    let reading = async {
+        while let Ok(Some(Ok(message))) = tokio::time::timeout(IDLE_MAX, messages.next()).await {
+            if matches!(message, Message::Close(_)) {
+                return;
+            }
+            if let Some((channel, bytes)) = speech.read(message)
+                && channel % 2 == 0
+                && let Some(input) = inputs.get(usize::from(channel / 2))
+            {
+                // A port that takes no more gets no more.
+                let _ = input.send(bytes).await;
+            }
+        }
+    };
+    let writing = async {
+        while let Some(message) = queue.recv().await {
+            if sink.send(message).await.is_err() {
+                return;
+            }
+        }
+        // All ports are through; the client may be gone already.
+        let _ = sink.send(websocket::goodbye()).await;
+    };
+    tokio::select! {
+        () = reading => {}
+        () = writing => {}
+    }
+}
+
+struct Connection {
+    pod: Pod,
+    port: u16,
+    channel: u8,
+    speech: Speech,
+}
+
+impl Connection {
+    /// Ends with the pod's side or the client.
+    async fn forward(self, mut chunks: mpsc::Receiver<Bytes>, output: mpsc::Sender<Message>) {
+        let say = |channel: u8, bytes: &[u8]| {
+            let message = self.speech.message(channel, bytes);
+            let output = &output;
+            async move { output.send(message).await }
+        };
+        let number = self.port.to_le_bytes();
+        for channel in [self.channel, self.channel + 1] {
+            if say(channel, &number).await.is_err() {
+                return;
+            }
+        }
+        let connection = match self.pod.dial(self.port).await {
+            Ok(connection) => connection,
+            Err(error) => {
+                let text = self.pod.failure(self.port, &error);
+                // A client that is gone is told nothing.
+                let _ = say(self.channel + 1, text.as_bytes()).await;
+                return;
+            }
+        };
+        let (mut reads, mut writes) = tokio::io::split(connection);
+        let upwards = async {
+            while let Some(bytes) = chunks.recv().await {
+                if writes.write_all(&bytes).await.is_err() {
+                    break;
+                }
+            }
+            let _ = writes.shutdown().await;
+            std::future::pending::<()>().await;
+        };
+        let downwards = async {
+            let mut block = vec![0; READ_BYTES];
+            while let Ok(count @ 1..) = reads.read(&mut block).await {
+                if say(self.channel, &block[..count]).await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = upwards => {}
+            () = downwards => {}
+        }
+    }
+}
