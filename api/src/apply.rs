@@ -210,7 +210,7 @@ impl<'w> Writer<'w> {
         self.check(patch)?;
         let live_list = live.and_then(managed_fields);
         let managed = Managed::read(live_list)
-            .map_err(|error| failed(format!("failed to decode managed fields: {error}")))?;
+            .map_err(|error| Status::failed(format!("failed to decode managed fields: {error}")))?;
         let zero = zero::of(self.type_name);
         let before = live.map_or(zero, Object::root);
         let (types, root) = (self.types(), self.expect_root()?);
@@ -223,7 +223,7 @@ impl<'w> Writer<'w> {
         };
         let wrong = types.validate(root, patch);
         if !wrong.is_empty() {
-            return Err(failed(format!(
+            return Err(Status::failed(format!(
                 "failed to create typed patch object ({}): {}",
                 self.shown(patch),
                 validate::message(&wrong)
@@ -249,7 +249,7 @@ impl<'w> Writer<'w> {
 
     fn expect_root(&self) -> Result<Place<'static>, Status> {
         self.root().ok_or_else(|| {
-            failed(format!(
+            Status::failed(format!(
                 "no corresponding type for {}",
                 gvk(self.api_version, self.kind)
             ))
@@ -390,16 +390,6 @@ fn equal_bar_managers(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
         (Some(a), Some(b)) => value::equal(a, b),
         _ => false,
     })
-}
-
-/// An error that upstream gives no reason for.
-fn failed(message: String) -> Status {
-    Status {
-        code: 500,
-        reason: "",
-        message,
-        details: Value::Null,
-    }
 }
 
 /// `apps/v1, Kind=Deployment`

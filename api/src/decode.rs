@@ -7,6 +7,7 @@
 mod go;
 mod place;
 mod scalar;
+pub mod strict; // Documents of no known type, whose keys may not be there twice.
 mod walk;
 
 use crate::object::Object;

@@ -194,8 +194,13 @@ fn object_patch(patch: &Value) -> Result<&serde_json::Map<String, Value>, PatchE
     })
 }
 
+/// A value as Go prints one: `map[a:1 b:[2]]`.
+pub fn go_text(value: &Value) -> String {
+    strategic::go_text(value)
+}
+
 /// What Go calls a JSON value.
-fn go_kind(value: &Value) -> &'static str {
+pub fn go_kind(value: &Value) -> &'static str {
     match value {
         Value::Array(_) => "array",
         Value::Object(_) => "object",

@@ -44,7 +44,9 @@ impl Subject<'_> {
         if !self.group.is_empty() {
             details["group"] = self.group.into();
         }
-        details["kind"] = self.resource.into();
+        if !self.resource.is_empty() {
+            details["kind"] = self.resource.into();
+        }
         details
     }
 }
@@ -152,6 +154,11 @@ impl Status {
         Self::plain(400, "BadRequest", message)
     }
 
+    /// An error for which upstream has no reason.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::plain(500, "", message)
+    }
+
     pub fn unauthorized() -> Self {
         Self::plain(401, "Unauthorized", "Unauthorized")
     }
@@ -226,9 +233,11 @@ impl Status {
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code,
         });
+        if !self.reason.is_empty() {
+            value["reason"] = self.reason.into();
+        }
         if !self.details.is_null() {
             value["details"] = self.details.clone();
         }

@@ -9,7 +9,10 @@ use futures::future::BoxFuture;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde_json::{Map, Value};
 use std::time::Duration;
+
+mod twice; // YAML whose maps may have a key twice.
 
 /// Upstream's bound.
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
@@ -91,6 +94,25 @@ fn protobuf_to_json(bytes: &[u8]) -> Result<Bytes, Status> {
     let (_, value) =
         protobuf::decode(bytes).map_err(|error| Status::bad_request(error.to_string()))?;
     Ok(value.to_string().into())
+}
+
+/// The configuration of an apply, and what it has twice, in upstream's words.
+pub fn configuration(bytes: &[u8]) -> Result<(Map<String, Value>, Option<String>), String> {
+    let read = twice::read(bytes).map_err(|error| error.to_string())?;
+    match read.value {
+        Value::Object(map) => Ok((map, read.twice)),
+        Value::Null => Ok((Map::new(), None)),
+        other => Err(format!(
+            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value \
+             of type map[string]interface {{}}",
+            match other {
+                Value::Array(_) => "array",
+                Value::String(_) => "string",
+                Value::Bool(_) => "bool",
+                _ => "number",
+            }
+        )),
+    }
 }
 
 pub fn yaml_to_json(bytes: &[u8]) -> Result<Bytes, Status> {

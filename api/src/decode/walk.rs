@@ -228,7 +228,8 @@ impl Seed<'_, '_, '_> {
                 walk: &mut *self.walk,
                 shape: field.shape,
                 here,
-                keep_empty: field.required,
+                // An empty list of managers asks to forget them.
+                keep_empty: field.required || name == "managedFields",
                 go_type: schema.text(field.go_type),
             };
             let value = access.next_value_seed(seed)?;

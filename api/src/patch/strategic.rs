@@ -265,7 +265,7 @@ fn without_directives(map: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// Go's `%v`.
-fn go_text(value: &Value) -> String {
+pub(crate) fn go_text(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".into(),
         Value::String(text) => text.clone(),

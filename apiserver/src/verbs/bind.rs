@@ -2,8 +2,8 @@
 
 use super::asked::Asked;
 use super::decode::Expected;
+use super::write_options::{Kind, WriteOptions};
 use crate::admission::Operation;
-use crate::options::WriteOptions;
 use crate::registry::{self, Refusal};
 use crate::respond::json_bytes;
 use crate::tunnel::Body;
@@ -28,7 +28,7 @@ pub async fn bind(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let options = WriteOptions::parse(&asked.query, "CreateOptions")?;
+    let options = WriteOptions::parse(asked, Kind::Create)?;
     let bytes = body::read_object(&asked.request.headers, request_body).await?;
     let expected = Expected {
         api_version: "v1".to_owned(),

@@ -2,9 +2,9 @@
 
 use super::asked::Asked;
 use super::decode::Expected;
-use super::write;
-use crate::options::WriteOptions;
-use crate::respond;
+use super::warnings::Warnings;
+use super::write::{New, create as insert};
+use super::write_options::{Kind, WriteOptions};
 use crate::reviews::{self, Question};
 use crate::tunnel::Body;
 use crate::{Api, body};
@@ -16,10 +16,22 @@ pub async fn create(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let options = WriteOptions::parse(&asked.query, "CreateOptions")?;
+    let warnings = Warnings::default();
+    let answer = created(api, asked, request_body, &warnings).await;
+    warnings.on(answer)
+}
+
+async fn created(
+    api: &Api,
+    asked: &Asked<'_>,
+    request_body: Body,
+    warnings: &Warnings,
+) -> Result<Response<Body>, Status> {
     let bytes = body::read_object(&asked.request.headers, request_body).await?;
-    let (mut object, mut warnings) =
+    let options = WriteOptions::parse(asked, Kind::Create)?;
+    let (mut object, unknown) =
         Expected::of(asked.resource).decode(&bytes, options.field_validation)?;
+    warnings.add(unknown);
     drop(bytes);
     let rules = asked.resource.rules;
     rules.default(&mut object);
@@ -36,12 +48,9 @@ pub async fn create(
             object,
         )?
     } else {
-        warnings.extend(rules.warnings(&object));
-        write::create(api, asked, object, options.dry_run).await?
+        insert(api, asked, New::unmanaged(object), &options, warnings).await?
     };
-    let mut response = asked
+    Ok(asked
         .shape
-        .object(StatusCode::CREATED, asked.resource, &created);
-    respond::warn(response.headers_mut(), &warnings);
-    Ok(response)
+        .object(StatusCode::CREATED, asked.resource, &created))
 }

@@ -68,6 +68,22 @@ impl Expected {
         Ok(())
     }
 
+    /// A patched document of another kind or version is refused, in upstream's words for a kind
+    /// that it does not know.
+    pub fn check_registered(&self, patched: &Value) -> Result<(), String> {
+        let text = |name: &str| patched.get(name).and_then(Value::as_str).unwrap_or("");
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let is_own = (api_version.is_empty() || api_version == self.api_version)
+            && (kind.is_empty() || kind == self.kind);
+        if is_own {
+            return Ok(());
+        }
+        Err(format!(
+            "no kind {kind:?} is registered for version {api_version:?} in scheme \
+             \"pkg/api/legacyscheme/scheme.go:30\""
+        ))
+    }
+
     fn name(&self, object: &mut Object) {
         object.set(&["apiVersion"], self.api_version.as_str().into());
         object.set(&["kind"], self.kind.into());

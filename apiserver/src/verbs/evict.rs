@@ -7,8 +7,9 @@ use super::asked::Asked;
 use super::decode::Expected;
 use super::delete;
 use super::write::ATTEMPTS_MAX;
+use super::write_options::{Kind, WriteOptions};
 use crate::admission::Operation;
-use crate::options::{DeleteOptions, WriteOptions};
+use crate::options::DeleteOptions;
 use crate::registry::{self, Refusal};
 use crate::respond::json_bytes;
 use crate::tunnel::Body;
@@ -28,7 +29,7 @@ pub async fn evict(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let options = WriteOptions::parse(&asked.query, "CreateOptions")?;
+    let options = WriteOptions::parse(asked, Kind::Create)?;
     let bytes = body::read_object(&asked.request.headers, request_body).await?;
     let (mut object, _) = Expected::of_request(asked).decode(&bytes, options.field_validation)?;
     let name = asked.info.name.as_str();

@@ -1,141 +1,110 @@
-//! `PATCH` of one object, or of a part of it: JSON patch, merge patch, strategic merge patch.
+//! `PATCH` of one object, or of a part of it: JSON patch, merge patch, strategic merge patch, and
+//! server-side apply.
 
+mod read; // The patch, and what it makes of a document.
+
+pub use read::{Patch, apply, content, read};
+
+use super::apply as server_side;
 use super::asked::Asked;
 use super::decode::Expected;
+use super::warnings::Warnings;
 use super::write::{self, Wanted};
-use crate::body::{self, Content};
-use crate::options::WriteOptions;
+use super::write_options::{Kind, WriteOptions};
 use crate::registry::Stored;
 use crate::tunnel::Body;
-use crate::{Api, respond};
-use bytes::Bytes;
-use coracle_api::decode::{self, FieldValidation};
+use crate::{Api, body};
+use coracle_api::decode::{DecodeError, FieldValidation};
 use coracle_api::field::{FieldError, Path};
 use coracle_api::object::Object;
-use coracle_api::patch::{self, PatchError};
 use coracle_api::status::{Status, Subject};
-use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use serde_json::Value;
-
-/// A patch, read once and applied as often as somebody else gets ahead.
-#[derive(Debug)]
-pub enum Patch {
-    Json(Bytes),
-    Merge(Value),
-    Strategic(Value),
-}
 
 pub async fn patch(
     api: &Api,
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let options = WriteOptions::parse(&asked.query, "PatchOptions")?;
-    let patch = read(asked, request_body).await?;
+    let warnings = Warnings::default();
+    let content = content(asked)?;
+    let answer = if content == body::Content::ApplyPatch {
+        server_side::apply(api, asked, request_body, &warnings).await
+    } else {
+        patched(api, asked, content, request_body, &warnings).await
+    };
+    warnings.on(answer)
+}
+
+async fn patched(
+    api: &Api,
+    asked: &Asked<'_>,
+    content: body::Content,
+    request_body: Body,
+    warnings: &Warnings,
+) -> Result<Response<Body>, Status> {
+    let bytes = body::read(request_body).await?;
+    let options = WriteOptions::parse(asked, Kind::Patch)?;
+    let patch = read(content, bytes);
     let name = asked.info.name.as_str();
     let expected = Expected::of(asked.resource);
     let want = |stored: &Stored| {
+        let patch = patch.as_ref().map_err(Status::clone)?;
         let current = stored.object.to_value();
-        let patched = apply(&patch, &current, &expected.type_name, asked, name)?;
-        let (mut object, mut warnings) = conform(&expected, patched, options, &patch)?;
+        let patched = apply(patch, &current, &expected.type_name, asked, name)?;
+        let (mut object, unknown) = conform(&expected, patched, &options, patch)?;
+        warnings.add(unknown);
         asked.resource.rules.default(&mut object);
-        warnings.extend(asked.resource.rules.warnings(&object));
-        Ok(Wanted { object, warnings })
+        settle(asked, &mut object)?;
+        Ok(Wanted::unmanaged(object))
     };
-    let updated = write::update(api, asked, name, options.dry_run, want).await?;
-    let mut response = asked
+    let updated = write::update(api, asked, name, &options, warnings, want).await?;
+    Ok(asked
         .shape
-        .object(StatusCode::OK, asked.resource, &updated.object);
-    respond::warn(response.headers_mut(), &updated.warnings);
-    Ok(response)
+        .object(StatusCode::OK, asked.resource, &updated.object))
 }
 
-pub async fn read(asked: &Asked<'_>, request_body: Body) -> Result<Patch, Status> {
-    let content = body::content(&asked.request.headers);
-    if !matches!(
-        content,
-        Content::JsonPatch | Content::MergePatch | Content::StrategicMergePatch
-    ) {
-        let given = asked.request.headers.get(CONTENT_TYPE);
-        return Err(Status::unsupported_media_type(format!(
-            "the body of the request was in an unknown format - accepted media types include: \
-             application/json-patch+json, application/merge-patch+json, \
-             application/strategic-merge-patch+json (got {:?})",
-            given.and_then(|value| value.to_str().ok()).unwrap_or("")
-        )));
-    }
-    let bytes = body::read(request_body).await?;
-    if content == Content::JsonPatch {
-        return Ok(Patch::Json(bytes));
-    }
-    let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
-        Status::bad_request(format!(
-            "error decoding patch: {}",
-            decode::syntax_text(&error, &bytes)
-        ))
-    })?;
-    Ok(if content == Content::MergePatch {
-        Patch::Merge(value)
-    } else {
-        Patch::Strategic(value)
-    })
+/// A patch cannot move an object.
+pub fn settle(asked: &Asked<'_>, object: &mut Object) -> Result<(), Status> {
+    asked.settle_namespace(object)?;
+    write::check_name(asked, object)
 }
 
-pub fn apply(
-    patch: &Patch,
-    current: &Value,
-    type_name: &str,
-    asked: &Asked<'_>,
-    name: &str,
-) -> Result<Value, Status> {
-    let patched = match patch {
-        Patch::Json(bytes) => patch::json_patch(current, bytes),
-        Patch::Merge(value) => patch::merge_patch(current, value),
-        Patch::Strategic(value) => patch::strategic_merge_patch(current, value, type_name),
-    };
-    patched.map_err(|error| match error {
-        PatchError::Malformed(text) => Status::bad_request(text),
-        PatchError::TooManyOperations(_) => Status::request_too_large(error.to_string()),
-        PatchError::NotApplicable(text) => {
-            let text = if matches!(patch, Patch::Json(_)) {
-                patch::REJECTED.to_owned()
-            } else {
-                text
-            };
-            let mut status = Status::invalid(asked.subject(name), &[]);
-            status.message = text;
-            status.details = Value::Null;
-            status
-        }
-    })
-}
-
-/// A result that is no object of its type is the patch's fault: 422 on the patch, of no object.
-fn conform(
+/// The patched document as an object of its type, with the warnings. What is none is the patch's
+/// fault: 422 on the patch, of no object.
+pub fn conform(
     expected: &Expected,
     patched: Value,
-    options: WriteOptions,
+    options: &WriteOptions,
     patch: &Patch,
 ) -> Result<(Object, Vec<String>), Status> {
-    expected
-        .conform(patched, options.field_validation)
-        .map_err(|error| {
-            if matches!(error, decode::DecodeError::Strict(_))
-                && options.field_validation == FieldValidation::Strict
-            {
-                return Status::bad_request(error.to_string());
+    let mode = options.field_validation;
+    let strict = if mode == FieldValidation::Ignore {
+        Vec::new()
+    } else {
+        patch.strict_errors().to_vec()
+    };
+    let shown = patch.shown(&patched);
+    let refused = |why: String| {
+        let error = FieldError::invalid(&Path::root("patch"), shown.clone(), why);
+        let subject = Subject {
+            group: "",
+            resource: "",
+            name: "",
+        };
+        Status::invalid(subject, &[error])
+    };
+    let (object, unknown) = expected
+        .conform(patched, mode)
+        .or_else(|error| match error {
+            DecodeError::Strict(unknown) => {
+                let all: Vec<String> = strict.iter().cloned().chain(unknown).collect();
+                Err(refused(DecodeError::Strict(all).to_string()))
             }
-            let shown = match patch {
-                Patch::Json(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-                Patch::Merge(value) | Patch::Strategic(value) => value.to_string(),
-            };
-            let error = FieldError::invalid(&Path::root("patch"), shown, error.to_string());
-            let subject = Subject {
-                group: "",
-                resource: "",
-                name: "",
-            };
-            Status::invalid(subject, &[error])
-        })
+            other => Err(refused(other.to_string())),
+        })?;
+    if mode == FieldValidation::Strict && !strict.is_empty() {
+        return Err(refused(DecodeError::Strict(strict).to_string()));
+    }
+    Ok((object, strict.into_iter().chain(unknown).collect()))
 }

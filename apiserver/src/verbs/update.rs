@@ -2,11 +2,13 @@
 
 use super::asked::Asked;
 use super::decode::Expected;
-use super::write::{self, Updated, Wanted};
-use crate::options::WriteOptions;
-use crate::respond;
+use super::warnings::Warnings;
+use super::write::{self, New, Updated, Wanted};
+use super::write_options::{Kind, WriteOptions};
+use crate::registry::Stored;
 use crate::tunnel::Body;
 use crate::{Api, body};
+use coracle_api::object::Object;
 use coracle_api::status::Status;
 use http::{Response, StatusCode};
 
@@ -15,23 +17,35 @@ pub async fn update(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let options = WriteOptions::parse(&asked.query, "UpdateOptions")?;
-    let bytes = body::read_object(&asked.request.headers, request_body).await?;
+    let warnings = Warnings::default();
+    let answer = updated(api, asked, request_body, &warnings).await;
+    warnings.on(answer)
+}
+
+async fn updated(
+    api: &Api,
+    asked: &Asked<'_>,
+    request_body: Body,
+    warnings: &Warnings,
+) -> Result<Response<Body>, Status> {
+    let bytes = body::read(request_body).await?;
+    let options = WriteOptions::parse(asked, Kind::Update)?;
+    let bytes = body::to_json(body::content(&asked.request.headers), bytes)?;
     let expected = Expected::of(asked.resource);
-    let (mut object, mut warnings) = expected.decode(&bytes, options.field_validation)?;
+    let (mut object, unknown) = expected.decode(&bytes, options.field_validation)?;
+    warnings.add(unknown);
     drop(bytes);
-    let (rules, name) = (asked.resource.rules, asked.info.name.as_str());
-    rules.default(&mut object);
-    warnings.extend(rules.warnings(&object));
-    let want = |_: &crate::registry::Stored| {
-        Ok(Wanted {
-            object: object.clone(),
-            warnings: Vec::new(),
-        })
+    asked.resource.rules.default(&mut object);
+    asked.settle_namespace(&mut object)?;
+    write::check_name(asked, &object)?;
+    let name = asked.info.name.as_str();
+    let want = |stored: &Stored| {
+        check_uid(asked, &object, stored.object.uid())?;
+        Ok(Wanted::unmanaged(object.clone()))
     };
-    let updated = match write::update(api, asked, name, options.dry_run, want).await {
+    let updated = match write::update(api, asked, name, &options, warnings, want).await {
         Err(status) if status.code == 404 && creates(asked) => {
-            create_instead(api, asked, object, options.dry_run).await?
+            create_instead(api, asked, object, &options, warnings).await?
         }
         other => other?,
     };
@@ -40,9 +54,19 @@ pub async fn update(
     } else {
         StatusCode::OK
     };
-    let mut response = asked.shape.object(code, asked.resource, &updated.object);
-    respond::warn(response.headers_mut(), &warnings);
-    Ok(response)
+    Ok(asked.shape.object(code, asked.resource, &updated.object))
+}
+
+/// A `uid` in the body says which object is meant.
+fn check_uid(asked: &Asked<'_>, object: &Object, uid: &str) -> Result<(), Status> {
+    if object.uid().is_empty() || object.uid() == uid {
+        return Ok(());
+    }
+    let why = format!(
+        "Precondition failed: UID in precondition: {}, UID in object meta: {uid}",
+        object.uid()
+    );
+    Err(Status::conflict(asked.subject(&asked.info.name), &why))
 }
 
 fn creates(asked: &Asked<'_>) -> bool {
@@ -52,23 +76,16 @@ fn creates(asked: &Asked<'_>) -> bool {
 async fn create_instead(
     api: &Api,
     asked: &Asked<'_>,
-    mut object: coracle_api::object::Object,
-    dry_run: bool,
+    mut object: Object,
+    options: &WriteOptions,
+    warnings: &Warnings,
 ) -> Result<Updated, Status> {
-    let name = asked.info.name.as_str();
-    if object.name().is_empty() {
-        object.set(&["metadata", "name"], name.into());
-    } else if object.name() != name {
-        return Err(Status::bad_request(format!(
-            "the name of the object ({}) does not match the name on the URL ({name})",
-            object.name()
-        )));
-    }
+    check_uid(asked, &object, "")?;
     object.remove(&["metadata", "resourceVersion"]);
-    let object = write::create(api, asked, object, dry_run).await?;
+    write::may_create(api, asked)?;
+    let object = write::create(api, asked, New::unmanaged(object), options, warnings).await?;
     Ok(Updated {
         object,
-        warnings: Vec::new(),
         created: true,
     })
 }

@@ -1,32 +1,30 @@
 //! What create, update and patch share: the order of a write.
 //!
-//! Decode and default come before; here it is mutating admission, prepare, validate, validating
-//! admission, commit. The order is part of the contract.
+//! Decode and default come before; here it is who manages what, mutating admission, prepare,
+//! validate, validating admission, commit. The order is part of the contract.
+
+mod insert; // How an object comes to be.
+
+pub use insert::{New, check_name, create, may_create};
 
 use super::asked::Asked;
+use super::warnings::Warnings;
+use super::write_options::WriteOptions;
 use crate::Api;
 use crate::admission::Operation;
 use crate::registry::{self, Refusal, Stored};
+use coracle_api::apply::{self, Writer};
 use coracle_api::field::{ErrorList, FieldError, Path};
 use coracle_api::object::Object;
 use coracle_api::resource::{Part, Requester, Resource};
 use coracle_api::status::Status;
 use coracle_api::timestamp::format_time;
 use coracle_api::{json, meta_validate};
-use coracle_store::{Expect, Revision};
+use coracle_store::{CommitError, Expect, Revision};
 use serde_json::{Map, Value};
 
 /// A write that somebody else got ahead of is decided anew this often.
-pub const ATTEMPTS_MAX: usize = 5;
-const RESERVED: [&str; 6] = [
-    "selfLink",
-    "managedFields",
-    "resourceVersion",
-    "generation",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-];
-
+pub const ATTEMPTS_MAX: usize = 64;
 fn invalid(resource: &Resource, name: &str, errors: &[FieldError]) -> Result<(), Status> {
     if errors.is_empty() {
         return Ok(());
@@ -62,122 +60,39 @@ fn with_requester<T>(asked: &Asked<'_>, act: impl FnOnce(&Requester<'_>) -> T) -
     })
 }
 
-/// Creates a decoded and defaulted object. `is_generated` when its name may be made anew.
-pub async fn create(
-    api: &Api,
-    asked: &Asked<'_>,
-    mut object: Object,
-    dry_run: bool,
-) -> Result<Object, Status> {
-    let resource = asked.resource;
-    if !object.resource_version().is_empty() {
-        let why = "resourceVersion should not be set on objects to be created";
-        return Err(Status::bad_request(why));
-    }
-    asked.settle_namespace(&mut object)?;
-    let prefix = object.str(&["metadata", "generateName"]).to_owned();
-    let is_generated = object.name().is_empty() && !prefix.is_empty();
-    let attributes = asked.attributes(Operation::Create, "", None, dry_run);
-    api.access
-        .admission
-        .mutate(&mut object, &attributes)
-        .await?;
-    let now = format_time(asked.now);
-    give_identity(resource, &mut object, &now);
-    for _ in 0..ATTEMPTS_MAX {
-        if is_generated {
-            object.set(&["metadata", "name"], generate_name(&prefix).into());
-        }
-        let mut hold = api.allocator.hold_for(resource).await;
-        let mut stored = object.clone();
-        with_requester(asked, |by| {
-            resource
-                .rules
-                .stamp(&mut stored, None, Part::Main, by, &now);
-        });
-        let mut errors = ErrorList::new();
-        if let Some(hold) = &mut hold {
-            errors.extend(
-                hold.assign(&api.registry.store, &mut stored, None)
-                    .err()
-                    .unwrap_or_default(),
-            );
-        }
-        errors.extend(meta_validate::validate_metadata(&stored, resource));
-        errors.extend(resource.rules.validate_create(&stored));
-        invalid(resource, stored.name(), &errors)?;
-        let attributes = asked.attributes(Operation::Create, "", None, dry_run);
-        api.access.admission.validate(Some(&stored), &attributes)?;
-        if dry_run {
-            return dry_create(api, asked, stored);
-        }
-        let durability = resource.rules.durability(&stored, None, Part::Main);
-        match api
-            .registry
-            .put(resource, &stored, Expect::Absent, durability)
-            .await
-        {
-            Ok(revision) => {
-                set_revision(&mut stored, revision);
-                return Ok(stored);
-            }
-            Err(Refusal::Exists) if is_generated => {}
-            Err(refusal) => return Err(refusal.status(resource, stored.name())),
-        }
-    }
-    Err(Status::already_exists(asked.subject(&prefix)))
-}
-
-/// What every new object gets, and what no client gives it.
-fn give_identity(resource: &Resource, object: &mut Object, now: &str) {
-    for field in RESERVED {
-        object.remove(&["metadata", field]);
-    }
-    resource.rules.prepare_create(object);
-    object.set(
-        &["metadata", "uid"],
-        uuid::Uuid::new_v4().to_string().into(),
-    );
-    object.set(&["metadata", "creationTimestamp"], now.into());
-    let generation = resource.rules.first_generation();
-    if resource.rules.counts_generations() && generation > 0 {
-        object.set(&["metadata", "generation"], generation.into());
-    }
-}
-
-fn dry_create(api: &Api, asked: &Asked<'_>, object: Object) -> Result<Object, Status> {
-    let name = object.name();
-    match api.registry.entry(asked.resource, object.namespace(), name) {
-        Some(_) => Err(Status::already_exists(asked.subject(name))),
-        None => Ok(object),
-    }
-}
-
-/// Five characters that do not make words, after what fits of the prefix.
-fn generate_name(prefix: &str) -> String {
-    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-    const RANDOM: usize = 5;
-    const PREFIX_MAX: usize = 63 - RANDOM;
-    let mut name: String = prefix.chars().take(PREFIX_MAX).collect();
-    for _ in 0..RANDOM {
-        let place = rand::random_range(0..LETTERS.len());
-        name.push(char::from(LETTERS[place]));
-    }
-    name
+/// Sets or removes `metadata.managedFields`.
+fn put_list(object: &mut Object, list: Option<Value>) {
+    apply::put_managed_fields(object.root_mut(), list);
 }
 
 /// What an update makes of the stored object.
 #[derive(Debug)]
 pub struct Wanted {
-    pub object: Object,
-    pub warnings: Vec<String>,
+    object: Object,
+    /// The object says who manages it.
+    is_managed: bool,
+}
+
+impl Wanted {
+    pub fn unmanaged(object: Object) -> Self {
+        Self {
+            object,
+            is_managed: false,
+        }
+    }
+
+    pub fn managed(object: Object) -> Self {
+        Self {
+            object,
+            is_managed: true,
+        }
+    }
 }
 
 /// How an update went.
 #[derive(Debug)]
 pub struct Updated {
     pub object: Object,
-    pub warnings: Vec<String>,
     pub created: bool,
 }
 
@@ -187,22 +102,22 @@ pub async fn update(
     api: &Api,
     asked: &Asked<'_>,
     name: &str,
-    dry_run: bool,
+    options: &WriteOptions,
+    warnings: &Warnings,
     want: impl Fn(&Stored) -> Result<Wanted, Status> + Sync,
 ) -> Result<Updated, Status> {
     for _ in 0..ATTEMPTS_MAX {
         let stored = api.registry.get(asked.resource, asked.namespace(), name)?;
         let wanted = want(&stored)?;
         let version = wanted.object.resource_version().to_owned();
-        let insists = !version.is_empty() && version != "0";
+        let insists = version_of(&version)? != 0;
         if insists && version != stored.revision.to_string() {
             return Err(Status::modified(asked.subject(name)));
         }
-        match once(api, asked, name, dry_run, &stored, wanted.object).await {
+        match once(api, asked, options, warnings, &stored, wanted).await {
             Ok(object) => {
                 return Ok(Updated {
                     object,
-                    warnings: wanted.warnings,
                     created: false,
                 });
             }
@@ -214,6 +129,17 @@ pub async fn update(
         }
     }
     Err(Status::modified(asked.subject(name)))
+}
+
+/// 0 for none.
+fn version_of(text: &str) -> Result<u64, Status> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse().map_err(|_| {
+        let why = "invalid syntax";
+        Status::failed(format!("strconv.ParseUint: parsing {text:?}: {why}"))
+    })
 }
 
 /// A patch carries the version of what it was applied to, which is no wish of the client's.
@@ -235,30 +161,29 @@ impl From<Status> for Failure {
 async fn once(
     api: &Api,
     asked: &Asked<'_>,
-    name: &str,
-    dry_run: bool,
+    options: &WriteOptions,
+    warnings: &Warnings,
     stored: &Stored,
-    mut new: Object,
+    wanted: Wanted,
 ) -> Result<Object, Failure> {
     let (resource, part, old) = (asked.resource, asked.part(), &stored.object);
-    check_identity(asked, name, &mut new, old)?;
+    let (name, dry_run) = (old.name(), options.dry_run);
+    let now = format_time(asked.now);
+    let mut new = wanted.object;
+    check_version(asked, name, &new)?;
+    if !wanted.is_managed {
+        let version = resource.api_version();
+        let (subresource, manager) = (asked.info.subresource.as_str(), options.manager.as_str());
+        let writer = Writer::of(resource, &version, part, subresource, manager, &now);
+        let list = writer.update(Some(old), &new);
+        put_list(&mut new, list);
+    }
     let mut hold = api.allocator.hold_for(resource).await;
     let attributes = asked.attributes(Operation::Update, name, Some(old), dry_run);
     api.access.admission.mutate(&mut new, &attributes).await?;
-    resource.rules.prepare_update(&mut new, old, part);
-    keep_identity(&mut new, old);
-    let now = format_time(asked.now);
-    with_requester(asked, |by| {
-        resource.rules.stamp(&mut new, Some(old), part, by, &now)
-    });
-    // A status is no change of what is wanted, even where it takes annotations along.
-    let raised = part != Part::Status && resource.rules.raises_generation(&new, old);
-    if resource.rules.counts_generations() {
-        let generation = old.generation() + i64::from(raised);
-        if generation > 0 {
-            new.set(&["metadata", "generation"], generation.into());
-        }
-    }
+    let list = new.get(&["metadata", "managedFields"]).cloned();
+    prepare(asked, &mut new, old, &now);
+    put_list(&mut new, list);
     set_revision(&mut new, stored.revision);
     let mut errors = ErrorList::new();
     if let Some(hold) = &mut hold {
@@ -271,80 +196,125 @@ async fn once(
     errors.extend(meta_validate::validate_metadata_update(&new, old));
     errors.extend(resource.rules.validate_update(&new, old, part));
     invalid(resource, name, &errors)?;
+    if part != Part::Status {
+        warnings.add(resource.rules.warnings(&new));
+    }
+    keep_times(&mut new, old);
     let attributes = asked.attributes(Operation::Update, name, Some(old), dry_run);
     api.access.admission.validate(Some(&new), &attributes)?;
     if dry_run || same(&new, old) {
         return Ok(new);
     }
-    let durability = resource.rules.durability(&new, Some(old), part);
+    commit(api, asked, stored, new).await
+}
+
+/// What the kind's rules make of the new state, and what no client changes.
+fn prepare(asked: &Asked<'_>, new: &mut Object, old: &Object, now: &str) {
+    let (resource, part) = (asked.resource, asked.part());
+    resource.rules.prepare_update(new, old, part);
+    keep_identity(new, old);
+    with_requester(asked, |by| {
+        resource.rules.stamp(new, Some(old), part, by, now);
+    });
+    // A status is no change of what is wanted, even where it takes annotations along.
+    let raised = part != Part::Status && resource.rules.raises_generation(new, old);
+    if resource.rules.counts_generations() {
+        let generation = old.generation() + i64::from(raised);
+        new.set(&["metadata", "generation"], generation.into());
+    }
+}
+
+async fn commit(
+    api: &Api,
+    asked: &Asked<'_>,
+    stored: &Stored,
+    mut new: Object,
+) -> Result<Object, Failure> {
+    let (resource, registry) = (asked.resource, &api.registry);
+    let durability = resource
+        .rules
+        .durability(&new, Some(&stored.object), asked.part());
     let expect = Expect::At(stored.revision);
-    let written = if super::delete::is_finished(&new) {
-        api.registry
-            .delete(resource, &new, expect, durability)
-            .await
-    } else {
-        api.registry.put(resource, &new, expect, durability).await
-    };
-    match written {
+    if super::delete::is_finished(&new) {
+        let gone = registry.delete(resource, &new, expect, durability).await;
+        return written(asked, new, gone);
+    }
+    let mut put = registry.put(resource, &new, expect, durability).await;
+    if matches!(put, Err(Refusal::Failed(CommitError::TooLarge { .. }))) {
+        // Who manages what can be large, and is worth less than the object.
+        put_list(&mut new, None);
+        put = registry.put(resource, &new, expect, durability).await;
+    }
+    written(asked, new, put)
+}
+
+fn written(
+    asked: &Asked<'_>,
+    mut new: Object,
+    result: Result<Revision, Refusal>,
+) -> Result<Object, Failure> {
+    match result {
         Ok(revision) => {
             set_revision(&mut new, revision);
             Ok(new)
         }
         Err(Refusal::Changed) => Err(Failure::Overtaken),
-        Err(refusal) => Err(refusal.status(resource, name).into()),
+        Err(refusal) => Err(refusal.status(asked.resource, new.name()).into()),
     }
 }
 
 /// Compares as JSON means it; `old` carries its own revision.
 fn same(new: &Object, old: &Object) -> bool {
-    new.root().len() == old.root().len()
-        && new.root().iter().all(|(field, value)| {
-            old.root()
-                .get(field)
-                .is_some_and(|other| json::same(value, other))
+    let (new, old) = (new.root(), old.root());
+    new.len() == old.len()
+        && new
+            .iter()
+            .all(|(field, value)| old.get(field).is_some_and(|other| json::same(value, other)))
+}
+
+/// Gives the managers their old times back when nothing but those would change.
+fn keep_times(new: &mut Object, old: &Object) {
+    const PATH: &[&str] = &["metadata", "managedFields"];
+    let entries = |object: &Object| object.list(PATH).to_vec();
+    let (of_new, of_old) = (entries(new), entries(old));
+    if of_new.is_empty() || of_new == of_old || !same_bar_times(&of_new, &of_old) {
+        return;
+    }
+    let mut with_old = new.clone();
+    with_old.set(PATH, Value::Array(of_old));
+    if same(&with_old, old) {
+        *new = with_old;
+    }
+}
+
+fn same_bar_times(a: &[Value], b: &[Value]) -> bool {
+    let fields = |entry: &'_ Value| entry.as_object().cloned().unwrap_or_default();
+    a.len() == b.len()
+        && a.iter().zip(b).all(|(a, b)| {
+            let (mut a, mut b) = (fields(a), fields(b));
+            a.remove("time");
+            b.remove("time");
+            a == b
         })
 }
 
-fn check_identity(
-    asked: &Asked<'_>,
-    name: &str,
-    new: &mut Object,
-    old: &Object,
-) -> Result<(), Status> {
-    asked.settle_namespace(new)?;
-    match new.name() {
-        "" => new.set(&["metadata", "name"], name.into()),
-        own if own == name => {}
-        own => {
-            return Err(Status::bad_request(format!(
-                "the name of the object ({own}) does not match the name on the URL ({name})"
-            )));
-        }
+/// Kinds of which an update must say what it was made from.
+fn check_version(asked: &Asked<'_>, name: &str, new: &Object) -> Result<(), Status> {
+    let is_said = !matches!(new.resource_version(), "" | "0");
+    if is_said || asked.resource.rules.unconditional_update() {
+        return Ok(());
     }
-    if !new.uid().is_empty() && new.uid() != old.uid() {
-        let why = format!(
-            "Precondition failed: UID in precondition: {}, UID in object meta: {}",
-            new.uid(),
-            old.uid()
-        );
-        return Err(Status::conflict(asked.subject(name), &why));
-    }
-    let needs_version = asked.info.verb == "update" && !asked.resource.rules.unconditional_update();
-    if needs_version && new.resource_version().is_empty() {
-        let path = Path::root("metadata").child("resourceVersion");
-        let error = FieldError::invalid(&path, "", "must be specified for an update");
-        return Err(Status::invalid(
-            registry::kind_subject(asked.resource, name),
-            &[error],
-        ));
-    }
-    Ok(())
+    let path = Path::root("metadata").child("resourceVersion");
+    let error = FieldError::invalid(&path, 0, "must be specified for an update");
+    Err(Status::invalid(
+        registry::subject(asked.resource, name),
+        &[error],
+    ))
 }
 
 /// What no client changes.
 fn keep_identity(new: &mut Object, old: &Object) {
-    const KEPT: [&str; 5] = [
-        "uid",
+    const KEPT: [&str; 4] = [
         "creationTimestamp",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
@@ -356,6 +326,8 @@ fn keep_identity(new: &mut Object, old: &Object) {
             None => drop(new.remove(&["metadata", field])),
         }
     }
+    if new.uid().is_empty() {
+        new.set(&["metadata", "uid"], old.uid().into());
+    }
     new.remove(&["metadata", "selfLink"]);
-    new.remove(&["metadata", "managedFields"]);
 }

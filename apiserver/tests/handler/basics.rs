@@ -15,7 +15,7 @@ async fn a_created_object_has_an_identity_and_reads_back_as_it_was_answered() {
     let metadata = &created["metadata"];
     assert_eq!(metadata["creationTimestamp"], "2026-06-01T00:00:00Z");
     assert_eq!(metadata["uid"].as_str().unwrap().len(), 36);
-    assert!(metadata["generation"].is_null());
+    assert_eq!(metadata["generation"], 7);
     let read = site.get(&format!("{CONFIG_MAPS}/a")).await.ok();
     assert_eq!(read, created);
     assert_eq!(

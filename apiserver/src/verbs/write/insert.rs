@@ -1,0 +1,235 @@
+//! How an object comes to be.
+
+use super::{invalid, put_list, set_revision, with_requester};
+use crate::Api;
+use crate::admission::Operation;
+use crate::registry::Refusal;
+use crate::verbs::asked::Asked;
+use crate::verbs::warnings::Warnings;
+use crate::verbs::write_options::WriteOptions;
+use coracle_api::apply::Writer;
+use coracle_api::field::ErrorList;
+use coracle_api::meta_validate;
+use coracle_api::object::Object;
+use coracle_api::resource::{Part, Resource};
+use coracle_api::status::Status;
+use coracle_api::timestamp::format_time;
+use coracle_store::{CommitError, Expect};
+
+/// A generated name that is taken is made anew this often, as upstream does.
+const NAMES_MAX: usize = 8;
+
+/// What a client does not get to say of a new object.
+const SYSTEM_FIELDS: [&str; 5] = [
+    "selfLink",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
+
+/// An object that is to be, decoded and defaulted.
+#[derive(Debug)]
+pub struct New {
+    object: Object,
+    /// The object says who manages it.
+    is_managed: bool,
+}
+
+impl New {
+    pub fn unmanaged(object: Object) -> Self {
+        Self {
+            object,
+            is_managed: false,
+        }
+    }
+
+    pub fn managed(object: Object) -> Self {
+        Self {
+            object,
+            is_managed: true,
+        }
+    }
+}
+
+pub async fn create(
+    api: &Api,
+    asked: &Asked<'_>,
+    new: New,
+    options: &WriteOptions,
+    warnings: &Warnings,
+) -> Result<Object, Status> {
+    let (resource, dry_run) = (asked.resource, options.dry_run);
+    let mut object = new.object;
+    for field in SYSTEM_FIELDS {
+        object.remove(&["metadata", field]);
+    }
+    asked.settle_namespace(&mut object)?;
+    let now = format_time(asked.now);
+    if !new.is_managed {
+        let version = resource.api_version();
+        let (part, manager) = (asked.part(), options.manager.as_str());
+        let writer = Writer::of(resource, &version, part, "", manager, &now);
+        let list = writer.update(None, &object);
+        put_list(&mut object, list);
+    }
+    let prefix = object.str(&["metadata", "generateName"]).to_owned();
+    let is_generated = object.name().is_empty() && !prefix.is_empty();
+    let attributes = asked.attributes(Operation::Create, "", None, dry_run);
+    api.access
+        .admission
+        .mutate(&mut object, &attributes)
+        .await?;
+    let list = object.get(&["metadata", "managedFields"]).cloned();
+    give_identity(resource, &mut object, &now);
+    put_list(&mut object, list);
+    let mut tries = if is_generated { NAMES_MAX } else { 1 };
+    loop {
+        tries -= 1;
+        if is_generated {
+            object.set(&["metadata", "name"], generate_name(&prefix).into());
+        }
+        match once(api, asked, &object, options, warnings, &now).await {
+            Err(status) if status.reason == "AlreadyExists" && is_generated && tries > 0 => {}
+            Err(status) if status.reason == "AlreadyExists" && !prefix.is_empty() => {
+                return Err(no_unique_name(status));
+            }
+            other => return other,
+        }
+    }
+}
+
+/// One attempt, with a name that may be taken.
+async fn once(
+    api: &Api,
+    asked: &Asked<'_>,
+    object: &Object,
+    options: &WriteOptions,
+    warnings: &Warnings,
+    now: &str,
+) -> Result<Object, Status> {
+    let resource = asked.resource;
+    let mut hold = api.allocator.hold_for(resource).await;
+    let mut stored = object.clone();
+    with_requester(asked, |by| {
+        resource.rules.stamp(&mut stored, None, Part::Main, by, now);
+    });
+    let mut errors = ErrorList::new();
+    if let Some(hold) = &mut hold {
+        errors.extend(
+            hold.assign(&api.registry.store, &mut stored, None)
+                .err()
+                .unwrap_or_default(),
+        );
+    }
+    errors.extend(meta_validate::validate_metadata(&stored, resource));
+    errors.extend(resource.rules.validate_create(&stored));
+    invalid(resource, stored.name(), &errors)?;
+    warnings.add(resource.rules.warnings(&stored));
+    let attributes = asked.attributes(Operation::Create, "", None, options.dry_run);
+    api.access.admission.validate(Some(&stored), &attributes)?;
+    let version = stored.resource_version().parse::<u64>();
+    if version.is_ok_and(|version| version != 0) {
+        let why = "resourceVersion should not be set on objects to be created";
+        return Err(Status::failed(why));
+    }
+    if options.dry_run {
+        let found = api
+            .registry
+            .entry(resource, stored.namespace(), stored.name());
+        return match found {
+            Some(_) => Err(exists(api, asked, &stored)),
+            None => Ok(stored),
+        };
+    }
+    commit(api, asked, stored).await
+}
+
+async fn commit(api: &Api, asked: &Asked<'_>, mut stored: Object) -> Result<Object, Status> {
+    let resource = asked.resource;
+    let durability = resource.rules.durability(&stored, None, Part::Main);
+    let registry = &api.registry;
+    let expect = Expect::Absent;
+    let mut written = registry.put(resource, &stored, expect, durability).await;
+    if matches!(written, Err(Refusal::Failed(CommitError::TooLarge { .. }))) {
+        // Who manages what can be large, and is worth less than the object.
+        put_list(&mut stored, None);
+        written = registry.put(resource, &stored, expect, durability).await;
+    }
+    match written {
+        Ok(revision) => {
+            set_revision(&mut stored, revision);
+            Ok(stored)
+        }
+        Err(Refusal::Exists) => Err(exists(api, asked, &stored)),
+        Err(refusal) => Err(refusal.status(resource, stored.name())),
+    }
+}
+
+/// The 409, which says when the one that is there is about to go.
+fn exists(api: &Api, asked: &Asked<'_>, object: &Object) -> Status {
+    let mut status = Status::already_exists(asked.subject(object.name()));
+    let found = api
+        .registry
+        .get(asked.resource, object.namespace(), object.name());
+    if found.is_ok_and(|found| found.object.is_deleting()) {
+        status.message.insert_str(0, "object is being deleted: ");
+    }
+    status
+}
+
+fn no_unique_name(mut status: Status) -> Status {
+    status
+        .message
+        .push_str(", the server was not able to generate a unique name for the object");
+    status.details["retryAfterSeconds"] = 1.into();
+    status
+}
+
+/// What every new object gets.
+fn give_identity(resource: &Resource, object: &mut Object, now: &str) {
+    resource.rules.prepare_create(object);
+    object.set(
+        &["metadata", "uid"],
+        uuid::Uuid::new_v4().to_string().into(),
+    );
+    object.set(&["metadata", "creationTimestamp"], now.into());
+    if resource.rules.counts_generations() {
+        object.set(&["metadata", "generation"], 1.into());
+    }
+}
+
+/// Five characters that do not make words, after what fits of the prefix.
+fn generate_name(prefix: &str) -> String {
+    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    const RANDOM: usize = 5;
+    const PREFIX_MAX: usize = 63 - RANDOM;
+    let mut name: String = prefix.chars().take(PREFIX_MAX).collect();
+    for _ in 0..RANDOM {
+        let place = rand::random_range(0..LETTERS.len());
+        name.push(char::from(LETTERS[place]));
+    }
+    name
+}
+
+/// Whoever may not create does not create by an update or an apply either.
+pub fn may_create(api: &Api, asked: &Asked<'_>) -> Result<(), Status> {
+    let mut info = asked.info.clone();
+    "create".clone_into(&mut info.verb);
+    api.access.authorizer.check(asked.user, &info)
+}
+
+/// The name in the body must be the one on the URL.
+pub fn check_name(asked: &Asked<'_>, object: &Object) -> Result<(), Status> {
+    let name = asked.info.name.as_str();
+    match object.name() {
+        own if own == name => Ok(()),
+        "" => Err(Status::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be \
+             provided"
+        ))),
+        own => Err(Status::bad_request(format!(
+            "the name of the object ({own}) does not match the name on the URL ({name})"
+        ))),
+    }
+}
