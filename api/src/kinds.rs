@@ -3,6 +3,7 @@
 //! `row` has the shapes that rows share, `prepare` and `checks` the pieces that strategies and
 //! validations are made of, `plain` the rules of a kind that has none of its own.
 
+pub mod admission_registration;
 pub mod checks;
 pub mod devices;
 pub mod flow_control;

@@ -20,8 +20,9 @@ pub mod names; // What names, labels and ports may look like, in upstream's word
 pub mod pod_spec; // The pod spec, shared by pods and pod templates.
 pub mod print; // Ages for people.
 pub mod quantity; // Kubernetes quantities: `100m`, `1Gi`.
-pub mod timestamp;
-pub mod toleration; // Whether a toleration bears a taint. // RFC 3339 times, to the second and to the microsecond.
+pub mod timestamp; // RFC 3339 times, to the second and to the microsecond.
+pub mod toleration; // Whether a toleration bears a taint.
+pub mod url; // URLs, taken apart as Go takes them apart.
 
 // The kinds.
 pub mod catalogue; // The one table of resources.

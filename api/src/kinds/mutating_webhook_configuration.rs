@@ -1,13 +1,18 @@
 //! Webhooks that change what is written.
 
-use crate::kinds::plain::Plain;
+use crate::field::ErrorList;
+use crate::json;
+use crate::kinds::admission_registration::webhook::{self, Does};
+use crate::kinds::admission_registration::{self, GROUP};
 use crate::kinds::row::{self, Names};
-use crate::resource::Resource;
+use crate::object::Object;
+use crate::resource::{Column, Part, Resource, Rules};
+use serde_json::Value;
 
 pub const ROW: Resource = Resource {
     categories: &["api-extensions"],
     ..row::cluster(
-        "admissionregistration.k8s.io",
+        GROUP,
         "v1",
         Names {
             kind: "MutatingWebhookConfiguration",
@@ -15,6 +20,52 @@ pub const ROW: Resource = Resource {
             singular: "mutatingwebhookconfiguration",
             schema: "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration",
         },
-        &Plain,
+        &MutatingWebhookConfiguration,
     )
 };
+
+#[derive(Debug)]
+struct MutatingWebhookConfiguration;
+
+impl Rules for MutatingWebhookConfiguration {
+    fn default(&self, object: &mut Object) {
+        webhook::default(object, Does::Change);
+    }
+
+    fn prepare_create(&self, _object: &mut Object) {}
+
+    fn prepare_update(&self, _new: &mut Object, _old: &Object, _part: Part<'_>) {}
+
+    fn counts_generations(&self) -> bool {
+        true
+    }
+
+    fn raises_generation(&self, new: &Object, old: &Object) -> bool {
+        let [new, old] = [new, old].map(|object| object.get(&["webhooks"]).unwrap_or(&json::NULL));
+        !json::same(new, old)
+    }
+
+    fn validate_create(&self, object: &Object) -> ErrorList {
+        webhook::validate(object, Does::Change)
+    }
+
+    fn validate_update(&self, new: &Object, _old: &Object, _part: Part<'_>) -> ErrorList {
+        self.validate_create(new)
+    }
+
+    fn unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        webhook::COLUMNS
+    }
+
+    fn cells(&self, object: &Object, now: i64) -> Vec<Value> {
+        webhook::cells(object, now)
+    }
+
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        admission_registration::warnings(object)
+    }
+}
