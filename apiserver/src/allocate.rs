@@ -1,40 +1,52 @@
 //! Addresses and node ports of Services, given out under one lock.
 //!
-//! What is taken is read off the stored Services, so nothing is ever leaked: an address is free
-//! again when the Service that had it is gone. The lock is held from the choice to the commit.
+//! Addresses come from the networks of ServiceCIDR objects, and each one given out has an IPAddress
+//! object that names its Service. Node ports that are taken are read off the stored Services, so
+//! nothing is ever leaked. The lock is held from the choice to the commit.
 
-use coracle_api::field::{ErrorList, FieldError, Path};
-use coracle_api::json;
+use crate::registry::Registry;
+use coracle_api::field::FieldError;
 use coracle_api::kinds::service::view::Service;
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
+use coracle_api::status::Status;
 use coracle_store::{Revision, Store};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+mod addresses; // Which addresses a Service gets, keeps and gives back.
+mod families; // Which families of addresses a Service has.
+mod objects; // The objects behind the addresses: ServiceCIDRs and IPAddresses.
 pub mod ports; // Node ports.
-pub mod range; // The network that addresses come from.
+pub mod range; // A network that addresses come from.
+pub mod repair; // Brings IPAddress objects in line with the Services.
 
+pub use objects::default_cidr;
 pub use range::{Range, RangeError};
 
 const GROUP: &str = "";
 const PLURAL: &str = "services";
+/// One of each family.
+const RANGES_MAX: usize = 2;
 
-/// Gives out addresses of one network and ports of one range.
+/// Gives out addresses of this cluster's families, and ports of one range.
 #[derive(Debug)]
 pub struct Allocator {
-    range: Range,
+    /// The one that Services have when they do not say is first.
+    families: Arc<[&'static str]>,
     taken: Arc<Mutex<Taken>>,
 }
 
 /// The one who may choose and write a Service; everybody else waits until this is dropped.
 #[derive(Debug)]
 pub struct Hold {
-    range: Range,
+    families: Arc<[&'static str]>,
     taken: OwnedMutexGuard<Taken>,
+    /// What the Service being written gets, and what it gives back once it is written.
+    change: addresses::AddressChange,
 }
 
 /// What each stored Service has, kept by key and read anew only where something changed.
@@ -48,24 +60,56 @@ struct Share {
     ports: Vec<i64>,
 }
 
+/// The networks of `--service-cidr`: one, or one of each family with a comma between them.
+pub fn ranges(cidrs: &str) -> Result<Vec<Range>, RangeError> {
+    let ranges: Vec<Range> = cidrs
+        .split(',')
+        .map(|cidr| Range::parse(cidr.trim()))
+        .collect::<Result<_, _>>()?;
+    match ranges.as_slice() {
+        [first, second] if first.family() == second.family() => Err(RangeError::SameFamily),
+        all if all.len() > RANGES_MAX => Err(RangeError::SameFamily),
+        _ => Ok(ranges),
+    }
+}
+
 impl Allocator {
-    pub fn new(cidr: &str) -> Result<Self, RangeError> {
+    pub fn new(cidrs: &str) -> Result<Self, RangeError> {
+        let families = ranges(cidrs)?.iter().map(Range::family).collect();
         Ok(Self {
-            range: Range::parse(cidr)?,
+            families,
             taken: Arc::default(),
         })
     }
 
+    async fn hold(&self) -> Hold {
+        Hold {
+            families: Arc::clone(&self.families),
+            taken: Arc::clone(&self.taken).lock_owned().await,
+            change: addresses::AddressChange::default(),
+        }
+    }
+
     /// The lock, when a resource is one that gets something here.
     pub async fn hold_for(&self, resource: &Resource) -> Option<Hold> {
-        if resource.stored_as != (GROUP, PLURAL) {
-            return None;
+        if is_service(resource) {
+            Some(self.hold().await)
+        } else {
+            None
         }
-        Some(Hold {
-            range: self.range,
-            taken: Arc::clone(&self.taken).lock_owned().await,
-        })
     }
+
+    /// Gives back the addresses of an object that is gone.
+    pub async fn release(&self, registry: &Registry, resource: &Resource, gone: &Object) {
+        if is_service(resource) {
+            let addresses = cluster_addresses(&Service::of(gone));
+            objects::delete(registry, gone, &addresses).await;
+        }
+    }
+}
+
+fn is_service(resource: &Resource) -> bool {
+    resource.stored_as == (GROUP, PLURAL)
 }
 
 impl Taken {
@@ -81,10 +125,9 @@ impl Taken {
                 continue;
             };
             let service = Service::of(&object);
-            let addresses = service.cluster_ips().iter().filter_map(address).collect();
             let share = Share {
                 modified: entry.modified,
-                addresses,
+                addresses: cluster_addresses(&service),
                 ports: ports::of(&service),
             };
             self.0.insert(key.to_string(), share);
@@ -100,154 +143,86 @@ impl Taken {
     }
 }
 
+/// Those that were allocated: an ExternalName has none, and neither has a headless Service.
+fn cluster_addresses(service: &Service<'_>) -> Vec<IpAddr> {
+    if !service.needs_cluster_ip() {
+        return Vec::new();
+    }
+    service.cluster_ips().iter().filter_map(address).collect()
+}
+
 fn address(value: &Value) -> Option<IpAddr> {
     value.as_str()?.parse().ok()
 }
 
 impl Hold {
-    /// Fills in what the Service needs and does not have, and checks what it asks for itself.
+    /// Fills in what the Service needs and does not have, and checks what it asks for itself. What
+    /// is refused here is refused before anything else is looked at, as upstream.
     pub fn assign(
         &mut self,
         store: &Store,
         object: &mut Object,
         old: Option<&Object>,
-    ) -> Result<(), ErrorList> {
+        dry_run: bool,
+    ) -> Result<(), Status> {
         self.taken.follow(store);
-        let (addresses, mut ports) = self.taken.others(&object.key().to_string());
-        families(object, old, self.range.family())?;
-        let mut errors = ErrorList::new();
-        errors.extend(self.assign_address(object, old, &addresses).err());
-        if let Err(more) = ports::assign(object, &mut ports) {
-            errors.extend(more);
+        let (taken, mut ports) = self.taken.others(&object.key().to_string());
+        let invalid = |object: &Object, errors: &[FieldError]| {
+            let subject = coracle_api::status::Subject {
+                group: GROUP,
+                resource: "Service",
+                name: object.name(),
+            };
+            Err(Status::invalid(subject, errors))
+        };
+        if let Err(errors) = families::settle(object, old, &self.families) {
+            return invalid(object, &errors);
         }
-        if errors.is_empty() {
-            Ok(())
-        } else {
-            Err(errors)
+        let pool = objects::Pool::read(store, &taken, dry_run);
+        self.change = match addresses::assign(object, old, &pool) {
+            Ok(change) => change,
+            Err(addresses::Fault::Field(error)) => return invalid(object, &[error]),
+            Err(addresses::Fault::Full) => {
+                let name = object.name();
+                let full =
+                    format!("failed to allocate a serviceIP for Service {name:?}: range is full");
+                return Err(Status::internal(full));
+            }
+        };
+        match ports::assign(object, old, &mut ports) {
+            Ok(()) => Ok(()),
+            Err(ports::Fault::Field(error)) => invalid(object, &[error]),
+            Err(ports::Fault::Internal(why)) => Err(Status::internal(why)),
         }
     }
 
-    fn assign_address(
-        &self,
-        object: &mut Object,
-        old: Option<&Object>,
-        taken: &HashSet<IpAddr>,
-    ) -> Result<(), FieldError> {
-        let service = Service::of(object);
-        if !service.needs_cluster_ip() {
-            return Ok(());
-        }
-        let asked = json::text(service.spec, "clusterIP").to_owned();
-        let path = Path::root("spec").child("clusterIPs").index(0);
-        let chosen = match asked.as_str() {
-            "None" => "None".to_owned(),
-            "" => {
-                let free = self.range.any(|address| !taken.contains(&address));
-                let free = free.ok_or_else(|| {
-                    FieldError::invalid(&path, "", "failed to allocate a serviceIP: range is full")
-                })?;
-                free.to_string()
+    /// Writes down who has the new addresses, before the Service is written.
+    pub async fn claim(
+        &mut self,
+        registry: &Registry,
+        service: &Object,
+        now: &str,
+    ) -> Result<(), Status> {
+        for (place, address) in self.change.gets.iter().enumerate() {
+            if let Err(refusal) = objects::create(registry, service, *address, now).await {
+                let done = self.change.gets[..place].to_vec();
+                objects::delete(registry, service, &done).await;
+                return Err(refusal.status(objects::addresses_row(), &address.to_string()));
             }
-            text => {
-                let kept = old.is_some_and(|old| old.str(&["spec", "clusterIP"]) == text);
-                match text.parse::<IpAddr>() {
-                    Ok(address) if !kept => self.check(address, taken, &path)?,
-                    // Validation says what is wrong with it.
-                    _ => {}
-                }
-                asked.clone()
-            }
-        };
-        if asked.is_empty() {
-            object.set(&["spec", "clusterIP"], chosen.as_str().into());
-        }
-        if object.list(&["spec", "clusterIPs"]).is_empty() {
-            object.set(&["spec", "clusterIPs"], json!([chosen]));
         }
         Ok(())
     }
 
-    fn check(
-        &self,
-        address: IpAddr,
-        taken: &HashSet<IpAddr>,
-        path: &Path,
-    ) -> Result<(), FieldError> {
-        let why = if !self.range.contains(address) {
-            format!(
-                "the provided IP ({address}) is not in the valid range. The range of valid IPs is \
-                 {}",
-                self.range
-            )
-        } else if taken.contains(&address) {
-            "provided IP is already allocated".to_owned()
+    /// Once the Service is written, what it had before is free; if it was not, what it would have
+    /// had.
+    pub async fn finish(&mut self, registry: &Registry, service: &Object, is_written: bool) {
+        let change = std::mem::take(&mut self.change);
+        let free = if is_written {
+            change.gives_back
         } else {
-            return Ok(());
+            change.gets
         };
-        let detail = format!("failed to allocate IP {address}: {why}");
-        Err(FieldError::invalid(path, address.to_string(), detail))
-    }
-}
-
-/// Which families of addresses a Service has, where the client does not say; what this cluster has
-/// no addresses for is refused.
-fn families(
-    object: &mut Object,
-    old: Option<&Object>,
-    family: &'static str,
-) -> Result<(), ErrorList> {
-    if !Service::of(object).needs_cluster_ip() {
-        return Ok(());
-    }
-    let is_headless = object.str(&["spec", "clusterIP"]) == "None";
-    let selects = object.string_map(&["spec", "selector"]).next().is_some();
-    // Its endpoints are made by hand and may be of any family, whatever this cluster has.
-    let is_any = is_headless && !selects;
-    if object.str(&["spec", "ipFamilyPolicy"]).is_empty() {
-        let before = old.map_or("", |old| old.str(&["spec", "ipFamilyPolicy"]));
-        let policy = match before {
-            "" if is_any => "RequireDualStack",
-            "" => "SingleStack",
-            before => before,
-        };
-        object.set(&["spec", "ipFamilyPolicy"], policy.into());
-    }
-    if !is_any {
-        refuse_missing(object, family)?;
-    }
-    let mut families = object.list(&["spec", "ipFamilies"]).to_vec();
-    if families.is_empty() {
-        families.push(family.into());
-    }
-    let wants_both = object.str(&["spec", "ipFamilyPolicy"]) != "SingleStack";
-    if is_any && wants_both && families.len() == 1 {
-        let is_v4 = families[0] == "IPv4";
-        families.push(if is_v4 { "IPv6" } else { "IPv4" }.into());
-    }
-    object.set(&["spec", "ipFamilies"], families.into());
-    Ok(())
-}
-
-/// Says which families a Service asks for that this cluster does not have: it has one.
-fn refuse_missing(object: &Object, family: &'static str) -> Result<(), ErrorList> {
-    let mut errors = ErrorList::new();
-    let policy = object.str(&["spec", "ipFamilyPolicy"]);
-    let spec = Path::root("spec");
-    if policy == "RequireDualStack" {
-        let detail = "this cluster is not configured for dual-stack services";
-        let path = spec.child("ipFamilyPolicy");
-        errors.push(FieldError::invalid(&path, policy, detail));
-    }
-    let asked = object.list(&["spec", "ipFamilies"]);
-    for (index, asked) in asked.iter().enumerate().filter(|(_, one)| **one != family) {
-        let path = spec.child("ipFamilies").index(index);
-        let detail = "not configured on this cluster";
-        errors.push(FieldError::invalid(&path, asked.clone(), detail));
-    }
-    if errors.is_empty() {
-        Ok(())
-    } else {
-        Err(errors)
+        objects::delete(registry, service, &free).await;
     }
 }
 

@@ -4,7 +4,7 @@
 //! Runs at each start, as a client of the API. What is there already is left as it is, but for the
 //! addresses of this server and its CA, which are brought up to date.
 
-use crate::allocate::Range;
+use crate::allocate;
 use crate::bootstrap::{self, send};
 use crate::server::InProcess;
 use coracle_api::object::Object;
@@ -55,6 +55,7 @@ pub async fn reconcile(api: InProcess, settings: &Settings) -> Result<(), Reconc
         ensure(&api, wanted).await?;
     }
     ensure(&api, client_ca(settings)).await?;
+    service_cidr(&api, settings).await?;
     ensure(&api, service(settings)).await?;
     if !is_reachable(settings.advertise_address) {
         let address = settings.advertise_address;
@@ -120,9 +121,62 @@ fn client_ca(settings: &Settings) -> Wanted {
     following(collection, &[&["data", "client-ca-file"]], object)
 }
 
+/// The networks of this server's flag. A second family may come with a new flag; anything else that
+/// differs is left to people. It is ready once, where nobody has said otherwise.
+async fn service_cidr(api: &InProcess, settings: &Settings) -> Result<(), ReconcileError> {
+    const COLLECTION: &str = "/apis/networking.k8s.io/v1/servicecidrs";
+    let ranges = allocate::ranges(&settings.service_cidr).unwrap_or_default();
+    let wanted = allocate::default_cidr(&ranges);
+    let failed = |source| ReconcileError {
+        what: "ServiceCIDR kubernetes".to_owned(),
+        source,
+    };
+    ensure(api, new(COLLECTION, wanted.clone())).await?;
+    let own = format!("{COLLECTION}/kubernetes");
+    let (_, found) = send(api, Method::GET, &own, None).await.map_err(failed)?;
+    let Some(mut found) = serde_json::from_slice(&found)
+        .ok()
+        .and_then(Object::from_value)
+    else {
+        return Ok(());
+    };
+    let path = ["spec", "cidrs"];
+    let cidrs = wanted.pointer("/spec/cidrs").cloned().unwrap_or_default();
+    let is_grown = match (found.list(&path), cidrs.as_array().map(Vec::as_slice)) {
+        ([one], Some([first, _])) => one == first,
+        _ => false,
+    };
+    if is_grown {
+        found.set(&path, cidrs);
+        return write(api, Method::PUT, &own, Some(&found))
+            .await
+            .map_err(failed);
+    }
+    if found.get(&path) != Some(&cidrs) {
+        tracing::warn!("the ServiceCIDR kubernetes is not what --service-cidr says");
+        return Ok(());
+    }
+    let has_condition = found
+        .list(&["status", "conditions"])
+        .iter()
+        .any(|condition| condition["type"] == "Ready" && condition["status"] != "Unknown");
+    if has_condition || found.is_deleting() {
+        return Ok(());
+    }
+    let since = found.str(&["metadata", "creationTimestamp"]).to_owned();
+    let condition = json!({
+        "type": "Ready", "status": "True", "reason": "", "lastTransitionTime": since,
+        "message": "Kubernetes default Service CIDR is ready",
+    });
+    found.set(&["status", "conditions"], json!([condition]));
+    write(api, Method::PUT, &format!("{own}/status"), Some(&found))
+        .await
+        .map_err(failed)
+}
+
 fn service(settings: &Settings) -> Wanted {
-    let range = Range::parse(&settings.service_cidr);
-    let address = range.map(|range| range.first().to_string());
+    let ranges = allocate::ranges(&settings.service_cidr).unwrap_or_default();
+    let address = ranges.first().map(|range| range.first().to_string());
     let object = json!({
         "apiVersion": "v1", "kind": "Service",
         "metadata": {

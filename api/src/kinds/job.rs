@@ -110,10 +110,6 @@ impl Rules for Job {
         }
     }
 
-    fn orphans_by_default(&self) -> bool {
-        true
-    }
-
     fn columns(&self) -> &'static [Column] {
         COLUMNS
     }

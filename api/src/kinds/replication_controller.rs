@@ -78,10 +78,6 @@ impl Rules for ReplicationController {
         }
     }
 
-    fn orphans_by_default(&self) -> bool {
-        true
-    }
-
     fn columns(&self) -> &'static [Column] {
         replica_set::COLUMNS
     }

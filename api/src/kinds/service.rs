@@ -100,6 +100,11 @@ impl Rules for Service {
     }
 }
 
+/// What is wrong with the addresses and families that a Service asks for.
+pub fn address_errors(service: &View<'_>) -> ErrorList {
+    validate_addresses::of(service, &crate::field::Path::root("spec"))
+}
+
 fn default_spec(spec: &mut Value) {
     json::default_text(spec, "sessionAffinity", "None");
     match json::text(spec, "sessionAffinity") {

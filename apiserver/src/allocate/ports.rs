@@ -1,11 +1,11 @@
 //! Node ports: one number of a range on every node, for one Service.
 
-use coracle_api::field::{ErrorList, FieldError, Path};
+use coracle_api::field::{FieldError, Path};
 use coracle_api::json;
 use coracle_api::kinds::service::view::Service;
 use coracle_api::object::Object;
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Upstream's default `--service-node-port-range`.
 const FIRST: i64 = 30000;
@@ -25,95 +25,128 @@ fn node_port(port: &Value) -> i64 {
     json::int(port, "nodePort").unwrap_or(0)
 }
 
+/// Why a Service cannot have the ports it asks for.
+#[derive(Debug)]
+pub enum Fault {
+    Field(FieldError),
+    Internal(String),
+}
+
+impl Fault {
+    fn full(what: &str) -> Self {
+        Self::Internal(format!("failed to allocate a {what}: range is full"))
+    }
+}
+
 /// Fills in what is missing; `taken` has what other Services have and gets what this one takes.
-pub fn assign(object: &mut Object, taken: &mut HashSet<i64>) -> Result<(), ErrorList> {
+/// The first thing that is wrong is all that is said, as upstream.
+pub fn assign(
+    object: &mut Object,
+    old: Option<&Object>,
+    taken: &mut HashSet<i64>,
+) -> Result<(), Fault> {
     let service = Service::of(object);
-    let (needs_ports, needs_health) = (service.needs_node_ports(), service.needs_health_check());
-    let mut errors = ErrorList::new();
-    let path = Path::root("spec");
-    if needs_ports {
-        // What is asked for by number comes first, so that no other port takes it.
-        for (index, port) in service.ports().iter().enumerate() {
-            let path = path.child("ports").index(index).child("nodePort");
-            errors.extend(check(node_port(port), taken, &path).err());
-        }
-        taken.extend(of(&service));
-        let count = service.ports().len();
-        for index in 0..count {
-            let path = path.child("ports").index(index).child("nodePort");
-            errors.extend(fill(object, index, taken, &path).err());
-        }
+    let (has_ports, needs_ports) = (
+        matches!(service.kind(), "NodePort" | "LoadBalancer"),
+        service.needs_node_ports(),
+    );
+    let needs_health = service.needs_health_check()
+        && !old.is_some_and(|old| Service::of(old).needs_health_check());
+    if has_ports {
+        fill_all(object, old, needs_ports, taken)?;
     }
     if needs_health {
-        let path = path.child("healthCheckNodePort");
-        let asked = object.i64(&["spec", "healthCheckNodePort"]).unwrap_or(0);
-        if asked == 0 {
-            match any(taken) {
-                Some(port) => object.set(&["spec", "healthCheckNodePort"], port.into()),
-                None => errors.push(full(&path)),
-            }
-        } else if !needs_ports {
-            errors.extend(check(asked, taken, &path).err());
-        }
-    }
-    if errors.is_empty() {
-        Ok(())
-    } else {
-        Err(errors)
-    }
-}
-
-fn check(asked: i64, taken: &HashSet<i64>, path: &Path) -> Result<(), FieldError> {
-    if asked == 0 {
-        return Ok(());
-    }
-    let detail = if !(FIRST..=LAST).contains(&asked) {
-        format!(
-            "provided port is not in the valid range. The range of valid ports is {FIRST}-{LAST}"
-        )
-    } else if taken.contains(&asked) {
-        "provided port is already allocated".to_owned()
-    } else {
-        return Ok(());
-    };
-    Err(FieldError::invalid(path, asked, detail))
-}
-
-fn full(path: &Path) -> FieldError {
-    FieldError::invalid(path, 0, "failed to allocate a nodePort: range is full")
-}
-
-/// One port of the Service. The same port over another protocol shares the number on the nodes.
-fn fill(
-    object: &mut Object,
-    index: usize,
-    taken: &mut HashSet<i64>,
-    path: &Path,
-) -> Result<(), FieldError> {
-    let ports = object.list(&["spec", "ports"]);
-    let Some(own) = ports.get(index).filter(|port| node_port(port) == 0) else {
-        return Ok(());
-    };
-    let same = |other: &&Value| {
-        json::int(other, "port") == json::int(own, "port")
-            && json::text(other, "protocol") != json::text(own, "protocol")
-    };
-    let shared = ports.iter().filter(same).map(node_port);
-    let shared = shared.into_iter().find(|port| *port != 0);
-    let port = shared.or_else(|| any(taken)).ok_or_else(|| full(path))?;
-    taken.insert(port);
-    let ports = object.get_mut(&["spec", "ports"]);
-    if let Some(own) = ports.and_then(|ports| ports.get_mut(index)) {
-        own["nodePort"] = port.into();
+        health(object, taken)?;
     }
     Ok(())
 }
 
-fn any(taken: &HashSet<i64>) -> Option<i64> {
+fn fill_all(
+    object: &mut Object,
+    old: Option<&Object>,
+    needs_ports: bool,
+    taken: &mut HashSet<i64>,
+) -> Result<(), Fault> {
+    let had = old.map(|old| of(&Service::of(old))).unwrap_or_default();
+    let ports = object.list(&["spec", "ports"]).to_vec();
+    let path = Path::root("spec").child("ports");
+    // What this Service asks for by number, no other port of it takes.
+    let own: HashSet<i64> = ports.iter().map(node_port).collect();
+    let mut given: HashMap<i64, i64> = HashMap::new();
+    for (index, port) in ports.iter().enumerate() {
+        let (asked, number) = (node_port(port), json::int(port, "port").unwrap_or(0));
+        if asked == 0 && !needs_ports {
+            continue;
+        }
+        // On create, the same port over another protocol shares the number on the nodes.
+        let shared = old.is_none().then(|| {
+            let first = given.get(&number).copied();
+            first.or_else(|| asked_for(&ports, number))
+        });
+        let chosen = match (asked, shared.flatten()) {
+            (0, Some(shared)) => shared,
+            (0, None) => any(|port| taken.contains(&port) || own.contains(&port))
+                .ok_or_else(|| Fault::full("nodePort"))?,
+            (asked, _) => asked,
+        };
+        if !given.values().any(|port| *port == chosen) && !had.contains(&chosen) {
+            check(chosen, taken).map_err(|detail| {
+                let path = path.index(index).child("nodePort");
+                Fault::Field(FieldError::invalid(&path, chosen, detail))
+            })?;
+        }
+        given.entry(number).or_insert(chosen);
+        if let Some(own) = object
+            .get_mut(&["spec", "ports"])
+            .and_then(|ports| ports.get_mut(index))
+        {
+            own["nodePort"] = chosen.into();
+        }
+    }
+    taken.extend(of(&Service::of(object)));
+    Ok(())
+}
+
+fn asked_for(ports: &[Value], number: i64) -> Option<i64> {
+    ports
+        .iter()
+        .filter(|port| json::int(port, "port") == Some(number))
+        .map(node_port)
+        .find(|port| *port != 0)
+}
+
+fn health(object: &mut Object, taken: &HashSet<i64>) -> Result<(), Fault> {
+    let asked = object.i64(&["spec", "healthCheckNodePort"]).unwrap_or(0);
+    if asked == 0 {
+        let Some(port) = any(|port| taken.contains(&port)) else {
+            return Err(Fault::full("HealthCheck NodePort 0"));
+        };
+        object.set(&["spec", "healthCheckNodePort"], port.into());
+        return Ok(());
+    }
+    check(asked, taken).map_err(|why| {
+        let why = format!("failed to allocate requested HealthCheck NodePort {asked}: {why}");
+        Fault::Internal(why)
+    })
+}
+
+fn check(asked: i64, taken: &HashSet<i64>) -> Result<(), String> {
+    if !(FIRST..=LAST).contains(&asked) {
+        return Err(format!(
+            "provided port is not in the valid range. The range of valid ports is {FIRST}-{LAST}"
+        ));
+    }
+    if taken.contains(&asked) {
+        return Err("provided port is already allocated".to_owned());
+    }
+    Ok(())
+}
+
+fn any(is_taken: impl Fn(i64) -> bool) -> Option<i64> {
     let begin = FIRST + RESERVED;
     let random = (0..TRIES).map(|_| rand::random_range(begin..=LAST));
     random
         .chain(begin..=LAST)
         .chain(FIRST..begin)
-        .find(|port| !taken.contains(port))
+        .find(|port| !is_taken(*port))
 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Upstream's bound: a million addresses.
 const HOST_BITS_MAX: u32 = 20;
+const V6_HOST_BITS_MAX: u32 = 64;
 /// Upstream leaves the low end to those who ask for an address by name: 16 to 256 addresses.
 const RESERVED: (u128, u128) = (16, 256);
 /// Random tries before all addresses are gone through.
@@ -16,6 +17,8 @@ pub enum RangeError {
     NoNetwork,
     #[error("it has fewer than 8 addresses or more than a million")]
     Size,
+    #[error("there may be one network of IPv4 and one of IPv6")]
+    SameFamily,
 }
 
 /// A network; its first and, for IPv4, its last address are never given out.
@@ -34,7 +37,23 @@ fn number(address: IpAddr) -> u128 {
 }
 
 impl Range {
+    /// A network that a flag names.
     pub fn parse(cidr: &str) -> Result<Self, RangeError> {
+        let range = Self::of_any_size(cidr)?;
+        if (3..=HOST_BITS_MAX).contains(&range.host_bits) {
+            Ok(range)
+        } else {
+            Err(RangeError::Size)
+        }
+    }
+
+    /// A network that a ServiceCIDR names: any size but for upstream's bound on those of IPv6.
+    pub fn of_object(cidr: &str) -> Option<Self> {
+        let range = Self::of_any_size(cidr).ok()?;
+        (range.is_v4 || range.host_bits <= V6_HOST_BITS_MAX).then_some(range)
+    }
+
+    fn of_any_size(cidr: &str) -> Result<Self, RangeError> {
         let (address, bits) = cidr.split_once('/').ok_or(RangeError::NoNetwork)?;
         let address: IpAddr = address.parse().map_err(|_| RangeError::NoNetwork)?;
         let bits: u32 = bits.parse().map_err(|_| RangeError::NoNetwork)?;
@@ -43,18 +62,19 @@ impl Range {
         if bits > all {
             return Err(RangeError::NoNetwork);
         }
-        if !(3..=HOST_BITS_MAX).contains(&host_bits) {
-            return Err(RangeError::Size);
-        }
         Ok(Self {
-            base: number(address) >> host_bits << host_bits,
+            base: number(address)
+                .checked_shr(host_bits)
+                .unwrap_or(0)
+                .checked_shl(host_bits)
+                .unwrap_or(0),
             host_bits,
             is_v4: address.is_ipv4(),
         })
     }
 
     fn size(&self) -> u128 {
-        1 << self.host_bits
+        1u128.checked_shl(self.host_bits).unwrap_or(u128::MAX)
     }
 
     /// Offsets that may be given out: `1..end`.
@@ -70,6 +90,11 @@ impl Range {
         } else {
             IpAddr::V6(Ipv6Addr::from(number))
         }
+    }
+
+    /// The network's own address, which nobody gets.
+    pub fn base(&self) -> IpAddr {
+        self.at(0)
     }
 
     /// The address of the API server's own Service.
@@ -90,8 +115,15 @@ impl Range {
     /// Any free address: random, so that a late use of an old one does not hit its next owner; from
     /// the upper part as long as that has any.
     pub fn any(&self, is_free: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
+        if self.end() <= 1 {
+            return None;
+        }
         let reserved = (self.size() / 16).clamp(RESERVED.0, RESERVED.1);
-        let begin = if reserved < self.end() { reserved } else { 1 };
+        let begin = 1 + if reserved < self.end() - 1 {
+            reserved
+        } else {
+            0
+        };
         for _ in 0..TRIES {
             let address = self.at(rand::random_range(begin..self.end()));
             if is_free(address) {

@@ -46,7 +46,8 @@ impl ServerNames {
             IpAddr::from([127, 0, 0, 1]),
             IpAddr::from([0u16, 0, 0, 0, 0, 0, 0, 1]),
         ];
-        let service = first_service_address(&self.service_cidr);
+        let services = self.service_cidr.split(',');
+        let service = services.filter_map(first_service_address);
         for address in loopback
             .into_iter()
             .chain(service)
