@@ -208,11 +208,6 @@ pub trait Rules: Sync {
         None
     }
 
-    /// True when a deletion that does not say otherwise leaves what the object owns behind.
-    fn orphans_by_default(&self) -> bool {
-        false
-    }
-
     /// When a deletion begins that has to wait: what changes beside the deletion timestamp.
     fn begin_delete(&self, _object: &mut Object) {}
 
