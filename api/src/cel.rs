@@ -69,7 +69,46 @@ impl Expression {
         }
     }
 
+    /// Fields of a variable that `defined`, asked for the steps from it, says there are not.
+    pub fn undefined(
+        &self,
+        variable: &str,
+        defined: &dyn Fn(&[&str]) -> bool,
+    ) -> Result<(), String> {
+        let mut texts = Vec::new();
+        visit(&self.root, &mut |expression| {
+            if let Some(steps) = steps_from(expression, variable)
+                && let Some((field, before)) = steps.split_last()
+                && defined(before)
+                && !defined(&steps)
+            {
+                let message = format!("undefined field '{field}'");
+                texts.push(self.message(expression.id, &message));
+            }
+        });
+        if texts.is_empty() {
+            Ok(())
+        } else {
+            Err(texts.join("\n"))
+        }
+    }
+
+    /// Whether a variable is named.
+    pub fn names(&self, variable: &str) -> bool {
+        let mut found = false;
+        visit(&self.root, &mut |expression| {
+            found |= identifier(expression) == Some(variable);
+        });
+        found
+    }
+
     fn error(&self, id: u64, name: &str) -> String {
+        let message = format!("undeclared reference to '{name}' (in container '')");
+        self.message(id, &message)
+    }
+
+    /// A message with the place in the source that it is about.
+    fn message(&self, id: u64, message: &str) -> String {
         let at = self.source.offset_for(id).map_or(0, |(start, _)| start);
         let at = usize::try_from(at).unwrap_or(0);
         let before = self.source.source.get(..at).unwrap_or("");
@@ -77,8 +116,7 @@ impl Expression {
         let column = before.rsplit('\n').next().map_or(0, str::len);
         let snippet = self.source.source.lines().nth(line).unwrap_or("");
         format!(
-            "ERROR: <input>:{}:{}: undeclared reference to '{name}' (in container '')\n | \
-             {snippet}\n | {}^",
+            "ERROR: <input>:{}:{}: {message}\n | {snippet}\n | {}^",
             line + 1,
             column + 1,
             ".".repeat(column)
@@ -105,6 +143,62 @@ impl Expression {
 /// Lines of source are set in by a space.
 fn indented(text: &str) -> String {
     text.replace("\n| ", "\n | ")
+}
+
+/// The fields selected one after the other, when they are of a variable: `a.b.c` of `a`.
+fn steps_from<'a>(expression: &'a IdedExpr, variable: &str) -> Option<Vec<&'a str>> {
+    match &expression.expr {
+        Expr::Ident(name) => (name == variable).then(Vec::new),
+        Expr::Select(select) => {
+            let mut steps = steps_from(&select.operand, variable)?;
+            steps.push(&select.field);
+            Some(steps)
+        }
+        _ => None,
+    }
+}
+
+/// Calls `each` with the expression and everything in it.
+fn visit(expression: &IdedExpr, each: &mut dyn FnMut(&IdedExpr)) {
+    each(expression);
+    match &expression.expr {
+        Expr::Select(select) => visit(&select.operand, each),
+        Expr::Call(call) => {
+            for one in call.target.as_deref().into_iter().chain(&call.args) {
+                visit(one, each);
+            }
+        }
+        Expr::Comprehension(loops) => {
+            for part in [
+                &loops.iter_range,
+                &loops.accu_init,
+                &loops.loop_cond,
+                &loops.loop_step,
+                &loops.result,
+            ] {
+                visit(part, each);
+            }
+        }
+        Expr::List(list) => list.elements.iter().for_each(|one| visit(one, each)),
+        Expr::Map(map) => visit_entries(map.entries.iter().map(|one| &one.expr), each),
+        Expr::Struct(made) => visit_entries(made.entries.iter().map(|one| &one.expr), each),
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+    }
+}
+
+fn visit_entries<'a>(
+    entries: impl Iterator<Item = &'a EntryExpr>,
+    each: &mut dyn FnMut(&IdedExpr),
+) {
+    for entry in entries {
+        match entry {
+            EntryExpr::StructField(field) => visit(&field.value, each),
+            EntryExpr::MapEntry(entry) => {
+                visit(&entry.key, each);
+                visit(&entry.value, each);
+            }
+        }
+    }
 }
 
 /// Gathers the identifiers that nobody declared.

@@ -1,0 +1,62 @@
+//! Formats of strings and numbers in a schema: those nobody knows are warned of.
+
+use super::schema;
+use crate::json;
+use crate::object::Object;
+use serde_json::Value;
+use std::cell::RefCell;
+
+/// Without their dashes.
+const OF_STRINGS: &[&str] = &[
+    "bsonobjectid",
+    "uri",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+    "byte",
+    "password",
+    "date",
+    "duration",
+    "datetime",
+    "k8sshortname",
+    "k8slongname",
+];
+
+pub fn warnings(object: &Object) -> Vec<String> {
+    let warnings = RefCell::new(Vec::new());
+    for version in object.list(&["spec", "versions"]) {
+        let root = json::at(version, &["schema", "openAPIV3Schema"]);
+        schema::any(root, &|one| {
+            let format = json::text(one, "format");
+            if !format.is_empty() && !is_known(one, format) {
+                let warning = format!("unrecognized format {format:?}");
+                warnings.borrow_mut().push(warning);
+            }
+            false
+        });
+    }
+    warnings.into_inner()
+}
+
+fn is_known(schema: &Value, format: &str) -> bool {
+    match json::text(schema, "type") {
+        "" | "string" => OF_STRINGS.contains(&format.replace('-', "").as_str()),
+        "integer" => matches!(format, "int32" | "int64"),
+        "number" => matches!(format, "float" | "double"),
+        _ => false,
+    }
+}
