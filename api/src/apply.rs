@@ -35,8 +35,9 @@ use conflict::Conflicts;
 use managed::{Entry, Managed, Operation};
 use serde_json::{Map, Value};
 use set::Set;
+use std::sync::OnceLock;
 use types::{Place, Types};
-use versions::Versions;
+use versions::{Comparisons, Versions};
 
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 /// The manager for which client-side apply and server-side apply are the same user.
@@ -133,53 +134,49 @@ impl<'w> Writer<'w> {
     pub fn update(&self, live: Option<&Object>, new: &Object) -> Option<Value> {
         let live_list = live.and_then(managed_fields);
         let given = managed_fields(new).filter(|_| self.subresource.is_empty());
-        let (list, managed) = match given {
-            Some(given) if is_reset(given) => (None, Ok(Managed::default())),
+        // What is the same as before is read only when it is needed.
+        let (list, read) = match given {
+            Some(given) if is_reset(given) => (None, Some(Managed::default())),
             Some(given) if Some(given) != live_list => match Managed::read(Some(given)) {
-                Ok(managed) if !managed.is_empty() => (Some(given), Ok(managed)),
-                _ => (live_list, Managed::read(live_list)),
+                Ok(managed) if !managed.is_empty() => (Some(given), Some(managed)),
+                _ => (live_list, None),
             },
-            _ => (live_list, Err(String::new())), // Read when it is needed.
+            _ => (live_list, None),
         };
-        let is_known = managed
-            .as_ref()
-            .map_or(list.is_some(), |one| !one.is_empty());
-        if live.is_some() && !is_known {
+        if live.is_some() && list.is_none() {
             return None;
         }
         let root = self.root()?;
         let before = live.map_or_else(|| zero::of(self.type_name), Object::root);
         let compared = self.filtered(self.types().compare(root, before, new.root()));
-        let unmanaged = Set::of_fields(UNMANAGED);
-        let is_same = [&compared.added, &compared.modified, &compared.removed]
-            .iter()
-            .all(|set| set.difference(&unmanaged).is_empty());
-        if is_same && list.is_some() && list == live_list {
+        if list.is_some() && list == live_list && compared.is_only(unmanaged()) {
             return list.cloned();
         }
-        let managed = match managed {
-            Err(_) => Managed::read(list).unwrap_or_default(),
-            Ok(managed) => managed,
-        };
-        let updated = self.updated(managed, self.manager, before, new.root(), compared)?;
-        updated.into_value()
+        let managed = read.unwrap_or_else(|| Managed::read(list).unwrap_or_default());
+        if live.is_some() && managed.is_empty() {
+            return None;
+        }
+        self.updated(managed, self.manager, before, new.root(), compared)
+            .into_value()
     }
 
-    /// The managers after an update. `None` when the versions of the object fit no more.
+    /// The managers after an update.
     fn updated<'a>(
         &'a self,
-        managed: Managed<'a>,
+        mut managed: Managed<'a>,
         manager: &'a str,
-        before: &'a Map<String, Value>,
-        after: &'a Map<String, Value>,
+        before: &Map<String, Value>,
+        after: &Map<String, Value>,
         compared: Comparison<'a>,
-    ) -> Option<Managed<'static>> {
-        let versions = Versions::of(self, &managed, before, after);
-        let mut managed = versions.conformed(managed);
-        let others = versions.comparisons(self, compared.clone());
-        yield_to(&mut managed, &others, None, true).ok()?;
+    ) -> Managed<'a> {
+        if !managed.is_empty() {
+            let versions = Versions::of(self, &managed, before, after);
+            managed = versions.conformed(managed);
+            let comparisons = versions.comparisons(self, &compared);
+            managed = yield_to(managed, &comparisons, None).0;
+        }
         let own = compared.modified.union(compared.added);
-        let own = self.filter.keep(own).difference(&Set::of_fields(UNMANAGED));
+        let own = own.difference(unmanaged());
         if !own.is_empty() {
             let mut entry = self.entry(manager, Operation::Update, own);
             if let Some(before) = managed.take(&entry) {
@@ -189,7 +186,7 @@ impl<'w> Writer<'w> {
             managed.put(entry);
         }
         managed.cap();
-        Some(managed.into_owned())
+        managed
     }
 
     fn filtered<'a>(&self, compared: Comparison<'a>) -> Comparison<'a> {
@@ -217,7 +214,6 @@ impl<'w> Writer<'w> {
         let managed = if managed.is_empty() {
             let compared = self.filtered(types.compare(root, zero, before));
             self.updated(managed, BEFORE_FIRST_APPLY, zero, before, compared)
-                .unwrap_or_default()
         } else {
             managed
         };
@@ -309,11 +305,15 @@ impl<'w> Writer<'w> {
         let mut managed = versions.conformed(managed);
         managed.put(me.clone());
         let compared = self.filtered(types.compare(root, before, &after));
-        let others = versions.comparisons(self, compared);
-        yield_to(&mut managed, &others, Some(&me), force)?;
+        let comparisons = versions.comparisons(self, &compared);
+        let (left, conflicts) = yield_to(managed, &comparisons, Some(&me));
+        if !force && !conflicts.is_empty() {
+            return Err(conflicts);
+        }
+        let mut managed = left;
         let is_changed = !equal_bar_managers(before, &after);
         if let Some(mut entry) = managed.take(&me) {
-            entry.set = entry.set.difference(&Set::of_fields(UNMANAGED));
+            entry.set = entry.set.difference(unmanaged());
             if is_changed {
                 entry.time = Some(self.now.into());
             }
@@ -327,43 +327,46 @@ impl<'w> Writer<'w> {
     }
 }
 
-/// Takes from all managers but `me` what changed: they no longer manage it. Conflicts when they
-/// did and nothing forces them.
+/// Takes from all managers but `me` what changed: they no longer manage it. What they did manage
+/// of it are the conflicts.
 fn yield_to<'a>(
-    managed: &mut Managed<'a>,
-    comparisons: &[(String, Option<Comparison<'a>>)],
+    managed: Managed<'a>,
+    comparisons: &Comparisons<'_>,
     me: Option<&Entry<'_>>,
-    force: bool,
-) -> Result<(), Conflicts> {
+) -> (Managed<'a>, Conflicts) {
     let mut conflicts = Conflicts::default();
-    let mut kept = Vec::with_capacity(managed.0.len());
-    for mut entry in std::mem::take(&mut managed.0) {
+    let mut left = Vec::with_capacity(managed.0.len());
+    for mut entry in managed.0 {
         if me.is_some_and(|me| me.is_same_manager(&entry)) {
-            kept.push(entry);
+            left.push(entry);
             continue;
         }
-        let found = comparisons
-            .iter()
-            .find(|(version, _)| *version == entry.api_version);
         // Whose version is no more, manages no more.
-        let Some((_, Some(compared))) = found else {
+        let Some(compared) = comparisons.of(&entry.api_version) else {
             continue;
         };
         let modified = entry.set.intersection(&compared.modified);
         let taken = modified.union(entry.set.intersection(&compared.added));
         if !taken.is_empty() {
-            conflicts.add(&entry, &taken);
+            if me.is_some() {
+                conflicts.add(&entry, &taken);
+            }
             entry.set = entry.set.difference(&taken);
         }
-        entry.set = entry.set.difference(&compared.removed);
-        kept.push(entry);
+        if !compared.removed.is_empty() {
+            entry.set = entry.set.difference(&compared.removed);
+        }
+        if !entry.set.is_empty() {
+            left.push(entry);
+        }
     }
-    if !force && !conflicts.is_empty() {
-        return Err(conflicts);
-    }
-    managed.0 = kept;
-    managed.drop_empty();
-    Ok(())
+    (Managed(left), conflicts)
+}
+
+/// [`UNMANAGED`] as a set.
+fn unmanaged() -> &'static Set<'static> {
+    static SET: OnceLock<Set<'static>> = OnceLock::new();
+    SET.get_or_init(|| Set::of_fields(UNMANAGED))
 }
 
 fn managed_fields(object: &Object) -> Option<&Value> {

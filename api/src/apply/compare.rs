@@ -23,6 +23,13 @@ impl Comparison<'_> {
     pub fn is_same(&self) -> bool {
         self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
     }
+
+    /// True when nothing changed but what is in `set`.
+    pub fn is_only(&self, set: &Set<'_>) -> bool {
+        [&self.added, &self.modified, &self.removed]
+            .iter()
+            .all(|changed| changed.is_empty() || changed.difference(set).is_empty())
+    }
 }
 
 /// What happened to one value as a whole.

@@ -125,18 +125,6 @@ impl<'a> Managed<'a> {
         self.0.retain(|entry| !entry.set.is_empty());
     }
 
-    pub fn into_owned(self) -> Managed<'static> {
-        let entries = self.0.into_iter().map(|entry| Entry {
-            manager: entry.manager.into_owned().into(),
-            operation: entry.operation,
-            api_version: entry.api_version.into_owned().into(),
-            subresource: entry.subresource.into_owned().into(),
-            time: entry.time.map(|time| time.into_owned().into()),
-            set: entry.set.into_owned(),
-        });
-        Managed(entries.collect())
-    }
-
     /// The list as it is stored, in upstream's order; `None` when nobody manages anything.
     pub fn into_value(mut self) -> Option<Value> {
         if self.is_empty() {

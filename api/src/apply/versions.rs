@@ -74,17 +74,35 @@ impl Versions {
     pub fn comparisons<'a>(
         &'a self,
         writer: &Writer<'_>,
-        own: Comparison<'a>,
-    ) -> Vec<(String, Option<Comparison<'a>>)> {
+        own: &'a Comparison<'a>,
+    ) -> Comparisons<'a> {
         let types = Types { schema: schema() };
-        let mut all = vec![(self.own.0.clone(), Some(own))];
-        for (version, one) in &self.others {
-            let compared = one
-                .as_ref()
-                .map(|one| writer.filtered(types.compare(one.root, &one.before, &one.after)));
-            all.push((version.clone(), compared));
+        let others = self.others.iter().filter_map(|(version, one)| {
+            let one = one.as_ref()?;
+            let compared = types.compare(one.root, &one.before, &one.after);
+            Some((version.as_str(), writer.filtered(compared)))
+        });
+        Comparisons {
+            own: (&self.own.0, own),
+            others: others.collect(),
         }
-        all
+    }
+}
+
+/// What a write changes, in all versions that are served.
+#[derive(Debug)]
+pub struct Comparisons<'a> {
+    own: (&'a str, &'a Comparison<'a>),
+    others: Vec<(&'a str, Comparison<'a>)>,
+}
+
+impl<'a> Comparisons<'a> {
+    pub fn of(&self, version: &str) -> Option<&Comparison<'a>> {
+        if self.own.0 == version {
+            return Some(self.own.1);
+        }
+        let found = self.others.iter().find(|(one, _)| *one == version);
+        found.map(|(_, compared)| compared)
     }
 }
 
