@@ -1,7 +1,7 @@
 //! The server: opened over a store, made ready, served until it is told to stop, then drained.
 
 use crate::access::Access;
-use crate::allocate::Allocator;
+use crate::allocate::{Allocator, repair};
 use crate::api::{Api, Caller};
 use crate::authenticate::User;
 use crate::authenticate::user::MASTERS;
@@ -227,12 +227,22 @@ impl Server {
         Ok(bootstrap_tokens::join(&token, &self.ca_pem())?)
     }
 
+    /// Keeps IPAddress objects in line with the Services until the server stops.
+    fn repair_addresses(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (api, stop) = (Arc::clone(&self.api), self.stop.clone());
+        let clock = Arc::clone(&api.clock);
+        async move {
+            repair::run(&api.allocator, &api.registry, move || clock(), stop).await;
+        }
+    }
+
     /// Serves until `stop`, then lets what is under way end, within a bound.
     pub async fn run(&self, stop: CancellationToken) {
         let (access, clock) = (Arc::clone(&self.api.access), Arc::clone(&self.api.clock));
         let beside = self.stop.clone();
         let keeping = flow_configuration::keep(self.in_process(Self::master()), self.stop.clone());
         let keeping = tokio::spawn(keeping);
+        let repair = tokio::spawn(self.repair_addresses());
         let following = tokio::spawn(async move { access.run(move || clock(), beside).await });
         self.api.endpoints.set_ready();
         let connections =
@@ -249,6 +259,7 @@ impl Server {
         }
         self.stop.cancel();
         drop(following.await);
+        drop(repair.await);
         drop(keeping.await);
     }
 }
