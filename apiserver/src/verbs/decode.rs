@@ -1,11 +1,12 @@
 //! From a body to an object of the kind that the endpoint takes.
 
 use super::asked::Asked;
+use coracle_api::apply;
 use coracle_api::decode::{self, DecodeError, FieldValidation};
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
 use coracle_api::status::Status;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The kind and type that a body must have.
 #[derive(Clone, Debug)]
@@ -87,6 +88,11 @@ impl Expected {
     fn name(&self, object: &mut Object) {
         object.set(&["apiVersion"], self.api_version.as_str().into());
         object.set(&["kind"], self.kind.into());
+        // An empty list asks to forget all managers; in this form it outlives defaulting.
+        let managers = object.get_mut(&["metadata", "managedFields"]);
+        if let Some(managers) = managers.filter(|list| apply::is_reset(list)) {
+            *managers = json!([{}]);
+        }
     }
 
     /// Decodes a body strictly, leniently or with warnings.

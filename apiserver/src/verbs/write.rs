@@ -14,7 +14,7 @@ use crate::Api;
 use crate::admission::Operation;
 use crate::registry::{self, Refusal, Stored};
 use coracle_api::apply::{self, Writer};
-use coracle_api::field::{ErrorList, FieldError, Path};
+use coracle_api::field::{FieldError, Path};
 use coracle_api::object::Object;
 use coracle_api::resource::{Part, Requester, Resource};
 use coracle_api::status::Status;
@@ -181,23 +181,18 @@ async fn once(
     let mut hold = api.allocator.hold_for(resource).await;
     let attributes = asked.attributes(Operation::Update, name, Some(old), dry_run);
     api.access.admission.mutate(&mut new, &attributes).await?;
-    let list = new.get(&["metadata", "managedFields"]).cloned();
+    let list = new.remove(&["metadata", "managedFields"]);
     prepare(asked, &mut new, old, &now);
     put_list(&mut new, list);
     set_revision(&mut new, stored.revision);
-    let mut errors = ErrorList::new();
     if let Some(hold) = &mut hold {
-        errors.extend(
-            hold.assign(&api.registry.store, &mut new, Some(old))
-                .err()
-                .unwrap_or_default(),
-        );
+        hold.assign(&api.registry.store, &mut new, Some(old), dry_run)?;
     }
-    errors.extend(meta_validate::validate_metadata_update(&new, old));
+    let mut errors = meta_validate::validate_metadata_update(&new, old);
     errors.extend(resource.rules.validate_update(&new, old, part));
     invalid(resource, name, &errors)?;
     if part != Part::Status {
-        warnings.add(resource.rules.warnings(&new));
+        warnings.add(resource.rules.warnings_on_update(&new, old));
     }
     keep_times(&mut new, old);
     let attributes = asked.attributes(Operation::Update, name, Some(old), dry_run);
@@ -205,7 +200,17 @@ async fn once(
     if dry_run || same(&new, old) {
         return Ok(new);
     }
-    commit(api, asked, stored, new).await
+    if let Some(hold) = &mut hold {
+        hold.claim(&api.registry, &new, &now).await?;
+    }
+    let committed = commit(api, asked, stored, &mut new).await;
+    if let Some(hold) = &mut hold {
+        hold.finish(&api.registry, &new, committed.is_ok()).await;
+    }
+    if committed.is_ok() && super::delete::is_finished(&new) {
+        api.allocator.release(&api.registry, resource, &new).await;
+    }
+    committed.map(|()| new)
 }
 
 /// What the kind's rules make of the new state, and what no client changes.
@@ -220,46 +225,41 @@ fn prepare(asked: &Asked<'_>, new: &mut Object, old: &Object, now: &str) {
     let raised = part != Part::Status && resource.rules.raises_generation(new, old);
     if resource.rules.counts_generations() {
         let generation = old.generation() + i64::from(raised);
-        new.set(&["metadata", "generation"], generation.into());
+        if generation > 0 {
+            new.set(&["metadata", "generation"], generation.into());
+        }
     }
 }
 
+/// Writes the new state; its revision goes into it.
 async fn commit(
     api: &Api,
     asked: &Asked<'_>,
     stored: &Stored,
-    mut new: Object,
-) -> Result<Object, Failure> {
+    new: &mut Object,
+) -> Result<(), Failure> {
     let (resource, registry) = (asked.resource, &api.registry);
     let durability = resource
         .rules
-        .durability(&new, Some(&stored.object), asked.part());
+        .durability(new, Some(&stored.object), asked.part());
     let expect = Expect::At(stored.revision);
-    if super::delete::is_finished(&new) {
-        let gone = registry.delete(resource, &new, expect, durability).await;
-        return written(asked, new, gone);
-    }
-    let mut put = registry.put(resource, &new, expect, durability).await;
-    if matches!(put, Err(Refusal::Failed(CommitError::TooLarge { .. }))) {
+    let mut written = if super::delete::is_finished(new) {
+        registry.delete(resource, new, expect, durability).await
+    } else {
+        registry.put(resource, new, expect, durability).await
+    };
+    if matches!(written, Err(Refusal::Failed(CommitError::TooLarge { .. }))) {
         // Who manages what can be large, and is worth less than the object.
-        put_list(&mut new, None);
-        put = registry.put(resource, &new, expect, durability).await;
+        put_list(new, None);
+        written = registry.put(resource, new, expect, durability).await;
     }
-    written(asked, new, put)
-}
-
-fn written(
-    asked: &Asked<'_>,
-    mut new: Object,
-    result: Result<Revision, Refusal>,
-) -> Result<Object, Failure> {
-    match result {
+    match written {
         Ok(revision) => {
-            set_revision(&mut new, revision);
-            Ok(new)
+            set_revision(new, revision);
+            Ok(())
         }
         Err(Refusal::Changed) => Err(Failure::Overtaken),
-        Err(refusal) => Err(refusal.status(asked.resource, new.name()).into()),
+        Err(refusal) => Err(refusal.status(resource, new.name()).into()),
     }
 }
 
@@ -275,27 +275,26 @@ fn same(new: &Object, old: &Object) -> bool {
 /// Gives the managers their old times back when nothing but those would change.
 fn keep_times(new: &mut Object, old: &Object) {
     const PATH: &[&str] = &["metadata", "managedFields"];
-    let entries = |object: &Object| object.list(PATH).to_vec();
-    let (of_new, of_old) = (entries(new), entries(old));
-    if of_new.is_empty() || of_new == of_old || !same_bar_times(&of_new, &of_old) {
+    let (of_new, of_old) = (new.list(PATH), old.list(PATH));
+    let differ_in_time = of_new.len() == of_old.len()
+        && of_new != of_old
+        && of_new.iter().zip(of_old).all(|(a, b)| same_bar_time(a, b));
+    if !differ_in_time {
         return;
     }
-    let mut with_old = new.clone();
-    with_old.set(PATH, Value::Array(of_old));
-    if same(&with_old, old) {
-        *new = with_old;
+    let with_new_times = new.remove(PATH);
+    put_list(new, old.get(PATH).cloned());
+    if !same(new, old) {
+        put_list(new, with_new_times);
     }
 }
 
-fn same_bar_times(a: &[Value], b: &[Value]) -> bool {
-    let fields = |entry: &'_ Value| entry.as_object().cloned().unwrap_or_default();
-    a.len() == b.len()
-        && a.iter().zip(b).all(|(a, b)| {
-            let (mut a, mut b) = (fields(a), fields(b));
-            a.remove("time");
-            b.remove("time");
-            a == b
-        })
+fn same_bar_time(a: &Value, b: &Value) -> bool {
+    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else {
+        return false;
+    };
+    let names = a.keys().chain(b.keys()).filter(|name| *name != "time");
+    names.into_iter().all(|name| a.get(name) == b.get(name))
 }
 
 /// Kinds of which an update must say what it was made from.

@@ -8,7 +8,6 @@ use crate::verbs::asked::Asked;
 use crate::verbs::warnings::Warnings;
 use crate::verbs::write_options::WriteOptions;
 use coracle_api::apply::Writer;
-use coracle_api::field::ErrorList;
 use coracle_api::meta_validate;
 use coracle_api::object::Object;
 use coracle_api::resource::{Part, Resource};
@@ -80,49 +79,42 @@ pub async fn create(
         .admission
         .mutate(&mut object, &attributes)
         .await?;
-    let list = object.get(&["metadata", "managedFields"]).cloned();
+    let list = object.remove(&["metadata", "managedFields"]);
     give_identity(resource, &mut object, &now);
     put_list(&mut object, list);
-    let mut tries = if is_generated { NAMES_MAX } else { 1 };
-    loop {
-        tries -= 1;
-        if is_generated {
-            object.set(&["metadata", "name"], generate_name(&prefix).into());
-        }
-        match once(api, asked, &object, options, warnings, &now).await {
-            Err(status) if status.reason == "AlreadyExists" && is_generated && tries > 0 => {}
-            Err(status) if status.reason == "AlreadyExists" && !prefix.is_empty() => {
-                return Err(no_unique_name(status));
-            }
-            other => return other,
+    if !is_generated {
+        let created = once(api, asked, object, options, warnings, &now).await;
+        return created.map_err(|status| no_unique_name(status, &prefix));
+    }
+    for tries in 1.. {
+        let mut named = object.clone();
+        named.set(&["metadata", "name"], generate_name(&prefix).into());
+        match once(api, asked, named, options, warnings, &now).await {
+            Err(status) if status.reason == "AlreadyExists" && tries < NAMES_MAX => {}
+            other => return other.map_err(|status| no_unique_name(status, &prefix)),
         }
     }
+    unreachable!("the last try returns")
 }
 
 /// One attempt, with a name that may be taken.
 async fn once(
     api: &Api,
     asked: &Asked<'_>,
-    object: &Object,
+    mut stored: Object,
     options: &WriteOptions,
     warnings: &Warnings,
     now: &str,
 ) -> Result<Object, Status> {
     let resource = asked.resource;
     let mut hold = api.allocator.hold_for(resource).await;
-    let mut stored = object.clone();
     with_requester(asked, |by| {
         resource.rules.stamp(&mut stored, None, Part::Main, by, now);
     });
-    let mut errors = ErrorList::new();
     if let Some(hold) = &mut hold {
-        errors.extend(
-            hold.assign(&api.registry.store, &mut stored, None)
-                .err()
-                .unwrap_or_default(),
-        );
+        hold.assign(&api.registry.store, &mut stored, None, options.dry_run)?;
     }
-    errors.extend(meta_validate::validate_metadata(&stored, resource));
+    let mut errors = meta_validate::validate_metadata(&stored, resource);
     errors.extend(resource.rules.validate_create(&stored));
     invalid(resource, stored.name(), &errors)?;
     warnings.add(resource.rules.warnings(&stored));
@@ -142,26 +134,33 @@ async fn once(
             None => Ok(stored),
         };
     }
-    commit(api, asked, stored).await
+    if let Some(hold) = &mut hold {
+        hold.claim(&api.registry, &stored, now).await?;
+    }
+    let committed = commit(api, asked, &mut stored).await;
+    if let Some(hold) = &mut hold {
+        hold.finish(&api.registry, &stored, committed.is_ok()).await;
+    }
+    committed.map(|()| stored)
 }
 
-async fn commit(api: &Api, asked: &Asked<'_>, mut stored: Object) -> Result<Object, Status> {
+async fn commit(api: &Api, asked: &Asked<'_>, stored: &mut Object) -> Result<(), Status> {
     let resource = asked.resource;
-    let durability = resource.rules.durability(&stored, None, Part::Main);
+    let durability = resource.rules.durability(stored, None, Part::Main);
     let registry = &api.registry;
     let expect = Expect::Absent;
-    let mut written = registry.put(resource, &stored, expect, durability).await;
+    let mut written = registry.put(resource, stored, expect, durability).await;
     if matches!(written, Err(Refusal::Failed(CommitError::TooLarge { .. }))) {
         // Who manages what can be large, and is worth less than the object.
-        put_list(&mut stored, None);
-        written = registry.put(resource, &stored, expect, durability).await;
+        put_list(stored, None);
+        written = registry.put(resource, stored, expect, durability).await;
     }
     match written {
         Ok(revision) => {
-            set_revision(&mut stored, revision);
-            Ok(stored)
+            set_revision(stored, revision);
+            Ok(())
         }
-        Err(Refusal::Exists) => Err(exists(api, asked, &stored)),
+        Err(Refusal::Exists) => Err(exists(api, asked, stored)),
         Err(refusal) => Err(refusal.status(resource, stored.name())),
     }
 }
@@ -178,11 +177,13 @@ fn exists(api: &Api, asked: &Asked<'_>, object: &Object) -> Status {
     status
 }
 
-fn no_unique_name(mut status: Status) -> Status {
-    status
-        .message
-        .push_str(", the server was not able to generate a unique name for the object");
-    status.details["retryAfterSeconds"] = 1.into();
+/// What a name that is taken means for an object that let the server choose.
+fn no_unique_name(mut status: Status, prefix: &str) -> Status {
+    if status.reason == "AlreadyExists" && !prefix.is_empty() {
+        let why = ", the server was not able to generate a unique name for the object";
+        status.message.push_str(why);
+        status.details["retryAfterSeconds"] = 1.into();
+    }
     status
 }
 
@@ -194,8 +195,9 @@ fn give_identity(resource: &Resource, object: &mut Object, now: &str) {
         uuid::Uuid::new_v4().to_string().into(),
     );
     object.set(&["metadata", "creationTimestamp"], now.into());
-    if resource.rules.counts_generations() {
-        object.set(&["metadata", "generation"], 1.into());
+    let generation = resource.rules.first_generation();
+    if resource.rules.counts_generations() && generation > 0 {
+        object.set(&["metadata", "generation"], generation.into());
     }
 }
 
