@@ -4,6 +4,7 @@
 //! Upstream validates internal types, whose fields have no JSON names. What is common to all
 //! groups (`metav1`) keeps its JSON form there, and so it does here.
 
+use crate::json;
 use crate::protobuf::table::{self, Held, Table, Wire};
 use crate::schema::{Field, Schema, Shape, TypeId, TypeKind, schema};
 use serde_json::Value;
@@ -65,18 +66,25 @@ pub fn internal_list(type_name: &str, values: &[Value]) -> String {
 
 fn write_type(out: &mut String, schema: &Schema, id: TypeId, value: &Value) {
     let name = schema.type_name(id);
-    let is_struct = schema.get(id).kind == TypeKind::Struct;
-    if !is_struct || name.starts_with("io.k8s.apimachinery.") {
+    if schema.get(id).kind != TypeKind::Struct {
         out.push_str(&value.to_string());
         return;
     }
+    let is_common = name.starts_with("io.k8s.apimachinery.");
     out.push('{');
-    for (index, field) in ordered(schema, id).into_iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
+    let mut comma = "";
+    for field in ordered(schema, id) {
         let field_name = schema.text(field.name);
-        let _ = write!(out, "\"{}\":", go_name(field_name));
+        if is_common && value.get(field_name).is_none_or(json::is_empty) && !field.required {
+            continue;
+        }
+        let shown = if is_common {
+            field_name.to_owned()
+        } else {
+            go_name(field_name)
+        };
+        let _ = write!(out, "{comma}\"{shown}\":");
+        comma = ",";
         match value.get(field_name).filter(|value| !value.is_null()) {
             Some(value) => write_shape(out, schema, field.shape, value),
             None => write_unset(out, schema, field),

@@ -158,6 +158,14 @@ impl Rules for CsiDriver {
         ]
     }
 
+    fn warnings_on_update(&self, new: &Object, old: &Object) -> Vec<String> {
+        let path = ["spec", "tokenRequests"];
+        if new.list(&path) == old.list(&path) {
+            return Vec::new();
+        }
+        self.warnings(new)
+    }
+
     fn warnings(&self, object: &Object) -> Vec<String> {
         let in_secrets = object.get(&["spec", "serviceAccountTokenInSecrets"]);
         if object.list(&["spec", "tokenRequests"]).is_empty() || in_secrets.is_some() {

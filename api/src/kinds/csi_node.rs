@@ -34,7 +34,15 @@ const NODE_ID_BYTES_MAX: usize = 256;
 struct CsiNode;
 
 impl Rules for CsiNode {
-    fn default(&self, _object: &mut Object) {}
+    /// The keys show though there are none.
+    fn default(&self, object: &mut Object) {
+        let drivers = object.get_mut(&["spec", "drivers"]);
+        for driver in drivers.and_then(Value::as_array_mut).into_iter().flatten() {
+            if json::list(driver, "topologyKeys").is_empty() {
+                driver["topologyKeys"] = Value::Null;
+            }
+        }
+    }
 
     fn prepare_create(&self, _object: &mut Object) {}
 
@@ -58,7 +66,8 @@ impl Rules for CsiNode {
                     driver
                 });
                 if !json::same(&now, &before) {
-                    errors.push(FieldError::invalid(&path, now, names::IMMUTABLE));
+                    let error = FieldError::invalid(&path, now, names::IMMUTABLE);
+                    errors.push(error.as_go("io.k8s.api.storage.v1.CSINodeDriver"));
                 }
             }
         }

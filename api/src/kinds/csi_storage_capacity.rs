@@ -55,7 +55,12 @@ impl Rules for CsiStorageCapacity {
             let [new, old] = [new, old].map(|o| o.get(&[field]).unwrap_or(&Value::Null));
             if !json::same(new, old) {
                 let path = Path::root(field);
-                errors.push(FieldError::invalid(&path, new.clone(), names::IMMUTABLE));
+                let error = FieldError::invalid(&path, new.clone(), names::IMMUTABLE);
+                errors.push(if field == "nodeTopology" {
+                    error.as_go("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector")
+                } else {
+                    error
+                });
             }
         }
         errors

@@ -53,10 +53,10 @@ struct Claim;
 
 impl Rules for Claim {
     fn default(&self, object: &mut Object) {
-        if let Some(spec) = object.get_mut(&["spec"]).filter(|spec| spec.is_object()) {
-            defaults::claim_spec(spec);
+        for part in ["spec", "status"] {
+            json::default_in(object.root_mut(), part, json!({}));
         }
-        json::default_in(object.root_mut(), "status", json!({}));
+        object.get_mut(&["spec"]).map(defaults::claim_spec);
         if let Some(status) = object.get_mut(&["status"]) {
             json::default_text(status, "phase", "Pending");
             for list in ["capacity", "allocatedResources"] {

@@ -91,6 +91,14 @@ impl Rules for PodTemplate {
         ]
     }
 
+    fn warnings_on_update(&self, new: &Object, old: &Object) -> Vec<String> {
+        if self.raises_generation(new, old) {
+            self.warnings(new)
+        } else {
+            Vec::new()
+        }
+    }
+
     fn warnings(&self, object: &Object) -> Vec<String> {
         let spec = object.get(&["template", "spec"]).unwrap_or(&Value::Null);
         pod_spec::warnings::of(spec, &Path::root("template").child("spec"))

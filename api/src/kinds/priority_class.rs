@@ -52,6 +52,7 @@ struct PriorityClass;
 
 impl Rules for PriorityClass {
     fn default(&self, object: &mut Object) {
+        json::default_in(object.root_mut(), "value", 0);
         json::default_in(
             object.root_mut(),
             "preemptionPolicy",

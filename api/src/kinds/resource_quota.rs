@@ -106,6 +106,11 @@ impl Rules for ResourceQuota {
         ]
     }
 
+    /// Upstream warns of a new one alone.
+    fn warnings_on_update(&self, _new: &Object, _old: &Object) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Requests above the limits can never be used.
     fn warnings(&self, object: &Object) -> Vec<String> {
         let hard = object.get(&["spec", "hard"]).unwrap_or(&Value::Null);

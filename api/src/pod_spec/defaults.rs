@@ -157,13 +157,38 @@ pub fn pull_policy(image: &str) -> &'static str {
 
 /// Whether it is the name of an image at all; capitals may only stand in a registry's name.
 fn is_reference(name: &str) -> bool {
-    let path = match name.split_once('/') {
-        Some((registry, path)) if registry.contains(['.', ':']) => path,
-        _ => name,
+    /// The registry's name and all that upstream puts before a short name count.
+    const BYTES_MAX: usize = 255;
+    const HUB: &str = "docker.io/library/";
+    let (implied, path) = match name.split_once('/') {
+        Some((registry, path)) if registry.contains(['.', ':']) || registry == "localhost" => {
+            (0, path)
+        }
+        Some(_) => ("docker.io/".len(), name),
+        None => (HUB.len(), name),
     };
-    let good =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-/".contains(&byte);
-    !path.is_empty() && path.bytes().all(good)
+    // What looks like the identity of an image is none.
+    let is_identity = name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    implied + name.len() <= BYTES_MAX && !is_identity && path.split('/').all(is_component)
+}
+
+/// Words of small letters and digits, with a dot, one underscore or two, or dashes between them.
+fn is_component(part: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = part.as_bytes();
+    let edges = [bytes.first(), bytes.last()];
+    if !edges
+        .iter()
+        .all(|edge| edge.is_some_and(|byte| is_word(*byte)))
+    {
+        return false;
+    }
+    let separators = part.split(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
+    separators
+        .filter(|separator| !separator.is_empty())
+        .all(|separator| {
+            matches!(separator, "." | "_" | "__") || separator.bytes().all(|byte| byte == b'-')
+        })
 }
 
 fn default_resources(resources: &mut Value) {

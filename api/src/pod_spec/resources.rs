@@ -12,7 +12,9 @@ pub fn is_sidecar(init_container: &Value) -> bool {
 
 /// True for a resource outside Kubernetes' own, such as `example.com/gpu`.
 pub fn is_extended(name: &str) -> bool {
-    !is_native(name) && !name.starts_with("requests.")
+    let in_quota = format!("requests.{name}");
+    let is_named = || crate::names::qualified_name(&in_quota).is_empty();
+    !is_native(name) && !name.starts_with("requests.") && is_named()
 }
 
 /// True for a resource of Kubernetes' own.

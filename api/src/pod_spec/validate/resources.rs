@@ -100,7 +100,7 @@ pub fn container_resource_name(name: &str, path: &Path) -> ErrorList {
     if plain && !standard {
         let detail = "must be a standard resource for containers";
         errors.push(FieldError::invalid(path, name, detail));
-    } else if !plain && !is_native(name) && name.starts_with("requests.") {
+    } else if !plain && !is_native(name) && !is_extended(name) {
         let detail = "doesn't follow extended resource name standard";
         errors.push(FieldError::invalid(path, name, detail));
     }
