@@ -16,6 +16,7 @@ pub mod patch;
 pub mod update;
 pub mod watch;
 
+pub mod act; // What subresources that act on an object share.
 pub mod bind; // The subresource `binding`.
 pub mod evict; // The subresource `eviction`.
 pub mod scale; // The subresource `scale`.

@@ -1,14 +1,12 @@
 //! The subresource `binding`, and the resource `bindings`: puts a pod on a node.
 
+use super::act;
 use super::asked::Asked;
 use super::decode::Expected;
-use super::write_options::{Kind, WriteOptions};
-use crate::admission::Operation;
+use crate::Api;
 use crate::registry::{self, Refusal};
-use crate::respond::json_bytes;
 use crate::tunnel::Body;
 use crate::verbs::write::ATTEMPTS_MAX;
-use crate::{Api, body};
 use coracle_api::catalogue;
 use coracle_api::kinds::pod::binding;
 use coracle_api::object::Object;
@@ -16,8 +14,7 @@ use coracle_api::resource::Durability;
 use coracle_api::status::{Status, Subject};
 use coracle_api::timestamp::format_time;
 use coracle_store::Expect;
-use http::{Response, StatusCode};
-use serde_json::json;
+use http::Response;
 
 /// The kind of the resource `bindings`, which is never stored.
 pub const KIND: &str = "Binding";
@@ -28,46 +25,25 @@ pub async fn bind(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let options = WriteOptions::parse(asked, Kind::Create)?;
-    let bytes = body::read_object(&asked.request.headers, request_body).await?;
     let expected = Expected {
         api_version: "v1".to_owned(),
         kind: KIND,
         type_name: "io.k8s.api.core.v1.Binding".to_owned(),
     };
-    let (mut object, _) = expected.decode(&bytes, options.field_validation)?;
-    let name = if asked.info.name.is_empty() {
-        object.name().to_owned()
-    } else {
-        asked.info.name.clone()
-    };
-    if !object.name().is_empty() && object.name() != name {
-        return Err(Status::bad_request(
-            "name in URL does not match name in Binding object",
-        ));
-    }
-    object.set(&["metadata", "name"], name.as_str().into());
-    asked.settle_namespace(&mut object)?;
-    let errors = binding::validate(&object);
+    let mut act = act::read(asked, &expected, request_body).await?;
+    let errors = binding::validate(&act.body);
     if !errors.is_empty() {
         let subject = Subject {
             group: "",
             resource: "Binding",
-            name: &name,
+            name: &act.name,
         };
         return Err(Status::invalid(subject, &errors));
     }
-    let attributes = asked.attributes(Operation::Create, &name, None, options.dry_run);
-    api.access
-        .admission
-        .mutate(&mut object, &attributes)
-        .await?;
-    api.access.admission.validate(Some(&object), &attributes)?;
-    assign(api, asked, &name, &object, options.dry_run).await?;
-    let answer = json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
-    });
-    Ok(json_bytes(StatusCode::CREATED, answer.to_string()))
+    let dry_run = act.options.dry_run;
+    act::admit(api, asked, &mut act, dry_run).await?;
+    assign(api, asked, &act.name, &act.body, dry_run).await?;
+    Ok(act::done())
 }
 
 async fn assign(
