@@ -14,6 +14,7 @@ pub mod status; // Kubernetes `Status`: one constructor a reason.
 pub mod cel; // Expressions, as far as the API looks at them.
 pub mod cron; // Schedules of cron jobs, and the names of time zones.
 pub mod go_value; // Values as upstream's errors show them.
+pub mod go_zero; // What Go writes of fields that nobody set.
 pub mod label_selector; // Validation of LabelSelector documents.
 pub mod meta_validate; // Validation of `metadata`, the same for every kind.
 pub mod names; // What names, labels and ports may look like, in upstream's words.

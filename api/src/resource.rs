@@ -90,6 +90,13 @@ impl Resource {
         }
     }
 
+    /// The object as upstream has it when a client sent it: defaults, and what Go writes of fields
+    /// that nobody set.
+    pub fn default(&self, object: &mut Object) {
+        self.rules.default(object);
+        crate::go_zero::complete(self.schema, object);
+    }
+
     pub fn subresource(&self, name: &str) -> Option<&'static Subresource> {
         self.subresources.iter().find(|sub| sub.name == name)
     }
@@ -243,6 +250,11 @@ pub trait Rules: Sync {
     /// Warnings for the `Warning` header (deprecated fields and the like).
     fn warnings(&self, _object: &Object) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Warnings of an update: for most kinds those of a create.
+    fn warnings_on_update(&self, new: &Object, _old: &Object) -> Vec<String> {
+        self.warnings(new)
     }
 }
 

@@ -33,8 +33,7 @@ async fn created(
         Expected::of(asked.resource).decode(&bytes, options.field_validation)?;
     warnings.add(unknown);
     drop(bytes);
-    let rules = asked.resource.rules;
-    rules.default(&mut object);
+    asked.resource.default(&mut object);
     let created = if reviews::is_review(asked.resource) {
         let namespace = asked.namespace();
         let (resource, user, now) = (asked.resource, asked.user, asked.now);

@@ -54,7 +54,7 @@ async fn patched(
         let patched = apply(patch, &current, &expected.type_name, asked, name)?;
         let (mut object, unknown) = conform(&expected, patched, &options, patch)?;
         warnings.add(unknown);
-        asked.resource.rules.default(&mut object);
+        asked.resource.default(&mut object);
         settle(asked, &mut object)?;
         Ok(Wanted::unmanaged(object))
     };

@@ -35,7 +35,7 @@ async fn updated(
     let (mut object, unknown) = expected.decode(&bytes, options.field_validation)?;
     warnings.add(unknown);
     drop(bytes);
-    asked.resource.rules.default(&mut object);
+    asked.resource.default(&mut object);
     asked.settle_namespace(&mut object)?;
     write::check_name(asked, &object)?;
     let name = asked.info.name.as_str();
