@@ -93,6 +93,32 @@ pub struct ServerArgs {
         env = "CORACLE_NODE_MONITOR_GRACE_PERIOD"
     )]
     pub node_monitor_grace_period: Option<String>,
+    /// Reads worked on at a time; together with the writes these are the seats that priority levels
+    /// share [default: 200]
+    #[arg(long, value_name = "COUNT", env = "CORACLE_MAX_REQUESTS_INFLIGHT")]
+    pub max_requests_inflight: Option<String>,
+    /// Writes worked on at a time [default: 100]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        env = "CORACLE_MAX_MUTATING_REQUESTS_INFLIGHT"
+    )]
+    pub max_mutating_requests_inflight: Option<String>,
+    /// What to record of which requests: an audit.k8s.io/v1 Policy
+    #[arg(long, value_name = "FILE", env = "CORACLE_AUDIT_POLICY_FILE")]
+    pub audit_policy_file: Option<String>,
+    /// Where to record requests, one line of JSON each; - for standard output
+    #[arg(long, value_name = "FILE", env = "CORACLE_AUDIT_LOG_PATH")]
+    pub audit_log_path: Option<String>,
+    /// Days to keep old audit logs; 0 for ever [default: 30]
+    #[arg(long, value_name = "DAYS", env = "CORACLE_AUDIT_LOG_MAXAGE")]
+    pub audit_log_maxage: Option<String>,
+    /// How many old audit logs to keep; 0 for all [default: 4]
+    #[arg(long, value_name = "COUNT", env = "CORACLE_AUDIT_LOG_MAXBACKUP")]
+    pub audit_log_maxbackup: Option<String>,
+    /// Megabytes after which the audit log is moved aside; 0 for never [default: 20]
+    #[arg(long, value_name = "MEGABYTES", env = "CORACLE_AUDIT_LOG_MAXSIZE")]
+    pub audit_log_maxsize: Option<String>,
     /// Components or control loops to leave out: scheduler, controllers, node-lifecycle, ...
     #[arg(
         long,

@@ -130,6 +130,8 @@ async fn build(settings: &ServerSettings, store: Store) -> anyhow::Result<Server
         advertise_address: settings.advertise_address,
         tls_sans: settings.tls_sans.clone(),
         service_cidr: settings.service_cidr.clone(),
+        limits: settings.limits,
+        audit: settings.audit.clone(),
         clock: Arc::new(move || clock.now()),
     };
     Ok(Server::build(config, store).await?)

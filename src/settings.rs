@@ -7,6 +7,8 @@ pub mod file;
 pub mod parse;
 
 use crate::cli::{AgentArgs, CommonArgs, ServerArgs};
+use coracle_apiserver::audit;
+use coracle_apiserver::config::Limits;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -43,6 +45,8 @@ pub struct ServerSettings {
     pub tls_sans: Vec<String>,
     pub cluster_cidr: String,
     pub service_cidr: String,
+    pub limits: Limits,
+    pub audit: Option<audit::Settings>,
     pub write_kubeconfig: PathBuf,
     pub node_monitor_grace_period: Duration,
     pub disabled: BTreeSet<String>,
@@ -100,11 +104,65 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         tls_sans: parse::names("tls-san", &args.tls_san)?,
         cluster_cidr: cluster_cidr.text,
         service_cidr: service_cidr.text,
+        limits: limits(args)?,
+        audit: audit(args)?,
         write_kubeconfig,
         node_monitor_grace_period: parse::grace_period(args.node_monitor_grace_period.as_deref())?,
         disabled: parse::disabled(&args.disable)?,
         data_dir,
     })
+}
+
+fn limits(args: &ServerArgs) -> Result<Limits, BadSetting> {
+    let default = Limits::default();
+    let reading = args.max_requests_inflight.as_deref();
+    let mutating = args.max_mutating_requests_inflight.as_deref();
+    Ok(Limits {
+        reading: parse::count("max-requests-inflight", reading, default.reading)?,
+        mutating: parse::count("max-mutating-requests-inflight", mutating, default.mutating)?,
+    })
+}
+
+/// Without bounds a log fills a small disk, so these are not upstream's; 0 is without bound.
+const AUDIT_MEGABYTES: u32 = 20;
+const AUDIT_BACKUPS: u32 = 4;
+const AUDIT_AGE_DAYS: u32 = 30;
+
+fn audit(args: &ServerArgs) -> Result<Option<audit::Settings>, BadSetting> {
+    let bound =
+        |flag, given: &Option<String>, default| parse::bound(flag, given.as_deref(), default);
+    let log = audit::LogSettings {
+        path: match args.audit_log_path.as_deref() {
+            None | Some("-") => None,
+            Some(path) => Some(parse::file("audit-log-path", path)?),
+        },
+        age_days_max: bound("audit-log-maxage", &args.audit_log_maxage, AUDIT_AGE_DAYS)?,
+        backups_max: bound(
+            "audit-log-maxbackup",
+            &args.audit_log_maxbackup,
+            AUDIT_BACKUPS,
+        )?,
+        megabytes_max: bound(
+            "audit-log-maxsize",
+            &args.audit_log_maxsize,
+            AUDIT_MEGABYTES,
+        )?,
+    };
+    match (&args.audit_policy_file, &args.audit_log_path) {
+        (None, None) => Ok(None),
+        (Some(policy), None) => {
+            let expected = "needs --audit-log-path: where the log goes, - for standard output";
+            Err(BadSetting::new("audit-policy-file", policy, expected))
+        }
+        (None, Some(path)) => {
+            let expected = "needs --audit-policy-file: without a policy nothing is recorded";
+            Err(BadSetting::new("audit-log-path", path, expected))
+        }
+        (Some(policy), Some(_)) => Ok(Some(audit::Settings {
+            policy_file: parse::file("audit-policy-file", policy)?,
+            log,
+        })),
+    }
 }
 
 /// `needs_server` is false for `up`.

@@ -23,6 +23,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         advertise_address: None,
         tls_sans: Vec::new(),
         service_cidr: "10.43.0.0/16".to_owned(),
+        limits: coracle_apiserver::config::Limits::default(),
+        audit: None,
         clock: Arc::new(clock),
     };
     let server = Server::build(config, store.clone()).await?;

@@ -3,15 +3,19 @@
 use crate::access::Access;
 use crate::admission::{Attributes, Operation};
 use crate::allocate::Allocator;
+use crate::audit::{self, Audit};
 use crate::authenticate::{PeerCertificate, User, impersonate};
+use crate::authorize;
 use crate::config::Clock;
 use crate::endpoints::Endpoints;
+use crate::fairness::{self, Fairness, Seat};
 use crate::metrics::Metrics;
+use crate::options;
 use crate::proxy;
 use crate::query::Query;
 use crate::registry::Registry;
 use crate::request_info::RequestInfo;
-use crate::respond::{self, Shape};
+use crate::respond::{self, Route, Served, Shape, Wishes};
 use crate::tunnel::{Body, BoxError};
 use crate::verbs::asked::Asked;
 use crate::verbs::{
@@ -24,17 +28,15 @@ use coracle_api::status::Status;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::BodyExt;
+use parking_lot::Mutex;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Requests worked on at a time, streams aside: upstream's read and write bounds together.
-const IN_FLIGHT_MAX: usize = 600;
 const NODES_PATH: &str = "/coracle/v1/nodes/";
 
 /// Everything that answering takes.
@@ -47,7 +49,9 @@ pub struct Api {
     pub clock: Clock,
     /// Ends streams when the server drains.
     pub shutdown: CancellationToken,
-    places: Semaphore,
+    pub fairness: Arc<Fairness>,
+    /// Absent when nothing is recorded.
+    pub audit: Option<Arc<Audit>>,
 }
 
 impl std::fmt::Debug for Api {
@@ -70,28 +74,6 @@ pub enum Caller {
 }
 
 impl Api {
-    pub fn new(
-        registry: Registry,
-        access: Arc<Access>,
-        allocator: Allocator,
-        endpoints: Endpoints,
-        metrics: Arc<Metrics>,
-        clock: Clock,
-        shutdown: CancellationToken,
-    ) -> Self {
-        let places = Semaphore::new(IN_FLIGHT_MAX);
-        Self {
-            registry,
-            access,
-            allocator,
-            endpoints,
-            metrics,
-            clock,
-            shutdown,
-            places,
-        }
-    }
-
     /// Answers any request. Never fails: what goes wrong is an answer too. Boxed, so that callers
     /// need not name a future as large as this one.
     pub fn handle<B>(
@@ -109,85 +91,152 @@ impl Api {
     }
 
     async fn answer(&self, request: Request<Body>, caller: &Caller) -> Response<Body> {
-        let (parts, body) = request.into_parts();
-        let info = RequestInfo::parse(&parts.method, &parts.uri);
+        let (mut parts, body) = request.into_parts();
+        let info = Arc::new(RequestInfo::parse(&parts.method, &parts.uri));
+        let audit_id = audit::id(&parts);
+        let trail = self.audit.as_ref();
+        let trail = trail.map(|audit| audit.follow(&mut parts, &info, &audit_id));
         let begun = Instant::now();
         let recording = self.metrics.begin(&info);
-        let answered = AssertUnwindSafe(self.route(parts, body, &info, caller)).catch_unwind();
+        let wishes = Wishes::of(&parts);
+        let routed = self.route(parts, body, &info, caller, &wishes);
+        let answered = AssertUnwindSafe(routed).catch_unwind();
         let response = match answered.await {
             Ok(Ok(response)) => response,
-            Ok(Err(status)) => respond::failure(&status),
+            Ok(Err(status)) => wishes.failure(&status),
             Err(_) => {
                 self.metrics.count_panic();
                 tracing::error!(path = info.path, "a request panicked");
-                respond::failure(&Status::internal("the request panicked"))
+                trail.iter().for_each(|trail| trail.panicked());
+                wishes.failure(&Status::internal("the request panicked"))
             }
         };
+        let response = match trail {
+            Some(trail) => trail.answered(response),
+            None => response,
+        };
+        let mut response = wishes.finish(response);
+        response.headers_mut().insert(audit::AUDIT_ID, audit_id);
         recording.finish(response.status().as_u16(), begun.elapsed());
         response
     }
 
+    /// Who asks, and when it is their turn.
     async fn route(
         &self,
         parts: Parts,
         body: Body,
-        info: &RequestInfo,
+        info: &Arc<RequestInfo>,
         caller: &Caller,
+        wishes: &Wishes,
+    ) -> Result<Response<Body>, Status> {
+        let user = Arc::new(self.identify(&parts, caller)?);
+        let body = match audit::trail::of(&parts) {
+            Some(trail) => trail.keep_request(&parts.headers, body),
+            None => body,
+        };
+        let query = Query::parse(parts.uri.query().unwrap_or(""));
+        if fairness::is_stream(info) || tunnel_node(info).is_some() {
+            return self.allowed(parts, body, info, &user, query, None).await;
+        }
+        let seat = match self.fairness.admit(&user, info, &query).await {
+            Ok(seat) => seat,
+            Err(refused) => return Ok(refused.response()),
+        };
+        let placed = seat.placed();
+        let answer = self.allowed(parts, body, info, &user, query, Some(seat));
+        let mut response = match answer.await {
+            Ok(response) => response,
+            Err(status) => wishes.failure(&status),
+        };
+        placed.mark(response.headers_mut());
+        Ok(response)
+    }
+
+    async fn allowed(
+        &self,
+        parts: Parts,
+        body: Body,
+        info: &RequestInfo,
+        user: &User,
+        query: Query,
+        seat: Option<Seat>,
     ) -> Result<Response<Body>, Status> {
         let now = (self.clock)();
-        let user = self.identify(&parts, caller)?;
-        self.access.authorizer.check(&user, info)?;
+        let decision = self.access.authorizer.authorize(user, info);
+        if let Some(trail) = audit::trail::of(&parts) {
+            trail.decided(&decision);
+        }
+        if !decision.is_allowed() {
+            return Err(authorize::forbidden(user, info, decision.reason()));
+        }
         if !info.is_resource_request {
-            return self.other(parts, info, &user);
+            return self.other(parts, info, user);
         }
         let (resource, subresource) = find(info)?;
         if subresource.is_some_and(|one| one.kind == SubresourceKind::Connect) {
-            return self.connect(parts, body, info, &user, resource).await;
+            return self.connect(parts, body, info, user, resource).await;
         }
-        let is_long = info.verb == "watch";
-        let place = if is_long {
-            None
-        } else {
-            Some(self.place().await?)
+        // Authorized as a get, and offered by no resource.
+        if parts.method == Method::HEAD {
+            return Err(not_supported());
+        }
+        options::check_timeout(&query)?;
+        let served = Served {
+            table: has_table(resource, subresource),
+            route: match info.verb.as_str() {
+                "watch" => Route::Watch,
+                "list" => Route::List,
+                _ => Route::One,
+            },
         };
-        let query = Query::parse(parts.uri.query().unwrap_or(""));
-        let shape = Shape::of(&parts, has_table(resource, subresource), now.as_second())?;
+        let shape = Shape::of(&parts, served, now.as_second())?;
         let asked = Asked {
             request: &parts,
             info,
-            user: &user,
+            user,
             resource,
             subresource,
             query,
             shape,
             now,
+            seat: Mutex::new(seat),
         };
         let mut answer = self.verb(&asked, body).await;
-        drop(place);
         if let (Some(warning), Ok(response)) = (resource.rules.deprecation(), &mut answer) {
             respond::warn(response.headers_mut(), &[warning.to_owned()]);
+            if let Some(trail) = audit::trail::of(&parts) {
+                trail.annotate("k8s.io/deprecated", "true");
+            }
         }
         answer
     }
 
+    /// The user behind a request, or whom they act as.
     fn identify(&self, parts: &Parts, caller: &Caller) -> Result<User, Status> {
+        let trail = audit::trail::of(parts);
         let user = match caller {
             Caller::Inside(user) => User::clone(user),
             Caller::Peer(peer) => {
                 let now = (self.clock)();
-                self.access
-                    .authenticator
-                    .authenticate(parts, peer.as_deref(), now)?
+                let authenticator = &self.access.authenticator;
+                let found = authenticator.authenticate(parts, peer.as_deref(), now);
+                if let (Err(_), Some(trail)) = (&found, trail) {
+                    trail.unrecognized(&parts.headers, peer.is_some());
+                }
+                found?
             }
         };
-        impersonate::acting_as(&self.access.authorizer, user, &parts.headers)
-    }
-
-    /// Too many at once are told to come back, which is kinder than a queue without end.
-    async fn place(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Status> {
-        self.places
-            .try_acquire()
-            .map_err(|_| Status::too_many_requests("too many requests, please try again later", 1))
+        let Some(trail) = trail else {
+            return impersonate::acting_as(&self.access.authorizer, user, &parts.headers);
+        };
+        trail.identified(&user);
+        let asking = user.clone();
+        let user = impersonate::acting_as(&self.access.authorizer, user, &parts.headers)?;
+        if user != asking {
+            trail.impersonated(&user);
+        }
+        Ok(user)
     }
 
     fn other(
@@ -196,17 +245,23 @@ impl Api {
         info: &RequestInfo,
         user: &User,
     ) -> Result<Response<Body>, Status> {
-        let node = info
-            .path
-            .strip_prefix(NODES_PATH)
-            .and_then(|rest| rest.strip_suffix("/tunnel"));
-        if let Some(node) = node.filter(|node| !node.is_empty() && !node.contains('/')) {
+        if let Some(node) = tunnel_node(info) {
             let response = self.access.tunnels.accept(parts, user, node)?;
             return Ok(response.map(|()| respond::full(Bytes::new())));
         }
-        self.endpoints
-            .answer(&parts, info)
-            .ok_or_else(Status::path_not_found)
+        if let Some(response) = self.endpoints.answer(&parts, info) {
+            return Ok(response);
+        }
+        // Below what serves an API a Status says so, elsewhere plain text.
+        let group = info.path.strip_prefix("/apis/");
+        let group = group.and_then(|rest| rest.split('/').next());
+        let is_api = info.path.starts_with("/api/")
+            || group.is_some_and(|group| catalogue::groups().any(|one| one.name == group));
+        if is_api {
+            Err(Status::path_not_found())
+        } else {
+            Ok(respond::page_not_found())
+        }
     }
 
     async fn connect(
@@ -242,7 +297,7 @@ impl Api {
             ("patch", Some(SubresourceKind::Scale)) => scale::patch(self, asked, body).await,
             ("create", Some(SubresourceKind::Action)) => self.act(asked, body).await,
             ("get", _) => get::get(self, asked),
-            ("list", None) => list::list(self, asked),
+            ("list", None) => list::list(self, asked).await,
             ("watch", None) => watch::watch(self, asked),
             ("create", None) if asked.resource.kind == bind::KIND => {
                 bind::bind(self, asked, body).await
@@ -254,7 +309,7 @@ impl Api {
             ("deletecollection", None) => {
                 delete_collection::delete_collection(self, asked, body).await
             }
-            _ => Err(not_supported(asked.info)),
+            _ => Err(not_supported()),
         }
     }
 
@@ -269,8 +324,20 @@ impl Api {
     }
 }
 
-fn not_supported(info: &RequestInfo) -> Status {
-    Status::method_not_supported(&info.group, &info.resource, &info.verb)
+/// The node whose agent asks to keep a connection.
+fn tunnel_node(info: &RequestInfo) -> Option<&str> {
+    let rest = info.path.strip_prefix(NODES_PATH)?;
+    let node = rest.strip_suffix("/tunnel")?;
+    (!node.is_empty() && !node.contains('/')).then_some(node)
+}
+
+fn not_supported() -> Status {
+    Status {
+        code: 405,
+        reason: "MethodNotAllowed",
+        message: "the server does not allow this method on the requested resource".to_owned(),
+        details: serde_json::json!({}),
+    }
 }
 
 type Found = (&'static Resource, Option<&'static Subresource>);
@@ -293,6 +360,11 @@ fn find(info: &RequestInfo) -> Result<Found, Status> {
     if lacks_namespace && !info.name.is_empty() && !is_of_many {
         return Err(Status::path_not_found());
     }
+    // What is in no namespace is under none; a namespace itself is under its own name.
+    let is_own = info.namespace == info.name && resource.plural == "namespaces";
+    if !resource.is_namespaced() && !info.namespace.is_empty() && !is_own {
+        return Err(Status::path_not_found());
+    }
     if info.subresource.is_empty() {
         let verb = info.verb.as_str();
         // A collection takes what makes one more, an object what is about itself.
@@ -305,7 +377,7 @@ fn find(info: &RequestInfo) -> Result<Found, Status> {
         return if has {
             Ok((resource, None))
         } else {
-            Err(not_supported(info))
+            Err(not_supported())
         };
     }
     let subresource = resource
@@ -316,6 +388,6 @@ fn find(info: &RequestInfo) -> Result<Found, Status> {
     if has {
         Ok((resource, Some(subresource)))
     } else {
-        Err(not_supported(info))
+        Err(not_supported())
     }
 }

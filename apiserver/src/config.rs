@@ -1,5 +1,6 @@
 //! What the server is told at start.
 
+use crate::audit;
 use jiff::Timestamp;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -21,7 +22,27 @@ pub struct Config {
     pub tls_sans: Vec<String>,
     /// Services get their addresses from this network, such as `10.43.0.0/16`.
     pub service_cidr: String,
+    pub limits: Limits,
+    /// Nothing is recorded without them.
+    pub audit: Option<audit::Settings>,
     pub clock: Clock,
+}
+
+/// Requests worked on at a time: together they are the seats that priority levels share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub reading: u32,
+    pub mutating: u32,
+}
+
+impl Default for Limits {
+    /// Half of upstream's: a request under way is memory, which a small machine has little of.
+    fn default() -> Self {
+        Self {
+            reading: 200,
+            mutating: 100,
+        }
+    }
 }
 
 impl fmt::Debug for Config {

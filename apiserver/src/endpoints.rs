@@ -5,6 +5,7 @@ mod health; // `/healthz`, `/livez`, `/readyz`.
 mod openid; // How tokens are checked.
 mod version; // `/version`.
 
+use crate::fairness::{Fairness, dump};
 use crate::metrics::{Metrics, TEXT_TYPE};
 use crate::query::Query;
 use crate::request_info::RequestInfo;
@@ -41,6 +42,7 @@ const PATHS: &[&str] = &[
 pub struct Endpoints {
     store: Store,
     metrics: Arc<Metrics>,
+    fairness: Arc<Fairness>,
     tunnels: Tunnels,
     tokens: Arc<Tokens>,
     health: Health,
@@ -53,6 +55,7 @@ impl Endpoints {
     pub fn new(
         store: Store,
         metrics: Arc<Metrics>,
+        fairness: Arc<Fairness>,
         tunnels: Tunnels,
         tokens: Arc<Tokens>,
         ca_pem: String,
@@ -61,6 +64,7 @@ impl Endpoints {
         Self {
             store,
             metrics,
+            fairness,
             tunnels,
             tokens,
             health: Health::default(),
@@ -87,13 +91,15 @@ impl Endpoints {
             "/metrics" => text(
                 StatusCode::OK,
                 TEXT_TYPE,
-                self.metrics.text(&self.store, self.tunnels.connected()),
+                self.metrics
+                    .text(&self.store, self.tunnels.connected(), &self.fairness),
             ),
             CA_PATH => text(
                 StatusCode::OK,
                 "application/x-pem-file",
                 self.ca_pem.clone(),
             ),
+            path if path.starts_with(dump::PATH) => self.dump(path, &query)?,
             path => self
                 .health
                 .answer(path, &query)
@@ -106,6 +112,17 @@ impl Endpoints {
         let mut status = Status::method_not_supported("", "", &info.verb);
         status.message = "the server does not allow this method on the requested resource".into();
         Some(respond::failure(&status))
+    }
+}
+
+impl Endpoints {
+    fn dump(&self, path: &str, query: &Query) -> Option<Response<Body>> {
+        let name = path.strip_prefix(dump::PATH)?;
+        let with_details = !query.text("includeRequestDetails").is_empty();
+        let dump = self
+            .fairness
+            .dump(name, with_details, self.metrics.started())?;
+        Some(text(StatusCode::OK, "text/plain; charset=utf-8", dump))
     }
 }
 

@@ -26,6 +26,8 @@ pub mod admission; // What may still change or stop a write.
 pub mod authenticate; // Who is asking.
 pub mod authorize; // What a user may do.
 pub mod bootstrap_tokens; // Tokens for enrolling nodes.
+pub mod audit; // Who asked what.
+pub mod fairness; // No client takes the server away from the others.
 pub mod pki; // The cluster's CA and what it signs for this server.
 pub mod reviews; // Questions about access and identity.
 pub mod tokens; // Tokens of service accounts, signed and checked.

@@ -3,16 +3,19 @@
 //!
 //! Labels are rows of the catalogue, never text of a client: the number of series is bounded.
 
+pub mod histogram; // Histograms without a lock.
 mod process; // What the kernel says about this process.
-mod text; // The text format.
+pub mod text; // The text format.
 
+use crate::audit::Audit;
+use crate::fairness::Fairness;
 use crate::request_info::RequestInfo;
 use coracle_api::catalogue;
 use coracle_store::Store;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 use text::Text;
@@ -132,6 +135,7 @@ pub struct Metrics {
     reading: AtomicI64,
     writing: AtomicI64,
     panics: AtomicU64,
+    audit: OnceLock<Arc<Audit>>,
 }
 
 /// One request under way. Dropped without an end, the client went away.
@@ -159,7 +163,19 @@ impl Metrics {
             reading: AtomicI64::new(0),
             writing: AtomicI64::new(0),
             panics: AtomicU64::new(0),
+            audit: OnceLock::new(),
         }
+    }
+
+    /// Whose counts are shown too.
+    pub fn set_audit(&self, audit: Option<Arc<Audit>>) {
+        if let Some(audit) = audit {
+            drop(self.audit.set(audit));
+        }
+    }
+
+    pub fn started(&self) -> Timestamp {
+        self.started
     }
 
     pub fn begin(self: &Arc<Self>, info: &RequestInfo) -> Recording {
@@ -192,9 +208,13 @@ impl Metrics {
     }
 
     /// All metrics as text.
-    pub fn text(&self, store: &Store, nodes_connected: usize) -> String {
+    pub fn text(&self, store: &Store, nodes_connected: usize, fairness: &Fairness) -> String {
         let mut text = Text::default();
         self.request_text(&mut text);
+        fairness.text(&mut text);
+        if let Some(audit) = self.audit.get() {
+            audit.text(&mut text);
+        }
         store_text(&mut text, store);
         text.family(
             "coracle_node_tunnels",

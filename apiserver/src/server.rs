@@ -3,6 +3,7 @@
 use crate::access::Access;
 use crate::allocate::{Allocator, repair};
 use crate::api::{Api, Caller};
+use crate::audit::{self, Audit};
 use crate::authenticate::User;
 use crate::authenticate::user::MASTERS;
 use crate::bootstrap::{self, ReconcileError};
@@ -10,6 +11,7 @@ use crate::config::Config;
 use crate::default_objects;
 use crate::flow_configuration;
 use crate::endpoints::Endpoints;
+use crate::fairness::{self, Fairness};
 use crate::metrics::Metrics;
 use crate::pki::PkiError;
 use crate::pki::names::ServerNames;
@@ -18,7 +20,8 @@ use crate::tunnel::{Body, BoxError};
 use crate::{advertise, bootstrap_tokens};
 use bytes::Bytes;
 use coracle_store::Store;
-use http::{Method, Request, Response};
+use http::header::USER_AGENT;
+use http::{HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use rustls::ServerConfig;
 use std::convert::Infallible;
@@ -43,6 +46,8 @@ pub enum BuildError {
         address: SocketAddr,
         source: std::io::Error,
     },
+    #[error(transparent)]
+    Audit(#[from] audit::OpenError),
     #[error(transparent)]
     Pki(#[from] PkiError),
     #[error("cannot bring what the server brings itself in line")]
@@ -112,9 +117,20 @@ impl Server {
             streams.clone(),
         )?);
         let metrics = Arc::new(Metrics::new((config.clock)()));
+        let seats = config.limits.reading.saturating_add(config.limits.mutating);
+        let fairness = Arc::new(Fairness::new(seats, store.clone()));
+        let audit = match &config.audit {
+            Some(settings) => {
+                let audit = Audit::open(settings, Arc::clone(&config.clock))?;
+                Some(Arc::new(audit))
+            }
+            None => None,
+        };
+        metrics.set_audit(audit.clone());
         let endpoints = Endpoints::new(
             store.clone(),
             Arc::clone(&metrics),
+            Arc::clone(&fairness),
             access.tunnels.clone(),
             Arc::clone(&access.tokens),
             access.pki.ca_pem().to_owned(),
@@ -123,9 +139,17 @@ impl Server {
         let tls = Arc::new(access.pki.server_config()?);
         let registry = Registry { store };
         let clock = Arc::clone(&config.clock);
-        let api = Api::new(
-            registry, access, allocator, endpoints, metrics, clock, streams,
-        );
+        let api = Api {
+            registry,
+            access,
+            allocator,
+            endpoints,
+            metrics,
+            clock,
+            shutdown: streams,
+            fairness,
+            audit,
+        };
         let server = Self {
             api: Arc::new(api),
             listener,
@@ -158,6 +182,7 @@ impl Server {
         )?;
         self.api.access.load();
         default_objects::reconcile(inside, &settings).await?;
+        fairness::follow::load(&self.api.fairness, &self.api.registry.store);
         Ok(())
     }
 
@@ -227,6 +252,15 @@ impl Server {
         Ok(bootstrap_tokens::join(&token, &self.ca_pem())?)
     }
 
+    /// Keeps priority levels in step with their objects until the server stops.
+    fn follow_fairness(&self) -> impl Future<Output = ()> + Send + 'static {
+        let api = &self.api;
+        let (fairness, store) = (Arc::clone(&api.fairness), api.registry.store.clone());
+        let (inside, clock) = (self.in_process(Self::master()), Arc::clone(&api.clock));
+        let stop = self.stop.clone();
+        fairness::follow::follow(fairness, store, inside, move || clock(), stop)
+    }
+
     /// Keeps IPAddress objects in line with the Services until the server stops.
     fn repair_addresses(&self) -> impl Future<Output = ()> + Send + 'static {
         let (api, stop) = (Arc::clone(&self.api), self.stop.clone());
@@ -242,8 +276,9 @@ impl Server {
         let beside = self.stop.clone();
         let keeping = flow_configuration::keep(self.in_process(Self::master()), self.stop.clone());
         let keeping = tokio::spawn(keeping);
-        let repair = tokio::spawn(self.repair_addresses());
         let following = tokio::spawn(async move { access.run(move || clock(), beside).await });
+        let fair = tokio::spawn(self.follow_fairness());
+        let repair = tokio::spawn(self.repair_addresses());
         self.api.endpoints.set_ready();
         let connections =
             connection::accept(&self.listener, &self.tls, &self.api, stop.clone()).await;
@@ -259,8 +294,9 @@ impl Server {
         }
         self.stop.cancel();
         drop(following.await);
-        drop(repair.await);
         drop(keeping.await);
+        drop(fair.await);
+        drop(repair.await);
     }
 }
 
@@ -270,6 +306,9 @@ pub struct InProcess {
     api: Arc<Api>,
     caller: Caller,
 }
+
+const OWN_USER_AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("coracle/", env!("CARGO_PKG_VERSION")));
 
 impl<B> tower::Service<Request<B>> for InProcess
 where
@@ -284,8 +323,11 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let this = self;
+        // What managers of fields are named by, as for our clients that come over the network.
+        let headers = request.headers_mut();
+        headers.entry(USER_AGENT).or_insert(OWN_USER_AGENT);
         let answered = this.api.handle(request, this.caller.clone());
         Box::pin(async move { Ok(answered.await) })
     }

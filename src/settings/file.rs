@@ -96,6 +96,17 @@ fn slot<'a>(targets: &'a mut Targets<'_>, key: &str) -> Option<Slot<'a>> {
             "node-monitor-grace-period" => {
                 return Some(Slot::One(&mut server.node_monitor_grace_period));
             }
+            "max-requests-inflight" => {
+                return Some(Slot::One(&mut server.max_requests_inflight));
+            }
+            "max-mutating-requests-inflight" => {
+                return Some(Slot::One(&mut server.max_mutating_requests_inflight));
+            }
+            "audit-policy-file" => return Some(Slot::One(&mut server.audit_policy_file)),
+            "audit-log-path" => return Some(Slot::One(&mut server.audit_log_path)),
+            "audit-log-maxage" => return Some(Slot::One(&mut server.audit_log_maxage)),
+            "audit-log-maxbackup" => return Some(Slot::One(&mut server.audit_log_maxbackup)),
+            "audit-log-maxsize" => return Some(Slot::One(&mut server.audit_log_maxsize)),
             "disable" => return Some(Slot::Many(&mut server.disable)),
             _ => {}
         }

@@ -4,7 +4,7 @@ use super::{BadSetting, DATA_DIR_DEFAULT, Taint};
 use coracle_api::names;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A network: its text as given, and the bounds of its addresses.
@@ -151,6 +151,40 @@ pub fn grace_period(given: Option<&str>) -> Result<Duration, BadSetting> {
         return Err(BadSetting::new(flag, text, "must be at least 2s"));
     }
     Ok(period)
+}
+
+/// A count of at least one.
+pub fn count(flag: &'static str, given: Option<&str>, default: u32) -> Result<u32, BadSetting> {
+    let Some(text) = given else {
+        return Ok(default);
+    };
+    match text.parse() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(BadSetting::new(
+            flag,
+            text,
+            "must be a number of at least 1",
+        )),
+    }
+}
+
+/// A count, or 0 for none.
+pub fn bound(flag: &'static str, given: Option<&str>, default: u32) -> Result<u32, BadSetting> {
+    let Some(text) = given else {
+        return Ok(default);
+    };
+    let expected = "must be a number, 0 for no bound";
+    text.parse()
+        .map_err(|_| BadSetting::new(flag, text, expected))
+}
+
+pub fn file(flag: &'static str, text: &str) -> Result<PathBuf, BadSetting> {
+    let expected = "must be the path of a file";
+    if text.is_empty() || Path::new(text).is_dir() {
+        return Err(BadSetting::new(flag, text, expected));
+    }
+    std::path::absolute(text)
+        .map_err(|error| BadSetting::new(flag, text, format!("cannot be resolved: {error}")))
 }
 
 pub fn disabled(given: &[String]) -> Result<BTreeSet<String>, BadSetting> {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::authenticate::User;
+use crate::config::Limits;
 use crate::{Config, Server};
 use coracle_store::Store;
 use std::sync::Arc;
@@ -32,6 +33,8 @@ async fn what_depends_on_the_settings_follows_them() {
         advertise_address: None,
         tls_sans: Vec::new(),
         service_cidr: "10.43.0.0/16".to_owned(),
+        limits: Limits::default(),
+        audit: None,
         clock: Arc::new(jiff::Timestamp::now),
     };
     let server = Server::build(config, store).await.unwrap();

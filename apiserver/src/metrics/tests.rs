@@ -7,6 +7,7 @@ use http::Method;
 fn requests_are_counted_by_what_the_catalogue_knows() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(coracle_store::Config::new(directory.path().join("s"))).unwrap();
+    let fairness = Fairness::new(10, store.clone());
     let metrics = Arc::new(Metrics::new("2026-06-01T00:00:00Z".parse().unwrap()));
     let ask = |path: &str, code, ms| {
         let info = RequestInfo::parse(&Method::GET, &path.parse().unwrap());
@@ -20,7 +21,7 @@ fn requests_are_counted_by_what_the_catalogue_knows() {
     let watch = RequestInfo::parse(&Method::GET, &"/api/v1/pods?watch=1".parse().unwrap());
     let running = metrics.long_running(&watch);
     let _ongoing = metrics.begin(&watch);
-    let text = metrics.text(&store, 2);
+    let text = metrics.text(&store, 2, &fairness);
     let has = |line: &str| assert!(text.lines().any(|own| own == line), "{line}\n{text}");
     let pods = "component=\"apiserver\",group=\"\",resource=\"pods\",scope=\"resource\",\
                 subresource=\"\",verb=\"GET\",version=\"v1\"";
@@ -42,5 +43,9 @@ fn requests_are_counted_by_what_the_catalogue_knows() {
     assert!(long.unwrap().ends_with("verb=\"WATCH\",version=\"v1\"} 1"));
     assert!(text.contains("\nprocess_resident_memory_bytes "));
     drop(running);
-    assert!(metrics.text(&store, 0).contains("version=\"v1\"} 0"));
+    assert!(
+        metrics
+            .text(&store, 0, &fairness)
+            .contains("version=\"v1\"} 0")
+    );
 }

@@ -2,6 +2,7 @@
 
 use crate::admission::{Attributes, Operation};
 use crate::authenticate::User;
+use crate::fairness::Seat;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::respond::Shape;
@@ -10,6 +11,7 @@ use coracle_api::resource::{Part, Resource, Subresource, SubresourceKind};
 use coracle_api::status::{Status, Subject};
 use http::request::Parts;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 #[derive(Debug)]
 pub struct Asked<'a> {
@@ -21,6 +23,8 @@ pub struct Asked<'a> {
     pub query: Query,
     pub shape: Shape,
     pub now: Timestamp,
+    /// Held until the answer is made; a watch takes it along until it has begun.
+    pub seat: Mutex<Option<Seat>>,
 }
 
 impl<'a> Asked<'a> {

@@ -1,62 +1,68 @@
 //! A watch: what changes in a collection, as a stream of events.
 //!
-//! An event's bytes are the stored bytes with a frame around them. With a selector, an object that
-//! begins to match is ADDED and one that ceases to is DELETED.
+//! No task and no queue of its own: whoever writes to the client asks for the next bytes, which
+//! are all that has come in since. What must be made of an event is made once and shared by all
+//! watchers ([`frame`]). With a selector, an object that begins to match is ADDED and one that
+//! ceases to is DELETED. Once a watch is granted, what goes wrong is an event of it, not an answer.
 
 use super::asked::Asked;
 use super::list::too_new;
 use crate::Api;
+use crate::fairness::Seat;
+use crate::fairness::watchers::Watching;
 use crate::metrics::LongRunning;
-use crate::options::{ListOptions, Match, forbidden_match};
+use crate::options::{self, ListOptions, Selection};
 use crate::registry;
 use crate::tunnel::{Body, BoxError};
-use bytes::Bytes;
 use coracle_api::status::Status;
-use coracle_store::{Event, Snapshot, Watch, WatchClosed, WatchError};
+use coracle_store::{Event, Revision, Snapshot, Watch, WatchClosed, WatchError};
 use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 mod frame; // From a change to the bytes of an event.
+mod shared; // What all watchers of an event use.
+mod websocket; // A watch as messages of a WebSocket.
 
-use frame::Framer;
+use super::list::page::Walk;
+use frame::{Framer, Frames};
 
-/// Events on their way to a client that does not read them yet; then the store's bound counts.
-const QUEUE_MAX: usize = 64;
-/// As upstream: an idle watch that asked for bookmarks gets one about this often.
+/// Events written at a time: what a watcher that keeps up never reaches.
+const EVENTS_MAX: usize = 256;
+/// As upstream: an idle watch that asked for bookmarks gets one about this often, and one this
+/// long before its end, so that its client goes on from there.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 /// Upstream ends a watch after half an hour to an hour, so that clients spread over servers.
 const LIFE_SECONDS: std::ops::Range<u64> = 1800..3600;
+/// What one round over the watchers of a kind costs for each. Nobody is woken again before the
+/// round is over: under load more events share one write, and a lone watcher waits for nothing.
+const ROUND_PER_WATCHER: Duration = Duration::from_micros(10);
+const ROUND_MAX: Duration = Duration::from_millis(10);
+/// Shorter than the timer can tell.
+const ROUND_MIN: Duration = Duration::from_millis(1);
 
 pub fn watch(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
     let options = ListOptions::parse(asked.resource, &asked.query, &asked.info.name)?;
-    let begin = begin(api, asked, &options)?;
-    let seconds = options
-        .timeout_seconds
-        .filter(|seconds| *seconds > 0)
-        .unwrap_or_else(|| rand::random_range(LIFE_SECONDS));
-    let (sender, receiver) = mpsc::channel::<Bytes>(QUEUE_MAX);
-    let framer = Framer::new(asked, &options, Arc::clone(&api.clock));
+    let revision = options::revision(&options.resource_version)
+        .map_err(options::unreadable_revision)?
+        .unwrap_or_default();
+    let upgrade = websocket::Upgrade::asked(asked.request)?;
+    let framer = Framer::new(asked, Arc::clone(&api.clock), upgrade.is_none());
     let content_type = framer.content_type();
-    let stream = Stream {
-        framer,
-        sender,
-        until: Instant::now() + Duration::from_secs(seconds),
-        bookmarks: options.allow_bookmarks,
-        namespace_prefix: registry::prefix(asked.namespace()),
-        shutdown: api.shutdown.clone(),
-        _running: api.metrics.long_running(asked.info),
-    };
-    tokio::spawn(stream.run(begin));
-    let frames = futures::stream::unfold(receiver, |mut receiver| async {
-        let bytes = receiver.recv().await?;
-        Some((Ok::<_, BoxError>(Frame::data(bytes)), receiver))
+    let stream = Stream::new(api, asked, &options, revision, framer);
+    if let Some(upgrade) = upgrade {
+        return Ok(upgrade.serve(stream, content_type));
+    }
+    let frames = futures::stream::unfold(stream, |mut stream| async {
+        let frames = stream.next().await?;
+        Some((Ok::<_, BoxError>(Frame::data(frames.joined())), stream))
     });
     let mut response = Response::new(BodyExt::boxed_unsync(StreamBody::new(frames)));
     *response.status_mut() = StatusCode::OK;
@@ -64,78 +70,91 @@ pub fn watch(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
     Ok(response)
 }
 
-/// Where a watch begins: with what is there, or after a revision.
-struct Begin {
-    initial: Option<Snapshot>,
-    /// Says with a bookmark that all that was there has been sent.
-    mark_end: bool,
+struct Stream {
+    phase: Phase,
+    framer: Framer,
+    selection: Selection,
+    namespace_prefix: String,
+    /// The end of its time.
+    until: Pin<Box<Sleep>>,
+    /// When the next bookmark is due; absent when none was asked for.
+    bookmark: Option<Pin<Box<Sleep>>>,
+    ends_at: Instant,
+    shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Set after events were written: the next look waits for the round to be over.
+    pause: Option<Duration>,
+    /// Given back once all that was there has been sent.
+    seat: Option<Seat>,
+    _watching: Watching,
+    _running: LongRunning,
+}
+
+enum Phase {
+    /// What was there when the watch began, then what changes.
+    Initial(Box<Walk>, Box<Live>),
+    Live(Box<Live>),
+    Failed(Status),
+    Ended,
+}
+
+/// The changes.
+struct Live {
     watch: Watch,
+    /// Up to here nothing is shown: the client begins in the future.
+    after: Revision,
+    /// Says with a bookmark that all that was there at this revision has been sent.
+    mark_end: Option<Revision>,
 }
 
-fn begin(api: &Api, asked: &Asked<'_>, options: &ListOptions) -> Result<Begin, Status> {
-    let partition = registry::partition(asked.resource);
-    let store = &api.registry.store;
-    let from = |revision| store.watch(&partition, revision).map_err(refused);
-    if let Some(wanted) = options.send_initial_events {
-        check_initial(options)?;
-        if wanted {
-            let snapshot = store.snapshot(&partition);
-            let least = options.resource_version.unwrap_or_default();
-            if least > snapshot.revision() {
-                return Err(too_new(least, snapshot.revision()));
-            }
-            let watch = from(snapshot.revision())?;
-            return Ok(Begin {
-                initial: Some(snapshot),
-                mark_end: true,
+impl Phase {
+    fn begin(
+        api: &Api,
+        asked: &Asked<'_>,
+        options: &ListOptions,
+        revision: Revision,
+        namespace_prefix: &str,
+    ) -> Result<Self, Status> {
+        let partition = registry::partition(asked.resource);
+        let store = &api.registry.store;
+        let live = |watch, after, mark_end| {
+            Box::new(Live {
                 watch,
-            });
-        }
-        let newest = store.snapshot(&partition).revision();
-        let after = options
-            .resource_version
-            .filter(|revision| revision.0 > 0)
-            .unwrap_or(newest);
-        return Ok(Begin {
-            initial: None,
-            mark_end: false,
-            watch: from(after)?,
-        });
-    }
-    if !options.resource_version_match.is_empty() {
-        return Err(forbidden_match(
-            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-        ));
-    }
-    match options.resource_version {
-        Some(revision) if revision.0 > 0 => Ok(Begin {
-            initial: None,
-            mark_end: false,
-            watch: from(revision)?,
-        }),
-        _ => {
-            let snapshot = store.snapshot(&partition);
-            let watch = from(snapshot.revision())?;
-            Ok(Begin {
-                initial: Some(snapshot),
-                mark_end: false,
-                watch,
+                after,
+                mark_end,
             })
+        };
+        let with_initial = match options.send_initial_events {
+            Some(wanted) => wanted,
+            None => revision.0 == 0,
+        };
+        if with_initial {
+            let snapshot: Snapshot = store.snapshot(&partition);
+            let at = snapshot.revision();
+            if revision > at {
+                return Err(too_new(revision, at));
+            }
+            let watch = store.watch(&partition, at).map_err(refused)?;
+            let is_marked = options.send_initial_events == Some(true) && options.allow_bookmarks;
+            let walk = Walk::new(
+                asked.resource,
+                options.selection.clone(),
+                snapshot,
+                namespace_prefix.to_owned(),
+                "",
+            );
+            let live = live(watch, at, is_marked.then_some(at));
+            return Ok(Self::Initial(Box::new(walk), live));
         }
-    }
-}
-
-fn check_initial(options: &ListOptions) -> Result<(), Status> {
-    if options.resource_version_match != "NotOlderThan" {
-        return Err(forbidden_match(
-            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-        ));
-    }
-    match options.list_match() {
-        Ok(Match::Exact(_)) | Err(_) if options.resource_version.is_some() => {
-            options.list_match().map(drop)
-        }
-        _ => Ok(()),
+        let from = if revision.0 == 0 {
+            store.snapshot(&partition).revision()
+        } else {
+            revision
+        };
+        let watch = match store.watch(&partition, from) {
+            Err(WatchError::Future { current, .. }) => store.watch(&partition, current),
+            other => other,
+        };
+        Ok(Self::Live(live(watch.map_err(refused)?, from, None)))
     }
 }
 
@@ -148,95 +167,174 @@ fn refused(error: WatchError) -> Status {
     }
 }
 
-struct Stream {
-    framer: Framer,
-    sender: mpsc::Sender<Bytes>,
-    until: Instant,
-    bookmarks: bool,
-    namespace_prefix: String,
-    shutdown: CancellationToken,
-    _running: LongRunning,
+/// Why there is nothing more. A watch that cannot go on says so, so that the client lists again.
+fn closed(why: &WatchClosed) -> Option<Status> {
+    match why {
+        WatchClosed::StoreClosed => None,
+        WatchClosed::TooSlow | WatchClosed::Compacted => {
+            Some(Status::expired(format!("too old resource version: {why}")))
+        }
+        WatchClosed::Backend(why) => Some(Status::internal(why)),
+    }
 }
 
-/// The client went away, or its time is over: the stream just ends.
-struct Ended;
-
 impl Stream {
-    async fn run(mut self, begin: Begin) {
-        drop(self.serve(begin).await);
+    fn new(
+        api: &Api,
+        asked: &Asked<'_>,
+        options: &ListOptions,
+        revision: Revision,
+        framer: Framer,
+    ) -> Self {
+        let seconds = options
+            .timeout_seconds
+            .filter(|seconds| *seconds > 0)
+            .unwrap_or_else(|| rand::random_range(LIFE_SECONDS));
+        let namespace_prefix = registry::prefix(asked.namespace());
+        let phase = Phase::begin(api, asked, options, revision, &namespace_prefix);
+        let now = Instant::now();
+        let ends_at = now
+            .checked_add(Duration::from_secs(seconds))
+            .unwrap_or(now + Duration::from_secs(LIFE_SECONDS.end));
+        let bookmark = options.allow_bookmarks.then(|| {
+            let due = next_bookmark(now, ends_at);
+            Box::pin(tokio::time::sleep_until(due))
+        });
+        Self {
+            phase: phase.unwrap_or_else(Phase::Failed),
+            framer,
+            selection: options.selection.clone(),
+            namespace_prefix,
+            until: Box::pin(tokio::time::sleep_until(ends_at)),
+            bookmark,
+            ends_at,
+            shutdown: Box::pin(api.shutdown.clone().cancelled_owned()),
+            pause: None,
+            seat: asked.seat.lock().take(),
+            _watching: api.fairness.watching(asked.info, &asked.query),
+            _running: api.metrics.long_running(asked.info),
+        }
     }
 
-    async fn serve(&mut self, begin: Begin) -> Result<(), Ended> {
-        let Begin {
-            initial,
-            mark_end,
-            mut watch,
-        } = begin;
-        if let Some(snapshot) = initial {
-            self.initial(&snapshot).await?;
-            if mark_end {
-                let bytes = self.framer.bookmark(snapshot.revision(), true);
-                self.send(bytes).await?;
-            }
-        }
-        let mut next_bookmark = Instant::now() + BOOKMARK_EVERY;
-        let (until, closed) = (self.until, self.sender.clone());
+    /// The next events; `None` at the end. Dropping the future loses nothing but a pause.
+    async fn next(&mut self) -> Option<Frames> {
         loop {
-            tokio::select! {
-                event = watch.next() => match event {
-                    Ok(event) => self.event(&event).await?,
-                    Err(closed) => return self.close(&closed).await,
-                },
-                () = tokio::time::sleep_until(until) => return Ok(()),
-                () = self.shutdown.cancelled() => return Ok(()),
-                () = closed.closed() => return Err(Ended),
-                () = tokio::time::sleep_until(next_bookmark), if self.bookmarks => {
-                    next_bookmark = Instant::now() + BOOKMARK_EVERY;
-                    let bytes = self.framer.bookmark(watch.revision(), false);
-                    self.send(bytes).await?;
+            let mut frames = Frames::default();
+            match std::mem::replace(&mut self.phase, Phase::Ended) {
+                Phase::Ended => return None,
+                Phase::Failed(status) => self.framer.error(&status, &mut frames),
+                Phase::Initial(walk, live) => self.initial(walk, live, &mut frames),
+                Phase::Live(live) => {
+                    self.phase = Phase::Live(live);
+                    self.wait().await?;
+                    self.live(&mut frames);
                 }
             }
-        }
-    }
-
-    async fn initial(&mut self, snapshot: &Snapshot) -> Result<(), Ended> {
-        let prefix = self.namespace_prefix.clone();
-        for (_, entry) in snapshot.range_from("", &prefix) {
-            if let Some(bytes) = self.framer.added(&entry.value) {
-                self.send(bytes).await?;
+            if !frames.is_empty() {
+                return Some(frames);
             }
         }
-        Ok(())
     }
 
-    async fn event(&mut self, event: &Event) -> Result<(), Ended> {
-        if !event.key.starts_with(&self.namespace_prefix) {
-            return Ok(());
-        }
-        match self.framer.event(event) {
-            Some(bytes) => self.send(bytes).await,
-            None => Ok(()),
-        }
-    }
-
-    /// A watch that cannot go on says why, so that the client lists again.
-    async fn close(&mut self, why: &WatchClosed) -> Result<(), Ended> {
-        let status = match why {
-            WatchClosed::StoreClosed => return Ok(()),
-            WatchClosed::TooSlow | WatchClosed::Compacted => {
-                Status::expired(format!("too old resource version: {why}"))
+    fn initial(&mut self, mut walk: Box<Walk>, mut live: Box<Live>, frames: &mut Frames) {
+        let Some(step) = walk.step() else {
+            if let Some(at) = live.mark_end.take() {
+                self.framer.bookmark(at, true, frames);
             }
-            WatchClosed::Backend(why) => Status::internal(why),
+            self.seat = None;
+            self.phase = Phase::Live(live);
+            return;
         };
-        let bytes = self.framer.error(&status);
-        self.send(bytes).await
+        for value in &step {
+            self.framer.added(value, frames);
+        }
+        self.phase = Phase::Initial(walk, live);
     }
 
-    async fn send(&self, bytes: Bytes) -> Result<(), Ended> {
+    /// Until there is something to say; `None` at the end.
+    async fn wait(&mut self) -> Option<()> {
+        self.seat = None;
+        let Phase::Live(live) = &mut self.phase else {
+            return Some(());
+        };
+        if let Some(pause) = self.pause.take() {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.until.as_mut() => return None,
+                () = self.shutdown.as_mut() => return None,
+            }
+        }
+        let bookmark = async {
+            match &mut self.bookmark {
+                Some(due) => due.as_mut().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            sent = self.sender.send(bytes) => sent.map_err(|_| Ended),
-            () = tokio::time::sleep_until(self.until) => Err(Ended),
-            () = self.shutdown.cancelled() => Err(Ended),
+            biased;
+            () = self.shutdown.as_mut() => None,
+            () = self.until.as_mut() => None,
+            () = live.watch.ready() => Some(()),
+            () = bookmark => Some(()),
         }
     }
+
+    fn live(&mut self, frames: &mut Frames) {
+        let Phase::Live(live) = &mut self.phase else {
+            return;
+        };
+        match live.watch.take(EVENTS_MAX) {
+            Ok(events) => {
+                if !events.is_empty() {
+                    self.pause = pause(live.watch.audience());
+                }
+                let after = live.after;
+                for event in &events {
+                    if event.revision > after {
+                        self.event(event, frames);
+                    }
+                }
+            }
+            Err(why) => {
+                self.phase = closed(&why).map_or(Phase::Ended, Phase::Failed);
+                return;
+            }
+        }
+        self.bookmark_if_due(frames);
+    }
+
+    fn event(&mut self, event: &Event, frames: &mut Frames) {
+        if event.key.starts_with(&self.namespace_prefix) {
+            self.framer.event(event, &self.selection, frames);
+        }
+    }
+
+    fn bookmark_if_due(&mut self, frames: &mut Frames) {
+        let (Some(due), Phase::Live(live)) = (&mut self.bookmark, &mut self.phase) else {
+            return;
+        };
+        if !due.is_elapsed() {
+            return;
+        }
+        let now = Instant::now();
+        due.as_mut().reset(next_bookmark(now, self.ends_at));
+        let at = live.watch.revision();
+        if at >= live.after {
+            self.framer.bookmark(at, false, frames);
+        }
+    }
+}
+
+fn next_bookmark(now: Instant, ends_at: Instant) -> Instant {
+    let regular = now + BOOKMARK_EVERY;
+    match ends_at.checked_sub(BOOKMARK_BEFORE_END) {
+        Some(last) if last > now => regular.min(last),
+        _ => regular,
+    }
+}
+
+fn pause(audience: usize) -> Option<Duration> {
+    let audience = u32::try_from(audience).unwrap_or(u32::MAX);
+    let round = ROUND_PER_WATCHER.saturating_mul(audience).min(ROUND_MAX);
+    (round >= ROUND_MIN).then_some(round)
 }

@@ -18,7 +18,8 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Site {
     /// Dropped last: the store and its directory are in use until then.
     _server: Server,
-    admin: InProcess,
+    pub admin: InProcess,
+    pub store: Store,
     _directory: tempfile::TempDir,
 }
 
@@ -29,7 +30,11 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The body, whichever of JSON and protobuf it is in.
     pub fn json(&self) -> Value {
+        if self.body.starts_with(coracle_api::protobuf::MAGIC) {
+            return coracle_api::protobuf::decode(&self.body).unwrap().1;
+        }
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{:?}", self.body))
     }
 
@@ -62,14 +67,17 @@ pub async fn site() -> Site {
         advertise_address: Some(Ipv4Addr::new(192, 0, 2, 7).into()),
         tls_sans: Vec::new(),
         service_cidr: "10.43.0.0/16".to_owned(),
+        limits: coracle_apiserver::config::Limits::default(),
+        audit: None,
         clock: Arc::new(move || now),
     };
-    let server = Server::build(config, store).await.unwrap();
+    let server = Server::build(config, store.clone()).await.unwrap();
     let mut user = User::named("admin");
     user.groups.push("system:masters".to_owned());
     Site {
         admin: server.in_process(user),
         _server: server,
+        store,
         _directory: directory,
     }
 }
@@ -92,6 +100,16 @@ impl Site {
             headers: parts.headers,
             body: body.collect().await.unwrap().to_bytes(),
         }
+    }
+
+    /// A get with headers of the caller's choice.
+    pub async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let request = headers
+            .iter()
+            .fold(Request::get(path), |request, (name, value)| {
+                request.header(*name, *value)
+            });
+        self.send(request.body(Full::default()).unwrap()).await
     }
 
     /// The answer with its body still to come.
