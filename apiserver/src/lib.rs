@@ -35,6 +35,7 @@ pub mod tokens; // Tokens of service accounts, signed and checked.
 // What exists from the start.
 mod advertise; // The address by which others reach this machine.
 pub mod bootstrap; // The RBAC objects that the server brings itself.
+mod api_services; // The API services of what is served here.
 pub mod default_objects; // Everything else that is there from the start.
 pub mod flow_configuration; // The flow schemas and priority levels that every server has.
 

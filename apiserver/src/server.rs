@@ -1,6 +1,7 @@
 //! The server: opened over a store, made ready, served until it is told to stop, then drained.
 
 use crate::access::Access;
+use crate::api_services;
 use crate::allocate::{Allocator, repair};
 use crate::api::{Api, Caller};
 use crate::audit::{self, Audit};
@@ -276,6 +277,9 @@ impl Server {
         let beside = self.stop.clone();
         let keeping = flow_configuration::keep(self.in_process(Self::master()), self.stop.clone());
         let keeping = tokio::spawn(keeping);
+        let registering =
+            api_services::register(self.in_process(Self::master()), self.stop.clone());
+        let registering = tokio::spawn(registering);
         let following = tokio::spawn(async move { access.run(move || clock(), beside).await });
         let fair = tokio::spawn(self.follow_fairness());
         let repair = tokio::spawn(self.repair_addresses());
@@ -295,6 +299,7 @@ impl Server {
         self.stop.cancel();
         drop(following.await);
         drop(keeping.await);
+        drop(registering.await);
         drop(fair.await);
         drop(repair.await);
     }

@@ -1,0 +1,31 @@
+//! What is made, brought up to date and taken away at a start.
+
+use super::*;
+
+#[test]
+fn a_new_cluster_gets_all_and_an_old_one_nothing() {
+    assert_eq!(plan(&[]).len(), local().count());
+    let all: Vec<Object> = local().collect();
+    assert_eq!(plan(&all), []);
+}
+
+#[test]
+fn only_what_bears_the_label_is_looked_after() {
+    let mut all: Vec<Object> = local().collect();
+    all[0].set(&["spec", "versionPriority"], 7.into());
+    all[1].set(&["spec", "versionPriority"], 7.into());
+    all[1].remove(&["metadata", "labels"]);
+    let mut old = all[2].clone();
+    old.set(&["metadata", "name"], "v1beta1.apps".into());
+    let mut users = old.clone();
+    users.set(&["metadata", "name"], "v1.acme.io".into());
+    users.set(&["metadata", "labels", MANAGED], "true".into());
+    let name = all[0].name().to_owned();
+    all.extend([old.clone(), users]);
+    let steps = plan(&all);
+    let [Step::Update(updated), Step::Delete(gone)] = &steps[..] else {
+        panic!("{steps:?}");
+    };
+    assert_eq!(updated.name(), name);
+    assert_eq!(*gone, old);
+}
