@@ -5,9 +5,12 @@
 //! Pure. Bounded: 100 reported fields, 128 levels of nesting.
 
 mod go;
+mod meta;
 mod place;
+mod repair;
 mod scalar;
 pub mod strict; // Documents of no known type, whose keys may not be there twice.
+mod syntax;
 mod walk;
 
 use crate::object::Object;
@@ -95,10 +98,18 @@ pub fn decode_in(
     let mut walk = Walk::new(schema, mode);
     let seed = Seed::root(&mut walk, type_name)?;
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = seed
+    let value = match seed
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value))
-        .map_err(|error| DecodeError::Syntax(go::syntax(&error, bytes)))?;
+    {
+        Ok(value) => value,
+        Err(error) => {
+            return match go_takes(bytes) {
+                Some(bytes) => decode_in(schema, &bytes, type_name, mode),
+                None => Err(DecodeError::Syntax(go::syntax(&error, bytes))),
+            };
+        }
+    };
     let warnings = walk.finish()?;
     let object = value.and_then(Object::from_value).ok_or_else(no_object)?;
     Ok(Decoded { object, warnings })
@@ -139,11 +150,32 @@ fn no_object() -> DecodeError {
     DecodeError::Syntax(text)
 }
 
+/// A document that our parser refuses and Go takes, in a form that ours takes.
+fn go_takes(bytes: &[u8]) -> Option<Vec<u8>> {
+    match syntax::error(bytes) {
+        Some(_) => None,
+        None => repair::repaired(bytes),
+    }
+}
+
 /// `apiVersion` and `kind` of a body, without keeping the rest of it.
 pub fn type_meta(bytes: &[u8]) -> Result<TypeMeta, DecodeError> {
-    let found: Option<TypeMeta> = serde_json::from_slice(bytes)
-        .map_err(|error| DecodeError::Syntax(go::syntax(&error, bytes)))?;
-    Ok(found.unwrap_or_default())
+    if std::str::from_utf8(bytes).is_err() {
+        return type_meta(String::from_utf8_lossy(bytes).as_bytes());
+    }
+    let found: meta::Found = match serde_json::from_slice(bytes) {
+        Ok(found) => found,
+        Err(error) => {
+            return match go_takes(bytes) {
+                Some(bytes) => type_meta(&bytes),
+                None => Err(DecodeError::Syntax(go::syntax(&error, bytes))),
+            };
+        }
+    };
+    match found.error {
+        Some(error) => Err(DecodeError::Syntax(error)),
+        None => Ok(found.meta),
+    }
 }
 
 #[cfg(test)]

@@ -28,6 +28,10 @@ pub enum PatchError {
     /// [`REJECTED`].
     #[error("{0}")]
     NotApplicable(String),
+    /// The patch asks for what cannot be done, in a way that upstream did not foresee: 500 without
+    /// a reason.
+    #[error("{0}")]
+    Failed(String),
     /// 413.
     #[error(
         "The allowed maximum operations in a JSON patch is {JSON_PATCH_OPERATIONS_MAX}, got {0}"

@@ -136,6 +136,13 @@ pub fn knows(type_name: &str) -> bool {
     table::table().find(type_name).is_some()
 }
 
+/// The name of the struct that Go has embedded in the type `type_name` and that has this field.
+pub(crate) fn embedded(type_name: &str, field: &str) -> Option<&'static str> {
+    let table = table::table();
+    let id = table.find(type_name)?;
+    table.embedded(id, field)
+}
+
 /// One frame of a watch: its length in four bytes, then a `meta.v1.WatchEvent` around `document`,
 /// which [`encode`] made.
 pub fn watch_frame(event_type: &str, document: &[u8]) -> Vec<u8> {

@@ -2,7 +2,10 @@
 
 use crate::schema::{Schema, Shape};
 use crate::timestamp;
-use serde_json::error::Category;
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use base64::prelude::BASE64_STANDARD;
 use std::fmt::Write;
 
 /// What upstream looks for `apiVersion` and `kind` with; the texts for a body that is no object
@@ -14,9 +17,50 @@ pub(super) const TYPE_META: &str = "struct { \
 /// How many bytes of a bad body the answer shows.
 const SUMMARY_BYTES_MAX: usize = 30;
 
-/// Go's `%q` for the texts that occur here.
+/// Go's `%q`.
 pub(super) fn quoted(text: &str) -> String {
-    format!("{text:?}")
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\x07' => out.push_str("\\a"),
+            '\x08' => out.push_str("\\b"),
+            '\x0c' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\x0b' => out.push_str("\\v"),
+            '\0'..=' ' | '\x7f' if c != ' ' => {
+                put(&mut out, format_args!("\\x{:02x}", u32::from(c)))
+            }
+            // What Rust shows as it is, Go does too: both ask whether it can be printed.
+            c if c.is_ascii() || c.escape_debug().count() == 1 => out.push(c),
+            c if u32::from(c) > 0xffff => put(&mut out, format_args!("\\U{:08x}", u32::from(c))),
+            c => put(&mut out, format_args!("\\u{:04x}", u32::from(c))),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("a String takes all");
+}
+
+/// As Go's package `time` quotes: bytes that are not plain ASCII in hexadecimal.
+fn time_quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend(['\\', char::from(byte)]),
+            b' '..0x80 => out.push(char::from(byte)),
+            _ => put(&mut out, format_args!("\\x{byte:02x}")),
+        }
+    }
+    out.push('"');
+    out
 }
 
 /// `int32`, `[]v1.Container`, `map[string]string`.
@@ -68,54 +112,23 @@ pub(super) fn summary(body: &[u8]) -> String {
     text
 }
 
-/// A syntax error of serde_json in Go's words, as near as it can be told.
+/// A syntax error of serde_json in Go's words.
 pub(super) fn syntax(error: &serde_json::Error, bytes: &[u8]) -> String {
-    if error.classify() == Category::Eof {
-        return "unexpected end of JSON input".into();
+    if let Some(text) = super::syntax::error(bytes) {
+        return text;
     }
     let text = error.to_string();
-    let place = if text.starts_with("recursion limit") {
+    if text.starts_with("recursion limit") {
         return "exceeded max depth".into();
-    } else if text.starts_with("expected value") {
-        "looking for beginning of value"
-    } else if text.starts_with("key must be a string") || text.starts_with("trailing comma") {
-        "looking for beginning of object key string"
-    } else if text.starts_with("expected `:`") {
-        "after object key"
-    } else if text.starts_with("expected `,` or `}`") {
-        "after object key:value pair"
-    } else if text.starts_with("expected `,` or `]`") {
-        "after array element"
-    } else if text.starts_with("trailing characters") {
-        "after top-level value"
-    } else if text.starts_with("invalid type") {
+    }
+    if text.starts_with("invalid type") {
         return "json: ".to_owned() + &text;
-    } else {
-        return text;
-    };
-    match byte_at(error, bytes) {
-        Some(b'\'') => format!("invalid character '\\'' {place}"),
-        Some(byte) if byte.is_ascii_graphic() || byte == b' ' => {
-            format!("invalid character '{}' {place}", char::from(byte))
-        }
-        Some(byte) => format!("invalid character '\\x{byte:02x}' {place}"),
-        None => text,
     }
-}
-
-/// The byte that the error stands at.
-fn byte_at(error: &serde_json::Error, bytes: &[u8]) -> Option<u8> {
-    let line = bytes
-        .split(|byte| *byte == b'\n')
-        .nth(error.line().checked_sub(1)?)?;
-    match error.column() {
-        0 => Some(b'\n'),
-        column => line.get(column - 1).copied(),
-    }
+    text
 }
 
 /// As Go's `base64.StdEncoding`, which skips line ends.
-pub(super) fn check_base64(text: &str) -> Result<(), String> {
+fn check_base64(text: &str) -> Result<(), String> {
     let mut digits = 0usize;
     let mut padding = 0usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -132,6 +145,40 @@ pub(super) fn check_base64(text: &str) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("illegal base64 data at input byte {}", text.len()))
+    }
+}
+
+/// Base64 as Go writes it again: without line ends, and without bits that stand for nothing.
+/// `None` when the text is that already.
+pub(super) fn base64(text: &str) -> Result<Option<String>, String> {
+    check_base64(text)?;
+    let digits = text.trim_end_matches('=');
+    let free_bits = match text.len() - digits.len() {
+        0 => 0,
+        1 => 0b11,
+        _ => 0b1111,
+    };
+    let last = digits.bytes().last().map_or(0, base64_value);
+    if last & free_bits == 0 && !text.contains(['\r', '\n']) {
+        return Ok(None);
+    }
+    let digits: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    let bytes = LENIENT.decode(digits).map_err(|error| error.to_string())?;
+    Ok(Some(BASE64_STANDARD.encode(bytes)))
+}
+
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+fn base64_value(digit: u8) -> u8 {
+    match digit {
+        b'A'..=b'Z' => digit - b'A',
+        b'a'..=b'z' => digit - b'a' + 26,
+        b'0'..=b'9' => digit - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
     }
 }
 
@@ -155,7 +202,11 @@ pub(super) fn micro_time(text: &str) -> Result<String, String> {
 
 /// Walks the layout to the element that does not fit.
 fn time_error(text: &str, layout: &str) -> String {
-    let head = format!("parsing time {} as {}", quoted(text), quoted(layout));
+    let head = format!(
+        "parsing time {} as {}",
+        time_quoted(text),
+        time_quoted(layout)
+    );
     let mut rest = text;
     let elements = [
         "2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05",
@@ -172,8 +223,8 @@ fn time_error(text: &str, layout: &str) -> String {
         if !fits {
             return format!(
                 "{head}: cannot parse {} as {}",
-                quoted(rest),
-                quoted(element)
+                time_quoted(rest),
+                time_quoted(element)
             );
         }
         rest = &rest[element.len()..];
@@ -181,7 +232,7 @@ fn time_error(text: &str, layout: &str) -> String {
     if layout.contains(".000000") {
         let digits = rest.bytes().skip(1).take_while(u8::is_ascii_digit).count();
         if !rest.starts_with('.') || digits < 6 {
-            return format!("{head}: cannot parse {} as \".000000\"", quoted(rest));
+            return format!("{head}: cannot parse {} as \".000000\"", time_quoted(rest));
         }
         rest = &rest[7..];
     } else if let Some(fraction) = rest.strip_prefix('.') {
@@ -189,9 +240,9 @@ fn time_error(text: &str, layout: &str) -> String {
     }
     if !matches!(rest.as_bytes(), [b'Z'] | [b'+' | b'-', _, _, b':', _, _]) {
         if let Some(extra) = rest.strip_prefix('Z') {
-            return format!("{head}: extra text: {}", quoted(extra));
+            return format!("{head}: extra text: {}", time_quoted(extra));
         }
-        return format!("{head}: cannot parse {} as \"Z07:00\"", quoted(rest));
+        return format!("{head}: cannot parse {} as \"Z07:00\"", time_quoted(rest));
     }
     let number = |range: std::ops::Range<usize>| text[range].parse::<u8>().unwrap_or(0);
     let part = match () {
@@ -201,5 +252,5 @@ fn time_error(text: &str, layout: &str) -> String {
         () if number(17..19) > 59 => "second",
         () => "day",
     };
-    format!("parsing time {}: {part} out of range", quoted(text))
+    format!("parsing time {}: {part} out of range", time_quoted(text))
 }

@@ -1,6 +1,6 @@
 //! Where in a document a pass is, written out only when an error names it.
 
-use crate::schema::TypeId;
+use crate::schema::{Schema, TypeId};
 
 #[derive(Clone, Copy)]
 pub(super) enum Step<'p> {
@@ -41,13 +41,25 @@ impl Here<'_> {
         }
     }
 
-    /// `spec.containers.image`, as Go's type errors have it.
-    pub fn write_fields(&self, out: &mut String) {
+    /// `spec.containers.image`, as Go's type errors have it. A struct that Go has embedded in another stands in them with its own name.
+    pub fn write_fields(&self, schema: &Schema, out: &mut String) {
         if let Some(parent) = self.parent {
-            parent.write_fields(out);
+            parent.write_fields(schema, out);
         }
         if let Step::Field(name) = self.step {
             if !out.is_empty() {
+                out.push('.');
+            }
+            let owner = self.parent.and_then(|parent| parent.type_id);
+            let embedded = owner.and_then(|id| {
+                let is_kind = matches!(name, "apiVersion" | "kind");
+                if is_kind && schema.field(id, "metadata").is_some() {
+                    return Some("TypeMeta");
+                }
+                crate::protobuf::embedded(schema.type_name(id), name)
+            });
+            if let Some(embedded) = embedded {
+                out.push_str(embedded);
                 out.push('.');
             }
             out.push_str(name);

@@ -33,7 +33,7 @@ impl Seed<'_, '_, '_> {
             let name = walk.schema.type_name(id);
             let name = name.rsplit('.').next().unwrap_or(name);
             let mut path = String::new();
-            self.here.write_fields(&mut path);
+            self.here.write_fields(walk.schema, &mut path);
             *slot = Some(format!(
                 "json: cannot unmarshal {found} into Go struct field {name}.{path} of type {wanted}"
             ));
@@ -77,7 +77,7 @@ impl Seed<'_, '_, '_> {
     pub fn text(self, text: &str) -> Option<Option<String>> {
         let checked = match (self.shape, self.kind()) {
             (Shape::String, _) | (_, Some(TypeKind::IntOrString)) => return Some(None),
-            (Shape::Bytes, _) => go::check_base64(text).map(|()| None),
+            (Shape::Bytes, _) => go::base64(text),
             (_, Some(TypeKind::Time)) => go::time(text).map(Some),
             (_, Some(TypeKind::MicroTime)) => go::micro_time(text).map(Some),
             (_, Some(TypeKind::Quantity)) => {

@@ -3,6 +3,7 @@
 use super::*;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
+use serde_json::json;
 
 const DEPLOYMENT: &str = "io.k8s.api.apps.v1.Deployment";
 const POD: &str = "io.k8s.api.core.v1.Pod";
@@ -326,4 +327,153 @@ proptest! {
             error.message("Pod", "v1", &bytes);
         }
     }
+}
+
+/// Where and at what Go's scanner stumbles. The end of a document reads as a space within a word or
+/// a number.
+#[test]
+fn syntax_in_the_words_of_go() {
+    let fault = |text: &str| super::syntax::error(text.as_bytes()).unwrap_or("none".into());
+    let cases = [
+        ("", "unexpected end of JSON input"),
+        ("  {", "unexpected end of JSON input"),
+        (r#"{"a""#, "unexpected end of JSON input"),
+        (r#"{"a":"#, "unexpected end of JSON input"),
+        (r#"{"a":1"#, "unexpected end of JSON input"),
+        ("[1,", "unexpected end of JSON input"),
+        (r#""abc"#, "unexpected end of JSON input"),
+        ("tru", "' ' in literal true (expecting 'e')"),
+        ("[nul]", "']' in literal null (expecting 'l')"),
+        ("falso", "'o' in literal false (expecting 'e')"),
+        ("1.", "' ' after decimal point in numeric literal"),
+        ("[1.,2]", "',' after decimal point in numeric literal"),
+        ("1e+", "' ' in exponent of numeric literal"),
+        ("-x", "'x' in numeric literal"),
+        (r#"{"a":01}"#, "'1' after object key:value pair"),
+        ("[1 2]", "'2' after array element"),
+        ("{} {", "'{' after top-level value"),
+        (
+            r#"{"a":1,}"#,
+            "'}' looking for beginning of object key string",
+        ),
+        ("{a:1}", "'a' looking for beginning of object key string"),
+        (r#"{"a" 1}"#, "'1' after object key"),
+        ("[,]", "',' looking for beginning of value"),
+        ("\u{7}", r"'\a' looking for beginning of value"),
+        ("'", r"'\'' looking for beginning of value"),
+        ("\"a\nb\"", r"'\n' in string literal"),
+        (r#""\x""#, "'x' in string escape code"),
+        (r#""\u12g4""#, r"'g' in \u hexadecimal character escape"),
+        (
+            r#"[[], {}, {"a": [-0.5e-3, null, true, false, "\u00e4"]}] "#,
+            "none",
+        ),
+    ];
+    for (text, wanted) in cases {
+        let found = fault(text);
+        let found = found.strip_prefix("invalid character ").unwrap_or(&found);
+        assert_eq!(found, wanted, "{text}");
+        let is_parsed = serde_json::from_str::<Value>(text).is_ok();
+        assert_eq!(is_parsed, wanted == "none", "{text}");
+    }
+    assert_eq!(fault(&"[".repeat(10_001)), "exceeded max depth");
+}
+
+/// What Go takes and our parser does not.
+#[test]
+fn documents_that_only_go_takes() {
+    let decode = |text: &str| {
+        let name = "io.k8s.api.core.v1.ConfigMap";
+        match super::decode(text.as_bytes(), name, FieldValidation::Strict) {
+            Ok(decoded) => decoded.object.into_value().to_string(),
+            Err(error) => error.to_string(),
+        }
+    };
+    assert_eq!(
+        decode(r#"{"data":{"a":"\ud800x\udc00\ud83d\ude00\\ud800"}}"#),
+        "{\"data\":{\"a\":\"\u{fffd}x\u{fffd}\u{1f600}\\\\ud800\"}}"
+    );
+    assert_eq!(
+        decode(r#"{"data":{"a":1e400}}"#),
+        "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
+    );
+    assert_eq!(
+        decode(r#"{"binaryData":{"a":[104,105,null]}}"#),
+        r#"{"binaryData":{"a":"aGkA"}}"#
+    );
+    assert_eq!(
+        decode(r#"{"binaryData":{"a":[1,256]}}"#),
+        "json: cannot unmarshal number 256 into Go struct field ConfigMap.binaryData of type uint8"
+    );
+}
+
+#[test]
+fn kinds_are_found_as_go_finds_them() {
+    let meta = |text: &str| match type_meta(text.as_bytes()) {
+        Ok(meta) => format!("{} {}", meta.api_version, meta.kind),
+        Err(error) => error.to_string(),
+    };
+    let folded = r#"{"KIND":"A","kind":"B","apiversion":"v1","x":[{}]}"#;
+    assert_eq!(meta(folded), "v1 B");
+    assert_eq!(meta(r#"{"kind":null,"apiVersion":"v1"}"#), "v1 ");
+    assert_eq!(meta("null"), " ");
+    assert_eq!(
+        meta(r#"{"kind":[1],"apiVersion":{}}"#),
+        "json: cannot unmarshal array into Go struct field .kind of type string"
+    );
+    let array = "json: cannot unmarshal array into Go value of type struct";
+    assert!(meta("[null]").starts_with(array));
+    assert!(meta(r#"{"kind":1,}"#).starts_with("invalid character '}'"));
+}
+
+/// Go names the struct that it has embedded.
+#[test]
+fn embedded_structs_are_named() {
+    let body = json!({ "spec": { "containers": [
+        { "livenessProbe": { "httpGet": { "port": true } } },
+    ] } });
+    let error = decode(body.to_string().as_bytes(), POD, FieldValidation::Ignore).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "json: cannot unmarshal bool into Go struct field \
+         HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port of type int32"
+    );
+}
+
+#[test]
+fn texts_are_quoted_as_go_does() {
+    let cases = [
+        ("a'b\"c\\", r#""a'b\"c\\""#),
+        ("\0\u{1b}\n\t", r#""\x00\x1b\n\t""#),
+        ("ä€\u{200b}\u{1f600}", "\"ä€\\u200b\u{1f600}\""),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(super::go::quoted(text), wanted);
+    }
+}
+
+/// Go forgets line ends and bits that stand for nothing; so do we, for what is stored is canonical.
+#[test]
+fn base64_is_written_anew() {
+    let data = |text: &str| {
+        let body = json!({ "data": { "a": text } }).to_string();
+        let decoded = decode(body.as_bytes(), SECRET, FieldValidation::Strict).unwrap();
+        decoded.object.to_value()["data"]["a"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(data("aGk="), "aGk=");
+    assert_eq!(data("aGl="), "aGk=");
+    assert_eq!(data("aR=="), "aQ==");
+    assert_eq!(data("aG\nk=\r\n"), "aGk=");
+    assert_eq!(data(""), "");
+}
+
+/// A number keeps all its digits, however often it is read.
+#[test]
+fn numbers_are_exact() {
+    let text = "3.333333333333334e+31";
+    let value: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(value.to_string(), text);
 }

@@ -7,6 +7,8 @@ use super::place::{Here, Step};
 use super::scalar::{is_zero, zero};
 use super::{DecodeError, FieldValidation, go};
 use crate::schema::{Schema, Shape, TypeId, TypeKind};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::fmt;
@@ -161,6 +163,34 @@ impl Seed<'_, '_, '_> {
         })
     }
 
+    /// Bytes as a list of numbers, which Go takes as well as base64.
+    fn bytes<'de, A: SeqAccess<'de>>(self, mut access: A) -> Result<Option<Value>, A::Error> {
+        let mut bytes = Vec::new();
+        let mut wrong = None;
+        while let Some(item) = access.next_element::<Value>()? {
+            let found = match &item {
+                Value::Null => Ok(0),
+                Value::Number(number) => number
+                    .as_u64()
+                    .and_then(|number| u8::try_from(number).ok())
+                    .ok_or_else(|| format!("number {number}")),
+                other => Err(crate::patch::go_kind(other).to_owned()),
+            };
+            match found {
+                Ok(byte) => bytes.push(byte),
+                Err(found) => drop(wrong.get_or_insert(found)),
+            }
+        }
+        Ok(match wrong {
+            None => Some(Value::String(BASE64_STANDARD.encode(bytes))),
+            Some(found) => Seed {
+                go_type: "uint8",
+                ..self
+            }
+            .mismatch(&found),
+        })
+    }
+
     fn map<'de, A: MapAccess<'de>>(
         self,
         value: Shape,
@@ -290,6 +320,9 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         if let Shape::List(item) = self.shape {
             let item = self.walk.schema.shape(item);
             return self.list(item, access);
+        }
+        if self.shape == Shape::Bytes {
+            return self.bytes(access);
         }
         while access.next_element::<IgnoredAny>()?.is_some() {}
         Ok(self.mismatch("array"))

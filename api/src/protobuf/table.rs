@@ -106,6 +106,19 @@ impl Table {
         Some(&fields[found])
     }
 
+    /// The last part of the name of the message whose members stand in `id`, and that has `field`.
+    pub fn embedded(&self, id: MessageId, field: &str) -> Option<&'static str> {
+        self.fields(id).iter().find_map(|one| {
+            let Wire::Message(inner) = one.wire else {
+                return None;
+            };
+            let is_there = one.held == Held::Inline
+                && self.fields(inner).iter().any(|inner| inner.name == field);
+            let name = self.messages[usize::from(inner.0)].name;
+            is_there.then(|| name.rsplit('.').next().unwrap_or(name))
+        })
+    }
+
     /// `None` when the text is not well formed.
     fn parse(text: &'static str) -> Option<Self> {
         let lines = || text.lines().filter(|line| !line.starts_with('#'));

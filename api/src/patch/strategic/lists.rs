@@ -1,6 +1,6 @@
 //! Lists that merge: by merge key, or as sets of scalars.
 
-use super::{Known, Merge, PATCH, go_text, taken, unknown_directive};
+use super::{Known, Merge, PATCH, go_text, go_type, unknown_directive, wrong_type};
 use crate::patch::PatchError;
 use serde_json::Value;
 use std::collections::hash_map::Entry;
@@ -13,10 +13,7 @@ fn identity(item: &Value, merge_key: &str) -> Option<String> {
     } else {
         item.get(merge_key)?
     };
-    match value {
-        Value::Null => None,
-        other => Some(other.to_string()),
-    }
+    Some(value.to_string())
 }
 
 /// Places in a list by identity.
@@ -91,6 +88,44 @@ pub(super) struct Merged {
     pub server_order: Order,
 }
 
+/// Go's type of the items that merge by key.
+pub(super) const MAP: &str = "map[string]interface {}";
+
+/// The one type that the items of both lists have.
+pub(super) fn element_type(lists: &[Vec<Value>; 2]) -> Result<&'static str, PatchError> {
+    let mut types = lists.iter().flatten().map(go_type);
+    let Some(first) = types.next() else {
+        let text = "no elements in any of the given slices";
+        return Err(PatchError::Failed(text.to_owned()));
+    };
+    if first == "[]interface {}" {
+        let text = "lists of lists are not supported";
+        return Err(PatchError::NotApplicable(text.to_owned()));
+    }
+    if types.any(|other| other != first) {
+        let lists = go_text(&Value::Array(
+            lists.iter().cloned().map(Value::Array).collect(),
+        ));
+        let text = format!("list element types are not identical: {lists}");
+        return Err(PatchError::Failed(text));
+    }
+    Ok(first)
+}
+
+/// Refuses items without their key before they are put in order.
+pub(super) fn check_keys(
+    items: &[Value],
+    order: &[Value],
+    merge_key: &str,
+    is_map: bool,
+) -> Result<(), PatchError> {
+    if merge_key.is_empty() && !is_map {
+        return Ok(());
+    }
+    let mut all = items.iter().chain(order);
+    all.try_for_each(|item| identified(item, merge_key).map(drop))
+}
+
 impl<'s> Merge<'s> {
     pub(super) fn list(
         &self,
@@ -98,14 +133,26 @@ impl<'s> Merge<'s> {
         patch: &[Value],
         known: Known<'s>,
     ) -> Result<Merged, PatchError> {
-        if current.iter().chain(patch).any(Value::is_array) {
-            let text = "lists of lists are not supported";
-            return Err(PatchError::NotApplicable(text.to_owned()));
+        if current.is_empty() && patch.is_empty() {
+            let server_order = Order::of(&[], "");
+            return Ok(Merged {
+                items: current,
+                server_order,
+            });
         }
-        if current.iter().chain(patch).any(Value::is_object) {
-            self.list_of_objects(current, patch, known)
-        } else {
-            Ok(list_of_scalars(current, patch))
+        let lists = [current, patch.to_vec()];
+        let element_type = element_type(&lists)?;
+        let [current, _] = lists;
+        if element_type == MAP {
+            if known.merge_key.is_empty() {
+                let text = "cannot merge lists without merge key for a field";
+                return Err(PatchError::Failed(text.to_owned()));
+            }
+            return self.list_of_objects(current, patch, known);
+        }
+        match current.first().or(patch.first()) {
+            Some(item) if !known.merge_key.is_empty() => Err(wrong_type(MAP, item)),
+            _ => Ok(list_of_scalars(current, patch)),
         }
     }
 
@@ -120,7 +167,10 @@ impl<'s> Merge<'s> {
         let (changes, replace) = follow_directives(&mut current, patch, key)?;
         let mut places = Order::of(&current, key);
         if replace {
-            let items = changes.into_iter().filter_map(taken).collect();
+            let items: Vec<Value> = changes.into_iter().cloned().collect();
+            items
+                .iter()
+                .try_for_each(|item| identified(item, key).map(drop))?;
             return Ok(Merged {
                 items,
                 server_order: places,
@@ -140,10 +190,8 @@ impl<'s> Merge<'s> {
                     (old, _) => *old = change.clone(),
                 },
                 Entry::Vacant(place) => {
-                    if let Some(added) = taken(change) {
-                        place.insert(current.len());
-                        current.push(added);
-                    }
+                    place.insert(current.len());
+                    current.push(change.clone());
                 }
             }
         }
@@ -170,6 +218,10 @@ fn follow_directives<'p>(
             Some(Value::String(directive)) if directive == "replace" => replace = true,
             Some(Value::String(directive)) if directive == "delete" => {
                 gone.insert(identified(item, merge_key)?);
+            }
+            Some(Value::String(directive)) if directive == "merge" => {
+                let text = "merging lists cannot yet be specified in the patch";
+                return Err(PatchError::Failed(text.to_owned()));
             }
             Some(other) => {
                 let item = item.as_object().cloned().unwrap_or_default();
@@ -202,29 +254,47 @@ pub(super) fn check_order(
     order: &[Value],
     merge_key: &str,
 ) -> Result<(), PatchError> {
-    let mut ordered = order.iter();
-    let kept = patch.iter().filter(|item| item.get(PATCH).is_none());
-    let fits = order.is_empty()
-        || kept
-            .map(|item| identity(item, merge_key))
-            .all(|id| id.is_some() && ordered.any(|one| identity(one, merge_key) == id));
-    if fits {
+    if patch.is_empty() || order.is_empty() {
         return Ok(());
     }
-    let show = |items: &[Value]| go_text(&Value::Array(items.to_vec()));
-    Err(PatchError::NotApplicable(format!(
-        "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
-        show(patch),
-        show(order)
-    )))
+    if !merge_key.is_empty()
+        && let Some(item) = patch.iter().find(|item| !item.is_object())
+    {
+        return Err(wrong_type(MAP, item));
+    }
+    let mut ordered = order.iter();
+    for item in patch.iter().filter(|item| item.get(PATCH).is_none()) {
+        loop {
+            let Some(next) = ordered.next() else {
+                let show = |items: &[Value]| go_text(&Value::Array(items.to_vec()));
+                return Err(PatchError::Failed(format!(
+                    "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
+                    show(patch),
+                    show(order)
+                )));
+            };
+            if merge_key.is_empty() {
+                if item == next {
+                    break;
+                }
+            } else if identified(item, merge_key)? == identified(next, merge_key)? {
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
+/// The identity of an item that must have one.
 fn identified(item: &Value, merge_key: &str) -> Result<String, PatchError> {
+    if !item.is_object() {
+        return Err(wrong_type(MAP, item));
+    }
     identity(item, merge_key).ok_or_else(|| {
         let text = format!(
             "map: {} does not contain declared merge key: {merge_key}",
             go_text(item)
         );
-        PatchError::NotApplicable(text)
+        PatchError::Failed(text)
     })
 }

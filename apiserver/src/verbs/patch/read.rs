@@ -95,6 +95,12 @@ pub fn apply(
     };
     patched.map_err(|error| match error {
         PatchError::Malformed(text) => Status::bad_request(text),
+        PatchError::Failed(text) => Status {
+            code: 500,
+            reason: "",
+            message: text,
+            details: json!({}),
+        },
         PatchError::TooManyOperations(_) => Status::request_too_large(error.to_string()),
         PatchError::NotApplicable(text) => {
             let text = if matches!(patch, Patch::Json(..)) {
