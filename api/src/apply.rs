@@ -221,7 +221,7 @@ impl<'w> Writer<'w> {
         if !wrong.is_empty() {
             return Err(Status::failed(format!(
                 "failed to create typed patch object ({}): {}",
-                self.shown(patch),
+                shown(self.api_version, self.kind, patch),
                 validate::message(&wrong)
             )));
         }
@@ -264,22 +264,10 @@ impl<'w> Writer<'w> {
             .get("metadata")
             .and_then(|metadata| metadata.get("managedFields"))
             .and_then(Value::as_array);
-        if listed.is_some_and(|list| !list.is_empty()) {
+        if listed.is_some() {
             return Err(Status::bad_request("metadata.managedFields must be nil"));
         }
         Ok(())
-    }
-
-    fn shown(&self, patch: &Map<String, Value>) -> String {
-        let text = |name: &str| {
-            patch
-                .get("metadata")
-                .and_then(|metadata| metadata.get(name))
-                .and_then(Value::as_str)
-                .unwrap_or("")
-        };
-        let gvk = gvk(self.api_version, self.kind);
-        format!("{}/{}; {gvk}", text("namespace"), text("name"))
     }
 
     fn merged(
@@ -395,8 +383,21 @@ fn equal_bar_managers(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
     })
 }
 
+/// A configuration as messages name it: `default/web; apps/v1, Kind=Deployment`.
+pub fn shown(api_version: &str, kind: &str, patch: &Map<String, Value>) -> String {
+    let text = |name: &str| {
+        patch
+            .get("metadata")
+            .and_then(|metadata| metadata.get(name))
+            .and_then(Value::as_str)
+            .unwrap_or("")
+    };
+    let gvk = gvk(api_version, kind);
+    format!("{}/{}; {gvk}", text("namespace"), text("name"))
+}
+
 /// `apps/v1, Kind=Deployment`
-fn gvk(api_version: &str, kind: &str) -> String {
+pub fn gvk(api_version: &str, kind: &str) -> String {
     if api_version.contains('/') {
         format!("{api_version}, Kind={kind}")
     } else {

@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 mod sets;
+mod workloads;
 
 const NOW: &str = "2026-01-01T00:00:00Z";
 

@@ -105,10 +105,9 @@ impl<'s> Types<'s> {
     fn named(&self, id: TypeId, map_type: MapType, value: Option<&Value>) -> Atom<'s> {
         let one = self.schema.get(id);
         match one.kind {
-            TypeKind::Quantity | TypeKind::IntOrString | TypeKind::Time | TypeKind::MicroTime => {
-                Atom::Scalar(Scalar::Open)
-            }
-            TypeKind::Any => open(value, false),
+            TypeKind::Quantity | TypeKind::Time | TypeKind::MicroTime => Atom::Scalar(Scalar::Open),
+            // Upstream's document gives it no type, so anything goes until it is decoded.
+            TypeKind::Any | TypeKind::IntOrString => open(value, false),
             TypeKind::Raw => {
                 let is_atomic = self.schema.type_name(id).ends_with(".RawExtension");
                 open(value, is_atomic)
