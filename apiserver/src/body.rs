@@ -98,7 +98,7 @@ fn protobuf_to_json(bytes: &[u8]) -> Result<Bytes, Status> {
 
 /// The configuration of an apply, and what it has twice, in upstream's words.
 pub fn configuration(bytes: &[u8]) -> Result<(Map<String, Value>, Option<String>), String> {
-    let read = twice::read(bytes).map_err(|error| error.to_string())?;
+    let read = twice::read(bytes)?;
     match read.value {
         Value::Object(map) => Ok((map, read.twice)),
         Value::Null => Ok((Map::new(), None)),

@@ -8,8 +8,11 @@ mod handler {
     mod documents; // Discovery, OpenAPI, health, version, metrics.
     mod forms; // Tables, YAML, partial metadata.
     mod lists; // Pages, selectors, revisions.
+    mod managers; // Who manages which field, and server-side apply.
+    mod negotiation; // Accept headers, failures in each form, compression, methods and paths.
     mod patches; // The three kinds of patch, status, scale, binding.
     mod protobuf; // Bodies and answers in protobuf.
     mod site; // A server over a temporary store.
     mod watches; // Events, selectors, bookmarks, the initial list.
+    mod web_sockets; // Watches as messages.
 }

@@ -13,9 +13,16 @@ pub struct Read {
     pub twice: Option<String>,
 }
 
-pub fn read(bytes: &[u8]) -> Result<Read, serde_yaml_ng::Error> {
+/// An error is in the words of upstream's parser as far as they are known.
+pub fn read(bytes: &[u8]) -> Result<Read, String> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Read {
+            value: Value::Null,
+            twice: None,
+        });
+    }
     let mut count = 0;
-    let value = pass(bytes, &mut count, None)?;
+    let value = pass(bytes, &mut count, None).map_err(|error| refusal(&error))?;
     if count == 0 {
         return Ok(Read { value, twice: None });
     }
@@ -34,6 +41,19 @@ pub fn read(bytes: &[u8]) -> Result<Read, serde_yaml_ng::Error> {
         value,
         twice: Some(text),
     })
+}
+
+fn refusal(error: &serde_yaml_ng::Error) -> String {
+    let text = error.to_string();
+    let problem = text.split(" at line ").next().unwrap_or(&text);
+    match error.location() {
+        // Upstream counts from zero, but for the first.
+        Some(at) => {
+            let line = (at.line() - 1).max(1);
+            format!("error converting YAML to JSON: yaml: line {line}: {problem}")
+        }
+        None => format!("error converting YAML to JSON: yaml: {problem}"),
+    }
 }
 
 /// Stands around the key in the error that ends a pass.
@@ -70,6 +90,14 @@ impl<'de> Visitor<'de> for Seed<'_> {
 
     fn visit_unit<E: Error>(self) -> Result<Value, E> {
         Ok(Value::Null)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {

@@ -70,7 +70,9 @@ impl Configuration {
                 Err(Status::bad_request(why))
             }
             (Some(twice), FieldValidation::Warn) => {
-                warnings.add([twice.clone()]);
+                // As upstream: a header has one line, the last.
+                let last = twice.lines().last().unwrap_or_default();
+                warnings.add([last.trim().to_owned()]);
                 Ok(())
             }
             _ => Ok(()),
@@ -103,6 +105,8 @@ async fn applied(
         }
         let mut object = make(None)?;
         refuse_uid(asked, &object)?;
+        write::version_of(object.resource_version())?;
+        object.remove(&["metadata", "resourceVersion"]);
         settle(asked, &mut object)?;
         write::may_create(api, asked)?;
         match write::create(api, asked, New::managed(object), options, warnings).await {
@@ -142,25 +146,33 @@ fn make(
     let (part, subresource) = (asked.part(), asked.info.subresource.as_str());
     let manager = options.manager.as_str();
     let writer = Writer::of(resource, &version, part, subresource, manager, &now);
-    let applied = writer.apply(live, configuration.get()?, options.force)?;
+    let patch = configuration.get()?;
+    let applied = writer.apply(live, patch, options.force)?;
     let expected = Expected::of(resource);
-    decoded(&expected, applied).map(|mut object| {
-        resource.rules.default(&mut object);
+    decoded(&expected, applied, patch).map(|mut object| {
+        resource.default(&mut object);
         object
     })
 }
 
 /// What was merged, as an object of its type.
-pub fn decoded(expected: &Expected, applied: Applied) -> Result<Object, Status> {
+pub fn decoded(
+    expected: &Expected,
+    applied: Applied,
+    patch: &Map<String, Value>,
+) -> Result<Object, Status> {
     let mut object = applied.object;
     let list = object
         .get_mut("metadata")
         .and_then(|metadata| metadata.as_object_mut()?.remove("managedFields"));
     let conformed = expected.conform(Value::Object(object), FieldValidation::Ignore);
     let (mut object, _) = conformed.map_err(|error| {
+        let (version, kind) = (expected.api_version.as_str(), expected.kind);
+        let shown = coracle_api::apply::shown(version, kind, patch);
+        let gvk = coracle_api::apply::gvk(version, kind);
         Status::failed(format!(
-            "failed to convert new object to proper version: unable to convert unstructured \
-             object: {error}"
+            "failed to convert new object ({shown}) to proper version: unable to convert \
+             unstructured object to {gvk}: {error}"
         ))
     })?;
     coracle_api::apply::put_managed_fields(object.root_mut(), list);

@@ -8,7 +8,7 @@ use super::warnings::Warnings;
 use super::write::{self, Wanted};
 use super::write_options::{Kind, WriteOptions};
 use crate::registry::Stored;
-use crate::respond::{self, Form};
+use crate::respond::Target;
 use crate::tunnel::Body;
 use crate::{Api, body};
 use coracle_api::apply::scale as managers;
@@ -35,11 +35,12 @@ fn expected() -> Expected {
 /// A Scale has no row in the catalogue: its forms are made here.
 fn answer(asked: &Asked<'_>, object: &Object) -> Response<Body> {
     let (scale, shape) = (scale::read(asked.resource, object), &asked.shape);
-    let shown = match shape.form {
-        Form::Table => scale::table(&scale, shape.include, shape.now),
-        _ => scale.into_value(),
+    let shown = match shape.target {
+        Target::Table => scale::table(&scale, shape.include, shape.now),
+        Target::Object => scale.into_value(),
+        Target::Metadata | Target::MetadataList => shape.partial(&scale),
     };
-    respond::document(StatusCode::OK, &shown, shape.form)
+    shape.document(StatusCode::OK, &shown)
 }
 
 pub fn get(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
@@ -114,7 +115,7 @@ async fn patched(
                 let patch = configuration.get()?;
                 let applied = writer(&options, &now).apply(Some(&before), patch, options.force)?;
                 configuration.check_keys(options.field_validation, warnings)?;
-                apply::decoded(&expected(), applied)?
+                apply::decoded(&expected(), applied, patch)?
             }
             (None, Some(read)) => {
                 let read = read.as_ref().map_err(Status::clone)?;

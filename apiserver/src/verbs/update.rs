@@ -81,6 +81,7 @@ async fn create_instead(
     warnings: &Warnings,
 ) -> Result<Updated, Status> {
     check_uid(asked, &object, "")?;
+    write::version_of(object.resource_version())?;
     object.remove(&["metadata", "resourceVersion"]);
     write::may_create(api, asked)?;
     let object = write::create(api, asked, New::unmanaged(object), options, warnings).await?;

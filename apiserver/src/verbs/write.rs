@@ -131,8 +131,8 @@ pub async fn update(
     Err(Status::modified(asked.subject(name)))
 }
 
-/// 0 for none.
-fn version_of(text: &str) -> Result<u64, Status> {
+/// The version that an update is made from; 0 for none.
+pub fn version_of(text: &str) -> Result<u64, Status> {
     if text.is_empty() {
         return Ok(0);
     }
@@ -311,19 +311,21 @@ fn check_version(asked: &Asked<'_>, name: &str, new: &Object) -> Result<(), Stat
     ))
 }
 
-/// What no client changes.
+/// What no client changes. A deletion that has begun stays as it is; one that has not is no wish
+/// that an update can have, which validation says.
 fn keep_identity(new: &mut Object, old: &Object) {
-    const KEPT: [&str; 4] = [
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "generation",
-    ];
-    for field in KEPT {
+    for field in ["creationTimestamp", "generation"] {
         match old.get(&["metadata", field]) {
             Some(value) => new.set(&["metadata", field], value.clone()),
             None => drop(new.remove(&["metadata", field])),
         }
+    }
+    if let Some(at) = old.get(&["metadata", "deletionTimestamp"]) {
+        new.set(&["metadata", "deletionTimestamp"], at.clone());
+    }
+    let grace = &["metadata", "deletionGracePeriodSeconds"];
+    if let (Some(seconds), None) = (old.get(grace), new.get(grace)) {
+        new.set(grace, seconds.clone());
     }
     if new.uid().is_empty() {
         new.set(&["metadata", "uid"], old.uid().into());

@@ -46,7 +46,7 @@ async fn a_name_is_generated_and_dry_runs_write_nothing() {
     assert_eq!(
         site.post(&path, &asked).await.failure(),
         "422 Invalid: CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: \
-         \"Some\": supported values: \"All\""
+         [\"Some\"]: supported values: \"All\""
     );
 }
 
