@@ -1,14 +1,19 @@
 //! The options of a request: its query, checked, in upstream's words.
 
 use crate::query::Query;
+use crate::registry::glance::Traits;
+use bytes::Bytes;
 use coracle_api::decode::FieldValidation;
 use coracle_api::field::{FieldError, Path};
-use coracle_api::object::Object;
 use coracle_api::resource::Resource;
-use coracle_api::selector::{FieldSelector, LabelSelector};
+use coracle_api::selector::{FieldRequirement, FieldSelector, LabelSelector};
 use coracle_api::status::{Status, Subject};
 use coracle_store::Revision;
 use serde_json::Value;
+
+const EXACT: &str = "Exact";
+const NOT_OLDER_THAN: &str = "NotOlderThan";
+const WITH_CONTINUE: &str = "resourceVersionMatch is forbidden when continue is provided";
 
 /// How the resourceVersion of a list is meant (API concepts, "resourceVersion in list").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,69 +31,106 @@ pub struct Selection {
 }
 
 impl Selection {
-    pub fn parse(resource: &Resource, query: &Query) -> Result<Self, Status> {
-        let bad = |error: coracle_api::selector::SelectorError| Status::bad_request(error.0);
-        let labels = LabelSelector::parse(query.text("labelSelector")).map_err(bad)?;
-        let fields = FieldSelector::parse(query.text("fieldSelector")).map_err(bad)?;
-        fields
-            .check_fields(resource.selectable_fields)
-            .map_err(bad)?;
-        Ok(Self { labels, fields })
-    }
-
     pub fn is_all(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    pub fn matches(&self, resource: &Resource, object: &Object) -> bool {
-        let field = |name: &str| match name {
-            "metadata.name" => object.name().to_owned(),
-            "metadata.namespace" => object.namespace().to_owned(),
-            other => resource.rules.field(object, other),
-        };
-        self.labels.matches_object(object) && self.fields.matches(field)
+    /// True when a field is asked for that is not in metadata.
+    pub fn asks_for_fields(&self) -> bool {
+        let of_metadata = |name: &str| matches!(name, "metadata.name" | "metadata.namespace");
+        let mut fields = self.fields.requirements.iter();
+        fields.any(|one| !of_metadata(&one.field))
+    }
+
+    pub fn matches(&self, resource: &Resource, object: &Traits) -> bool {
+        let label = |key: &str| object.labels.get(key).map(String::as_str);
+        self.labels.matches_with(label)
+            && self
+                .fields
+                .requirements
+                .iter()
+                .all(|one| (object.field(resource, &one.field) == one.value) == one.equal)
+    }
+
+    /// [`Self::matches`] on stored bytes, of which as little is read as the answer needs.
+    pub fn matches_stored(&self, resource: &Resource, value: &Bytes) -> bool {
+        self.is_all()
+            || Traits::of(resource, value, self.asks_for_fields())
+                .is_some_and(|traits| self.matches(resource, &traits))
     }
 }
 
 /// The 422 of options that do not fit together, by the kind of options.
-fn invalid(kind: &'static str, error: FieldError) -> Status {
+fn invalid(kind: &'static str, errors: &[FieldError]) -> Status {
     let subject = Subject {
         group: "meta.k8s.io",
         resource: kind,
         name: "",
     };
-    Status::invalid(subject, &[error])
+    Status::invalid(subject, errors)
 }
 
-/// `resourceVersionMatch` where it may not be, or may not be left out.
-pub fn forbidden_match(why: &str) -> Status {
-    let path = Path::root("resourceVersionMatch");
-    invalid("ListOptions", FieldError::forbidden(&path, why))
-}
-
-fn revision(text: &str) -> Result<Option<Revision>, Status> {
+/// A revision as lists and gets read one; `None` for none.
+pub fn revision(text: &str) -> Result<Option<Revision>, String> {
     if text.is_empty() {
         return Ok(None);
     }
     let number = text.parse().map_err(|_| {
-        Status::bad_request(format!(
-            "invalid resource version: resourceVersion: Invalid value: {text:?}: \
-             strconv.ParseUint: parsing {text:?}: invalid syntax"
-        ))
+        format!(
+            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: \
+             invalid syntax"
+        )
     })?;
     Ok(Some(Revision(number)))
 }
 
-/// A bool as Go reads one.
-pub fn boolean(query: &Query, name: &str) -> Result<Option<bool>, Status> {
-    match query.get(name) {
-        None => Ok(None),
-        Some("1" | "t" | "T" | "true" | "TRUE" | "True" | "") => Ok(Some(true)),
-        Some("0" | "f" | "F" | "false" | "FALSE" | "False") => Ok(Some(false)),
-        Some(other) => Err(Status::bad_request(format!(
-            "strconv.ParseBool: parsing {other:?}: invalid syntax"
-        ))),
+/// What upstream's cache answers to a revision that is none: a failure without a reason.
+pub fn unreadable_revision(why: String) -> Status {
+    Status {
+        code: 500,
+        reason: "",
+        message: why,
+        details: Value::Null,
     }
+}
+
+/// A bool as upstream reads one: everything but a plain no is a yes.
+pub fn boolean(query: &Query, name: &str) -> Option<bool> {
+    let text = query.get(name)?;
+    Some(!text.eq_ignore_ascii_case("false") && text != "0")
+}
+
+/// `timeout` of a request, which must be a duration as Go writes one.
+pub fn check_timeout(query: &Query) -> Result<(), Status> {
+    let text = query.text("timeout");
+    if text.is_empty() || is_duration(text) {
+        return Ok(());
+    }
+    Err(Status::bad_request(format!(
+        "invalid timeout specified in the request URL - time: invalid duration {text:?}"
+    )))
+}
+
+/// `1h30m`, `-1.5s`, `0`.
+fn is_duration(text: &str) -> bool {
+    const UNITS: [&str; 8] = ["ns", "us", "\u{b5}s", "\u{3bc}s", "ms", "s", "m", "h"];
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return true;
+    }
+    while !rest.is_empty() {
+        let number = rest.trim_start_matches(|one: char| one.is_ascii_digit() || one == '.');
+        let digits = &rest[..rest.len() - number.len()];
+        let is_number = digits.bytes().any(|one| one != b'.') && digits.matches('.').count() <= 1;
+        let Some(unit) = UNITS.iter().find(|unit| number.starts_with(**unit)) else {
+            return false;
+        };
+        if !is_number {
+            return false;
+        }
+        rest = &number[unit.len()..];
+    }
+    !text.trim_start_matches(['-', '+']).is_empty()
 }
 
 pub fn integer(query: &Query, name: &str) -> Result<Option<i64>, Status> {
@@ -106,7 +148,8 @@ pub fn integer(query: &Query, name: &str) -> Result<Option<i64>, Status> {
 #[derive(Clone, Debug)]
 pub struct ListOptions {
     pub selection: Selection,
-    pub resource_version: Option<Revision>,
+    /// As the client wrote it: each verb has its own word for one that is none.
+    pub resource_version: String,
     pub resource_version_match: String,
     pub limit: Option<usize>,
     pub continue_token: String,
@@ -116,65 +159,141 @@ pub struct ListOptions {
 }
 
 impl ListOptions {
+    /// Decodes and checks; `name` is the one that the path or the selector names.
     pub fn parse(resource: &Resource, query: &Query, name: &str) -> Result<Self, Status> {
-        let mut selection = Selection::parse(resource, query)?;
-        if !name.is_empty() {
-            let one = format!("metadata.name={name}");
-            let mut fields =
-                FieldSelector::parse(&one).map_err(|error| Status::bad_request(error.0))?;
-            fields
-                .requirements
-                .append(&mut selection.fields.requirements);
-            selection.fields = fields;
-        }
+        let bad = |error: coracle_api::selector::SelectorError| Status::bad_request(error.0);
+        let labels = LabelSelector::parse(query.text("labelSelector")).map_err(bad)?;
+        let fields = FieldSelector::parse(query.text("fieldSelector")).map_err(bad)?;
         let seconds = integer(query, "timeoutSeconds")?;
         let limit = integer(query, "limit")?.filter(|limit| *limit > 0);
-        Ok(Self {
-            selection,
-            resource_version: revision(query.text("resourceVersion"))?,
+        let mut options = Self {
+            selection: Selection { labels, fields },
+            resource_version: query.text("resourceVersion").to_owned(),
             resource_version_match: query.text("resourceVersionMatch").to_owned(),
             limit: limit.and_then(|limit| usize::try_from(limit).ok()),
             continue_token: query.text("continue").to_owned(),
             timeout_seconds: seconds.and_then(|seconds| u64::try_from(seconds).ok()),
-            allow_bookmarks: boolean(query, "allowWatchBookmarks")?.unwrap_or(false),
-            send_initial_events: boolean(query, "sendInitialEvents")?,
-        })
+            allow_bookmarks: boolean(query, "allowWatchBookmarks").unwrap_or(false),
+            send_initial_events: boolean(query, "sendInitialEvents"),
+        };
+        let is_watch = query.flag("watch");
+        options.set_defaults(is_watch);
+        let errors = if is_watch {
+            options.watch_errors()
+        } else {
+            options.list_errors()
+        };
+        if !errors.is_empty() {
+            return Err(invalid("ListOptions", &errors));
+        }
+        let fields = &options.selection.fields;
+        fields
+            .check_fields(resource.selectable_fields)
+            .map_err(bad)?;
+        options.settle_name(name)?;
+        Ok(options)
     }
 
-    /// Checks the combinations and says what the list shall show.
-    pub fn list_match(&self) -> Result<Match, Status> {
-        let asked = self.resource_version;
-        match self.resource_version_match.as_str() {
-            "" => {}
-            "Exact" | "NotOlderThan" if !self.continue_token.is_empty() => {
-                return Err(forbidden_match(
-                    "resourceVersionMatch is forbidden with continue",
-                ));
+    /// A watch from nowhere in particular begins with what is there.
+    fn set_defaults(&mut self, is_watch: bool) {
+        let is_plain = self.send_initial_events.is_none() && self.resource_version_match.is_empty();
+        if is_watch && is_plain && matches!(self.resource_version.as_str(), "" | "0") {
+            self.send_initial_events = Some(true);
+            self.resource_version_match = NOT_OLDER_THAN.to_owned();
+        }
+    }
+
+    fn list_errors(&self) -> Vec<FieldError> {
+        let path = Path::root("resourceVersionMatch");
+        let mut errors = Vec::new();
+        let mut forbid = |why: &str| errors.push(FieldError::forbidden(&path, why));
+        let how = self.resource_version_match.as_str();
+        if !how.is_empty() {
+            if self.resource_version.is_empty() {
+                forbid("resourceVersionMatch is forbidden unless resourceVersion is provided");
             }
-            "Exact" | "NotOlderThan" if asked.is_none() => {
-                let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-                return Err(forbidden_match(why));
+            if !self.continue_token.is_empty() {
+                forbid(WITH_CONTINUE);
             }
-            "Exact" if asked == Some(Revision(0)) => {
-                let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
-                return Err(forbidden_match(why));
+            if how == EXACT && self.resource_version == "0" {
+                forbid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
             }
-            "Exact" | "NotOlderThan" => {}
-            other => {
-                let path = Path::root("resourceVersionMatch");
-                let error = FieldError::not_supported(&path, other, &["Exact", "NotOlderThan", ""]);
-                return Err(invalid("ListOptions", error));
+            if how != EXACT && how != NOT_OLDER_THAN {
+                let supported = [EXACT, NOT_OLDER_THAN, ""];
+                errors.push(FieldError::not_supported(&path, how, &supported));
             }
         }
+        if self.send_initial_events.is_some() {
+            let path = Path::root("sendInitialEvents");
+            let why = "sendInitialEvents is forbidden for list";
+            errors.push(FieldError::forbidden(&path, why));
+        }
+        errors
+    }
+
+    fn watch_errors(&self) -> Vec<FieldError> {
+        let path = Path::root("resourceVersionMatch");
+        let mut errors = Vec::new();
+        let how = self.resource_version_match.as_str();
+        if self.send_initial_events.is_some() && how != NOT_OLDER_THAN {
+            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            errors.push(FieldError::forbidden(&path, why));
+        }
+        if how.is_empty() {
+            return errors;
+        }
+        if self.send_initial_events.is_none() {
+            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is \
+                       provided";
+            errors.push(FieldError::forbidden(&path, why));
+        }
+        if how != NOT_OLDER_THAN {
+            errors.push(FieldError::not_supported(&path, how, &[NOT_OLDER_THAN]));
+        }
+        if !self.continue_token.is_empty() {
+            errors.push(FieldError::forbidden(&path, WITH_CONTINUE));
+        }
+        errors
+    }
+
+    /// One name in the path is a selector like any other, and must not contradict one.
+    fn settle_name(&mut self, name: &str) -> Result<(), Status> {
+        if name.is_empty() {
+            return Ok(());
+        }
+        let fields = &mut self.selection.fields;
+        if fields.is_empty() {
+            fields.requirements.push(FieldRequirement {
+                field: "metadata.name".to_owned(),
+                equal: true,
+                value: name.to_owned(),
+            });
+        } else if fields.exact("metadata.name") != Some(name) {
+            let why = "fieldSelector metadata.name doesn't match requested name";
+            return Err(Status::bad_request(why));
+        }
+        Ok(())
+    }
+
+    /// What a list shall show; asked when there is no continue token.
+    pub fn list_match(&self) -> Result<Match, Status> {
+        let asked = revision(&self.resource_version)
+            .map_err(|why| Status::bad_request(format!("invalid resource version: {why}")))?;
         Ok(match (asked, self.resource_version_match.as_str()) {
             (None, _) => Match::Newest,
-            (Some(revision), "Exact") => Match::Exact(revision),
+            (Some(revision), EXACT) => Match::Exact(revision),
             // Kubernetes' older rule: a limit with a revision that is not 0 is exact.
             (Some(revision), "") if self.limit.is_some() && revision.0 > 0 => {
                 Match::Exact(revision)
             }
             (Some(revision), _) => Match::NotOlderThan(revision),
         })
+    }
+
+    /// A list of any state there is comes from upstream's cache, which knows no pages.
+    pub fn page_limit(&self) -> Option<usize> {
+        let is_any = self.resource_version == "0" && self.resource_version_match != EXACT;
+        self.limit.filter(|_| !is_any)
     }
 }
 
@@ -196,7 +315,7 @@ impl WriteOptions {
                 let path = Path::root("fieldValidation");
                 let supported = ["", "Ignore", "Strict", "Warn"];
                 let error = FieldError::not_supported(&path, other, &supported);
-                return Err(invalid(kind, error));
+                return Err(invalid(kind, &[error]));
             }
         };
         let dry_run = dry_run(query.all("dryRun"), kind)?;
@@ -208,16 +327,21 @@ impl WriteOptions {
 }
 
 fn dry_run<'a>(values: impl Iterator<Item = &'a str>, kind: &'static str) -> Result<bool, Status> {
-    let mut is_dry = false;
-    for value in values.filter(|value| !value.is_empty()) {
-        if value != "All" {
-            let path = Path::root("dryRun");
-            let error = FieldError::not_supported(&path, value, &["All"]);
-            return Err(invalid(kind, error));
-        }
-        is_dry = true;
+    let values: Vec<&str> = values.collect();
+    let errors = dry_run_errors(&values);
+    if errors.is_empty() {
+        Ok(!values.is_empty())
+    } else {
+        Err(invalid(kind, &errors))
     }
-    Ok(is_dry)
+}
+
+fn dry_run_errors(values: &[&str]) -> Vec<FieldError> {
+    if values.iter().all(|value| *value == "All") {
+        return Vec::new();
+    }
+    let path = Path::root("dryRun");
+    vec![FieldError::not_supported(&path, values.to_vec(), &["All"])]
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,76 +359,66 @@ pub struct DeleteOptions {
     pub uid: Option<String>,
     pub resource_version: Option<String>,
     pub propagation: Option<Propagation>,
+    /// The older way to say it, which `propagation` includes.
+    pub orphan_dependents: Option<bool>,
 }
 
 impl DeleteOptions {
     pub fn from_body(body: &Value) -> Result<Self, Status> {
-        let text = |path: &[&str]| {
-            let mut value = body;
-            for step in path {
-                value = value.get(*step)?;
-            }
-            value
-                .as_str()
-                .filter(|text| !text.is_empty())
-                .map(str::to_owned)
-        };
-        let runs = body["dryRun"].as_array().map_or(&[][..], Vec::as_slice);
+        let preconditions = &body["preconditions"];
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let policy = body["propagationPolicy"].as_str();
         let orphans = body["orphanDependents"].as_bool();
+        let runs = body["dryRun"].as_array().map_or(&[][..], Vec::as_slice);
+        let runs: Vec<&str> = runs.iter().filter_map(Value::as_str).collect();
         Self {
-            dry_run: dry_run(runs.iter().filter_map(Value::as_str), "DeleteOptions")?,
             grace_period_seconds: body["gracePeriodSeconds"].as_i64(),
-            uid: text(&["preconditions", "uid"]),
-            resource_version: text(&["preconditions", "resourceVersion"]),
-            propagation: None,
+            uid: text(&preconditions["uid"]),
+            resource_version: text(&preconditions["resourceVersion"]),
+            orphan_dependents: orphans,
+            ..Self::default()
         }
-        .with_propagation(text(&["propagationPolicy"]).as_deref(), orphans)
+        .checked(policy, &runs)
     }
 
     pub fn from_query(query: &Query) -> Result<Self, Status> {
-        let orphans = boolean(query, "orphanDependents")?;
+        let runs: Vec<&str> = query.all("dryRun").collect();
+        let policy = query.get("propagationPolicy");
         Self {
-            dry_run: dry_run(query.all("dryRun"), "DeleteOptions")?,
             grace_period_seconds: integer(query, "gracePeriodSeconds")?,
+            orphan_dependents: boolean(query, "orphanDependents"),
             ..Self::default()
         }
-        .with_propagation(
-            query
-                .get("propagationPolicy")
-                .filter(|text| !text.is_empty()),
-            orphans,
-        )
+        .checked(policy, &runs)
     }
 
-    fn with_propagation(self, policy: Option<&str>, orphans: Option<bool>) -> Result<Self, Status> {
+    fn checked(mut self, policy: Option<&str>, runs: &[&str]) -> Result<Self, Status> {
         let path = Path::root("propagationPolicy");
-        if policy.is_some() && orphans.is_some() {
+        let mut errors = Vec::new();
+        if let (Some(policy), Some(_)) = (policy, self.orphan_dependents) {
             let why = "orphanDependents and deletionPropagation cannot be both set";
-            let error = FieldError::invalid(&path, policy.unwrap_or(""), why);
-            return Err(invalid("DeleteOptions", error));
+            errors.push(FieldError::invalid(&path, policy, why));
         }
-        if self.grace_period_seconds.is_some_and(|seconds| seconds < 0) {
-            // A negative grace means the least there is, as upstream has it.
-            return Self {
-                grace_period_seconds: Some(1),
-                ..self
-            }
-            .with_propagation(policy, orphans);
-        }
-        let propagation = match (policy, orphans) {
+        self.propagation = match (policy, self.orphan_dependents) {
             (Some("Background"), _) | (None, Some(false)) => Some(Propagation::Background),
             (Some("Foreground"), _) => Some(Propagation::Foreground),
             (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
             (None, None) => None,
             (Some(other), _) => {
-                let supported = ["Background", "Foreground", "Orphan", "nil"];
-                let error = FieldError::not_supported(&path, other, &supported);
-                return Err(invalid("DeleteOptions", error));
+                let supported = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(FieldError::not_supported(&path, other, &supported));
+                None
             }
         };
-        Ok(Self {
-            propagation,
-            ..self
-        })
+        errors.extend(dry_run_errors(runs));
+        if !errors.is_empty() {
+            return Err(invalid("DeleteOptions", &errors));
+        }
+        self.dry_run = !runs.is_empty();
+        // A negative grace means the least there is, as upstream has it.
+        self.grace_period_seconds = self
+            .grace_period_seconds
+            .map(|seconds| if seconds < 0 { 1 } else { seconds });
+        Ok(self)
     }
 }

@@ -12,7 +12,8 @@ impl Query {
     pub fn parse(text: &str) -> Self {
         let pairs = text
             .split('&')
-            .filter(|pair| !pair.is_empty())
+            // As Go: a semicolon is no separator any more, and what is no escape is left out.
+            .filter(|pair| !pair.is_empty() && !pair.contains(';') && is_escaped(pair))
             .take(PAIRS_MAX)
             .map(|pair| {
                 let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -76,13 +77,34 @@ impl std::fmt::Display for Query {
     }
 }
 
+/// True when every percent sign begins an escape.
+fn is_escaped(text: &str) -> bool {
+    let mut rest = text.as_bytes();
+    while let Some(place) = rest.iter().position(|byte| *byte == b'%') {
+        let [high, low, after @ ..] = &rest[place + 1..] else {
+            return false;
+        };
+        if hex_digit(*high).is_none() || hex_digit(*low).is_none() {
+            return false;
+        }
+        rest = after;
+    }
+    true
+}
+
 /// As in a query: percent-decoding, with `+` for a space.
 fn decode(text: &str) -> String {
+    if !text.contains(['+', '%']) {
+        return text.to_owned();
+    }
     percent_decode(&text.replace('+', " "))
 }
 
 /// As in a path. What is no valid escape stays as it is.
 pub fn percent_decode(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_owned();
+    }
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {

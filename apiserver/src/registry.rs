@@ -5,19 +5,32 @@
 
 use crate::view;
 use bytes::Bytes;
+use coracle_api::catalogue;
 use coracle_api::object::{Object, ObjectKey};
 use coracle_api::resource::{Durability, Resource};
 use coracle_api::status::{Status, Subject};
 use coracle_store::{
     Change, CommitError, Entry, Expect, Revision, Snapshot, Stamped, Store, Write,
 };
-use serde_json::Value;
-use std::sync::Arc;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
-/// Where a resource's objects are.
-pub fn partition(resource: &Resource) -> String {
-    let (group, plural) = resource.stored_as;
-    view::partition(group, plural)
+pub mod glance; // What can be read off stored bytes.
+
+/// Where a resource's objects are. Every request asks, so each name is made once.
+pub fn partition(resource: &Resource) -> Arc<str> {
+    static NAMES: LazyLock<HashMap<(&str, &str), Arc<str>>> = LazyLock::new(|| {
+        let rows = catalogue::all().iter();
+        rows.map(|row| (row.stored_as, named(row.stored_as)))
+            .collect()
+    });
+    fn named((group, plural): (&str, &str)) -> Arc<str> {
+        view::partition(group, plural).into()
+    }
+    NAMES
+        .get(&resource.stored_as)
+        .map_or_else(|| named(resource.stored_as), Arc::clone)
 }
 
 pub fn key(namespace: &str, name: &str) -> String {
@@ -50,38 +63,54 @@ pub fn kind_subject<'a>(resource: &'a Resource, name: &'a str) -> Subject<'a> {
     }
 }
 
-/// Serializes an object, `resourceVersion` first in its metadata and empty; gives where it goes.
+/// Serializes an object: kind, apiVersion and metadata first, `resourceVersion` first within that
+/// and empty; gives where it goes.
 pub fn encode(object: &Object) -> (Vec<u8>, usize) {
+    const FIRST: [&str; 3] = ["kind", "apiVersion", "metadata"];
     let mut out = Vec::with_capacity(1024);
     let mut place = 0;
     out.push(b'{');
-    for (name, value) in object.root() {
+    let root = object.root();
+    let first = FIRST.iter().filter_map(|name| root.get_key_value(*name));
+    let rest = root
+        .iter()
+        .filter(|(name, _)| !FIRST.contains(&name.as_str()));
+    for (name, value) in first.chain(rest) {
         if out.len() > 1 {
             out.push(b',');
         }
-        write_value(&mut out, &Value::String(name.clone()));
+        write_text(&mut out, name);
         out.push(b':');
         match value {
             Value::Object(metadata) if name == "metadata" => {
-                out.extend_from_slice(b"{\"resourceVersion\":\"");
-                place = out.len();
-                out.push(b'"');
-                for (name, value) in metadata {
-                    if name == "resourceVersion" {
-                        continue;
-                    }
-                    out.push(b',');
-                    write_value(&mut out, &Value::String(name.clone()));
-                    out.push(b':');
-                    write_value(&mut out, value);
-                }
-                out.push(b'}');
+                place = write_metadata(&mut out, metadata);
             }
             value => write_value(&mut out, value),
         }
     }
     out.push(b'}');
     (out, place)
+}
+
+fn write_metadata(out: &mut Vec<u8>, metadata: &Map<String, Value>) -> usize {
+    out.extend_from_slice(b"{\"resourceVersion\":\"");
+    let place = out.len();
+    out.push(b'"');
+    for (name, value) in metadata {
+        if name == "resourceVersion" {
+            continue;
+        }
+        out.push(b',');
+        write_text(out, name);
+        out.push(b':');
+        write_value(out, value);
+    }
+    out.push(b'}');
+    place
+}
+
+fn write_text(out: &mut Vec<u8>, text: &str) {
+    serde_json::to_writer(out, text).expect("a text always serializes into memory");
 }
 
 fn write_value(out: &mut Vec<u8>, value: &Value) {
@@ -167,7 +196,7 @@ impl Registry {
         };
         let (value, place) = stamped;
         let write = Write {
-            partition: Arc::from(partition(resource)),
+            partition: partition(resource),
             key: Arc::from(key),
             change: change(Stamped {
                 value,

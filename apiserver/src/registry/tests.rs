@@ -18,3 +18,31 @@ fn the_revision_has_its_place_wherever_metadata_is() {
     assert_eq!(read["metadata"]["labels"]["b"], "c");
     assert_eq!(read["data"]["metadata"], "x");
 }
+
+#[test]
+fn stored_bytes_show_their_traits_without_a_parse() {
+    let resource = coracle_api::catalogue::by_kind("", "v1", "Pod").unwrap();
+    let object = Object::from_value(json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": "a", "namespace": "n", "labels": { "b": "c" } },
+        "spec": { "nodeName": "x" }, "status": { "phase": "Running" },
+    }))
+    .unwrap();
+    let value = Bytes::from(encode(&object).0);
+    assert!(value.starts_with(b"{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"res"));
+    let quick = glance::Traits::of(resource, &value, false).unwrap();
+    assert_eq!((quick.name.as_str(), quick.namespace.as_str()), ("a", "n"));
+    assert_eq!(quick.labels["b"], "c");
+    assert!(quick.fields.is_empty());
+    let whole = glance::Traits::of(resource, &value, true).unwrap();
+    assert_eq!(whole.field(resource, "spec.nodeName"), "x");
+    assert_eq!(whole.field(resource, "status.phase"), "Running");
+    let metadata = glance::metadata_bytes(resource, &value).unwrap();
+    let read: Value = serde_json::from_slice(metadata).unwrap();
+    assert_eq!(read["name"], "a");
+    // Bytes in another order are read all the same.
+    let other = Bytes::from(object.to_value().to_string());
+    assert!(glance::after_type(resource, &other).is_none());
+    let slow = glance::Traits::of(resource, &other, false).unwrap();
+    assert_eq!(slow.labels, quick.labels);
+}

@@ -1,121 +1,239 @@
-//! Content negotiation: the first form of the Accept header, by quality, that we can make.
+//! Content negotiation: what the Accept header asks for and can be made.
+//!
+//! In two steps, as upstream: the route must produce one of the named types, whatever their
+//! parameters; then the best clause by quality is taken whose parameters can be met.
 
 use coracle_api::protobuf;
 use coracle_api::status::Status;
 
-/// What goes out.
+/// How what goes out is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Json,
     Yaml,
     /// For what has no such form, JSON: every client of it reads that too.
     Protobuf,
-    /// meta.k8s.io/v1 Table.
+}
+
+/// What is made of the objects before they are encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing: they go out as they are.
+    Object,
     Table,
-    /// meta.k8s.io/v1 PartialObjectMetadata, or its list.
+    /// PartialObjectMetadata, for one object or the events of a watch.
     Metadata,
+    /// PartialObjectMetadataList, for a list.
+    MetadataList,
+}
+
+/// The version of meta.k8s.io in which a table or partial metadata is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetaVersion {
+    V1,
+    V1Beta1,
+}
+
+impl MetaVersion {
+    pub fn api_version(self) -> &'static str {
+        match self {
+            Self::V1 => "meta.k8s.io/v1",
+            Self::V1Beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}
+
+/// What a header was found to ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    pub form: Form,
+    pub target: Target,
+    pub version: MetaVersion,
+    pub pretty: bool,
+}
+
+/// What an endpoint can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// False for what is answered and never stored: reviews, bindings.
+    pub table: bool,
+    pub route: Route,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    One,
+    List,
+    Watch,
 }
 
 /// A header of more choices than this is cut off.
 const CHOICES_MAX: usize = 32;
+const TYPES: [(Form, &str); 3] = [
+    (Form::Json, "application/json"),
+    (Form::Yaml, "application/yaml"),
+    (Form::Protobuf, protobuf::MEDIA_TYPE),
+];
+const PLAIN: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+const STREAMS: &str =
+    "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
-/// `has_table` is false for what is answered and never stored: reviews, bindings.
-pub fn negotiate(accept: &str, has_table: bool) -> Result<Form, Status> {
-    if accept.trim().is_empty() {
-        return Ok(Form::Json);
+impl Served {
+    fn refused(self) -> Status {
+        let streams_alone = self.route == Route::Watch;
+        let types = if streams_alone { STREAMS } else { PLAIN };
+        Status::not_acceptable(format!(
+            "only the following media types are accepted: {types}"
+        ))
     }
-    let mut choices: Vec<(f32, &str)> = accept
+
+    /// The refusal of the route itself.
+    fn unknown(self) -> Status {
+        let more = match self.route {
+            Route::One => String::new(),
+            Route::List | Route::Watch => format!(", {STREAMS}"),
+        };
+        Status {
+            details: serde_json::json!({}),
+            ..Status::not_acceptable(format!(
+                "406: Not Acceptable\n\nAvailable representations: {PLAIN}{more}"
+            ))
+        }
+    }
+
+    fn takes(self, form: Form, target: Target) -> bool {
+        match target {
+            Target::Table => self.table && form != Form::Protobuf,
+            _ => true,
+        }
+    }
+}
+
+pub fn negotiate(accept: &str, served: Served) -> Result<Accepted, Status> {
+    let mut accepted = Accepted {
+        form: Form::Json,
+        target: Target::Object,
+        version: MetaVersion::V1,
+        pretty: false,
+    };
+    if accept.is_empty() {
+        return Ok(accepted);
+    }
+    let is_produced = |one: &str| {
+        let name = one.split(';').next().unwrap_or("").trim();
+        name == "*/*" || TYPES.iter().any(|(_, own)| *own == name)
+    };
+    if !accept.split(',').any(is_produced) {
+        return Err(served.unknown());
+    }
+    let mut clauses: Vec<Clause<'_>> = accept
         .split(',')
         .take(CHOICES_MAX)
-        .map(|choice| (quality(choice), choice.trim()))
-        .filter(|(quality, _)| *quality > 0.0)
+        .filter_map(Clause::parse)
         .collect();
     // Stable: equals stay in the order in which the client wrote them.
-    choices.sort_by(|a, b| b.0.total_cmp(&a.0));
-    choices
-        .iter()
-        .filter_map(|(_, choice)| form(choice))
-        .find(|form| has_table || *form != Form::Table)
-        .ok_or_else(|| {
-            Status::not_acceptable(
-                "only the following media types are accepted: application/json, application/yaml, \
-                 application/vnd.kubernetes.protobuf",
-            )
-        })
-}
-
-fn parameters(choice: &str) -> impl Iterator<Item = (&str, &str)> {
-    choice.split(';').skip(1).filter_map(|part| {
-        let (name, value) = part.split_once('=')?;
-        Some((name.trim(), value.trim().trim_matches('"')))
-    })
-}
-
-fn quality(choice: &str) -> f32 {
-    let given = parameters(choice).find(|(name, _)| *name == "q");
-    given.map_or(1.0, |(_, value)| value.parse().unwrap_or(0.0))
-}
-
-fn form(choice: &str) -> Option<Form> {
-    let value = |name: &str| {
-        parameters(choice)
-            .find(|(own, _)| *own == name)
-            .map(|(_, v)| v)
-    };
-    let kind = choice.split(';').next().unwrap_or("").trim();
-    let is_meta = value("g") == Some("meta.k8s.io") && value("v") == Some("v1");
-    match (kind, value("as")) {
-        ("application/json" | "application/*" | "*/*", None) => Some(Form::Json),
-        ("application/yaml", None) => Some(Form::Yaml),
-        (protobuf::MEDIA_TYPE, None) => Some(Form::Protobuf),
-        ("application/json", Some("Table")) if is_meta => Some(Form::Table),
-        ("application/json", Some("PartialObjectMetadata" | "PartialObjectMetadataList"))
-            if is_meta =>
-        {
-            Some(Form::Metadata)
+    clauses.sort_by(|a, b| {
+        b.order()
+            .partial_cmp(&a.order())
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    for clause in &clauses {
+        for (form, name) in TYPES {
+            accepted.form = form;
+            if clause.names(name) && clause.meets(served, &mut accepted) {
+                return Ok(accepted);
+            }
         }
-        _ => None,
+    }
+    Err(served.refused())
+}
+
+/// One choice of the header.
+struct Clause<'a> {
+    kind: &'a str,
+    subkind: &'a str,
+    quality: f32,
+    parameters: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Clause<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let mut parts = text.split(';');
+        let name = parts.next()?.trim();
+        let (kind, subkind) = match name.split_once('/') {
+            None if name == "*" => ("*", "*"),
+            None => return None,
+            Some((_, rest)) if rest.contains('/') => return None,
+            Some((kind, subkind)) => (kind.trim(), subkind.trim()),
+        };
+        let mut clause = Self {
+            kind,
+            subkind,
+            quality: 1.0,
+            parameters: Vec::new(),
+        };
+        for part in parts {
+            let Some((name, value)) = part.split_once('=') else {
+                continue;
+            };
+            let (name, value) = (name.trim(), value.trim());
+            match name {
+                _ if value.is_empty() || value.contains('=') => {}
+                "q" => clause.quality = value.parse().unwrap_or(0.0),
+                _ => clause.parameters.push((name, value)),
+            }
+        }
+        Some(clause)
+    }
+
+    fn order(&self) -> (f32, bool, bool) {
+        (self.quality, self.kind != "*", self.subkind != "*")
+    }
+
+    fn names(&self, name: &str) -> bool {
+        match (self.kind, self.subkind) {
+            ("*", "*") => true,
+            ("application", "*") => true,
+            (kind, subkind) => name.split_once('/') == Some((kind, subkind)),
+        }
+    }
+
+    fn meets(&self, served: Served, accepted: &mut Accepted) -> bool {
+        let (mut kind, mut group, mut version) = (None, None, None);
+        accepted.pretty = false;
+        for (name, value) in &self.parameters {
+            match *name {
+                "as" => kind = Some(*value),
+                "g" => group = Some(*value),
+                "v" => version = Some(*value),
+                "stream" if *value != "watch" || accepted.form == Form::Yaml => return false,
+                "sv" if *value != "v1" => return false,
+                "pretty" => accepted.pretty = *value == "1",
+                _ => {}
+            }
+        }
+        // Nothing of YAML streams.
+        if served.route == Route::Watch && accepted.form == Form::Yaml {
+            return false;
+        }
+        if (kind, group, version) == (None, None, None) {
+            accepted.target = Target::Object;
+            return true;
+        }
+        accepted.target = match kind {
+            Some("Table") => Target::Table,
+            Some("PartialObjectMetadata") => Target::Metadata,
+            Some("PartialObjectMetadataList") => Target::MetadataList,
+            _ => return false,
+        };
+        accepted.version = match version {
+            Some("v1") => MetaVersion::V1,
+            Some("v1beta1") => MetaVersion::V1Beta1,
+            _ => return false,
+        };
+        group == Some("meta.k8s.io") && served.takes(accepted.form, accepted.target)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_best_form_that_can_be_made_is_taken() {
-        let take = |accept| negotiate(accept, true).ok();
-        assert_eq!(take(""), Some(Form::Json));
-        assert_eq!(take("*/*"), Some(Form::Json));
-        assert_eq!(
-            take("application/yaml, application/json;q=0.5"),
-            Some(Form::Yaml)
-        );
-        assert_eq!(
-            take("application/yaml;q=0.4, application/json;q=0.5"),
-            Some(Form::Json)
-        );
-        let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,\
-                       application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
-        assert_eq!(take(kubectl), Some(Form::Table));
-        let informer = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-        assert_eq!(take(informer), Some(Form::Metadata));
-        let client = "application/vnd.kubernetes.protobuf,application/json";
-        assert_eq!(take(client), Some(Form::Protobuf));
-        let metadata_client = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;\
-                               g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;\
-                               g=meta.k8s.io;v=v1,application/json";
-        assert_eq!(take(metadata_client), Some(Form::Metadata));
-        assert_eq!(take("application/json;as=Table;v=v9;g=meta.k8s.io"), None);
-        assert_eq!(take("application/json;q=0"), None);
-    }
-
-    #[test]
-    fn what_has_no_table_is_refused_as_one_or_taken_in_the_next_form() {
-        let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
-        assert_eq!(negotiate(table, false).unwrap_err().code, 406);
-        let either = format!("{table},application/json");
-        assert_eq!(negotiate(&either, false).ok(), Some(Form::Json));
-        assert_eq!(negotiate(&either, true).ok(), Some(Form::Table));
-    }
-}
+mod tests;

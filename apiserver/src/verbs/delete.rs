@@ -5,20 +5,23 @@ use super::write::ATTEMPTS_MAX;
 use crate::admission::Operation;
 use crate::options::{DeleteOptions, Propagation};
 use crate::registry::{Refusal, Stored};
-use crate::respond::json_bytes;
+use crate::respond;
 use crate::tunnel::Body;
 use crate::{Api, body};
+use coracle_api::decode::{self, FieldValidation};
+use coracle_api::deletion::{self, DefaultPolicy};
 use coracle_api::object::Object;
 use coracle_api::resource::Part;
-use coracle_api::status::Status;
+use coracle_api::status::{Status, Subject};
 use coracle_api::timestamp::format_time;
 use coracle_store::Expect;
 use http::{Response, StatusCode};
-use jiff::ToSpan;
+use jiff::{Timestamp, ToSpan};
 use serde_json::{Value, json};
 
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
+const OPTIONS_TYPE: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
 
 pub async fn delete(
     api: &Api,
@@ -26,26 +29,46 @@ pub async fn delete(
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
     let options = options(asked, request_body).await?;
-    let name = asked.info.name.as_str();
-    Ok(match one(api, asked, name, &options).await? {
-        Deleted::Gone(object) => {
-            let status = success(asked, name, object.uid());
-            json_bytes(StatusCode::OK, status.to_string())
+    let (resource, name) = (asked.resource, asked.info.name.as_str());
+    let deleted = one(api, asked, name, &options).await?;
+    let is_accepted =
+        matches!(deleted, Deleted::Ending(_)) && options.orphan_dependents == Some(false);
+    let code = if is_accepted {
+        StatusCode::ACCEPTED
+    } else {
+        StatusCode::OK
+    };
+    let mut response = match deleted {
+        Deleted::Ending(object) => asked.shape.object(code, resource, &object),
+        Deleted::Gone(object) | Deleted::Pending(object)
+            if deletion::is_answered_with_object(resource) =>
+        {
+            asked.shape.object(code, resource, &object)
         }
-        Deleted::Ending(object) => asked.shape.object(StatusCode::OK, asked.resource, &object),
-    })
+        Deleted::Gone(object) | Deleted::Pending(object) => {
+            let status = success(asked, name, object.uid());
+            asked.shape.document(code, &status)
+        }
+    };
+    let warning = deletion::warning(resource).filter(|_| options.propagation.is_none());
+    if let Some(warning) = warning {
+        respond::warn(response.headers_mut(), &[warning.to_owned()]);
+    }
+    Ok(response)
 }
 
 /// From the body if there is one, else from the query.
 pub async fn options(asked: &Asked<'_>, request_body: Body) -> Result<DeleteOptions, Status> {
     let bytes = body::read(request_body).await?;
-    if bytes.iter().all(u8::is_ascii_whitespace) {
+    if bytes.is_empty() {
         return DeleteOptions::from_query(&asked.query);
     }
     let bytes = body::to_json(body::content(&asked.request.headers), bytes)?;
-    let value: Value = serde_json::from_slice(&bytes)
-        .map_err(|error| Status::bad_request(coracle_api::decode::syntax_text(&error, &bytes)))?;
-    DeleteOptions::from_body(&value)
+    let refused = |error: decode::DecodeError| {
+        Status::bad_request(error.message("DeleteOptions", "v1", &bytes))
+    };
+    let decoded = decode::decode(&bytes, OPTIONS_TYPE, FieldValidation::Ignore).map_err(refused)?;
+    DeleteOptions::from_body(&decoded.object.into_value())
 }
 
 fn success(asked: &Asked<'_>, name: &str, uid: &str) -> Value {
@@ -65,6 +88,8 @@ pub enum Deleted {
     Gone(Object),
     /// It waits for its grace period or for finalizers.
     Ending(Object),
+    /// It was on its way before, and stays on it.
+    Pending(Object),
 }
 
 /// True for an object that is being deleted and that nobody and nothing holds any more.
@@ -96,9 +121,13 @@ pub async fn one(
         api.access.admission.validate(None, &attributes)?;
         let next = next_state(asked, &stored.object, options);
         if options.dry_run {
-            return Ok(next.map_or_else(|| Deleted::Gone(stored.object), Deleted::Ending));
+            return Ok(match next {
+                Next::Same => Deleted::Pending(stored.object),
+                Next::Ending(object) => Deleted::Ending(object),
+                Next::Gone(object) => Deleted::Gone(object),
+            });
         }
-        match commit(api, asked, &stored, next).await {
+        match commit(api, asked, stored, next).await {
             Ok(deleted) => return Ok(deleted),
             Err(Refusal::Changed) => {}
             Err(refusal) => return Err(refusal.status(asked.resource, name)),
@@ -113,89 +142,141 @@ pub fn check_preconditions(
     object: &Object,
     options: &DeleteOptions,
 ) -> Result<(), Status> {
-    let failed = |what: &str, wanted: &str, found: &str| {
+    let failed = |what: &str, wanted: &str, found: &str, maybe: &str| {
         let why = format!(
-            "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+            "the {what} in the precondition ({wanted}) does not match the {what} in record \
+             ({found}). The object might have been {maybe}"
         );
-        Err(Status::conflict(asked.subject(name), &why))
+        // By kind, as upstream has it here.
+        let subject = Subject {
+            group: asked.resource.group,
+            resource: asked.resource.kind,
+            name,
+        };
+        Err(Status::conflict(subject, &why))
     };
     match (&options.uid, &options.resource_version) {
-        (Some(uid), _) if uid != object.uid() => failed("UID", uid, object.uid()),
+        (Some(uid), _) if uid != object.uid() => {
+            failed("UID", uid, object.uid(), "deleted and then recreated")
+        }
         (_, Some(version)) if version != object.resource_version() => {
-            failed("ResourceVersion", version, object.resource_version())
+            let found = object.resource_version();
+            failed("ResourceVersion", version, found, "modified")
         }
         _ => Ok(()),
     }
 }
 
-/// The state in which the object waits; `None` when it goes at once.
-fn next_state(asked: &Asked<'_>, object: &Object, options: &DeleteOptions) -> Option<Object> {
-    let mut next = object.clone();
-    set_finalizers(&mut next, propagation(asked, object, options));
-    let grace = asked
-        .resource
-        .rules
-        .grace_seconds(object, options.grace_period_seconds);
-    let seconds = grace.unwrap_or(0);
-    if object.is_deleting() {
-        // A second deletion can only shorten the first one's grace.
-        let left = object
-            .i64(&["metadata", "deletionGracePeriodSeconds"])
-            .unwrap_or(0);
-        if grace.is_some() && seconds < left {
-            mark(asked, &mut next, seconds);
-        }
-    } else {
-        mark(asked, &mut next, seconds);
-        asked.resource.rules.begin_delete(&mut next);
-    }
-    (!is_finished(&next)).then_some(next)
+/// What a deletion makes of an object.
+enum Next {
+    Same,
+    /// The state in which it waits.
+    Ending(Object),
+    /// Its last state.
+    Gone(Object),
 }
 
-/// What the client asks for; else what the object's finalizers say already; else what its kind does.
-fn propagation(asked: &Asked<'_>, object: &Object, options: &DeleteOptions) -> Option<Propagation> {
-    let is_decided = object
-        .finalizers()
-        .any(|one| one == FOREGROUND || one == ORPHAN);
-    let orphans = !is_decided && asked.resource.rules.orphans_by_default();
-    options
-        .propagation
-        .or(orphans.then_some(Propagation::Orphan))
+fn next_state(asked: &Asked<'_>, object: &Object, options: &DeleteOptions) -> Next {
+    let rules = asked.resource.rules;
+    let grace = rules.grace_seconds(object, options.grace_period_seconds);
+    let is_graceful = grace.is_some();
+    let mut next = object.clone();
+    match grace {
+        Some(_) if object.is_deleting() && left(object) > 0 => {
+            // A second deletion can only shorten the grace of the first.
+            match options.grace_period_seconds {
+                Some(seconds) if seconds < left(object) => shorten(asked, &mut next, seconds),
+                _ => return Next::Same,
+            }
+        }
+        Some(seconds) if !object.is_deleting() => {
+            mark(asked, &mut next, seconds);
+            rules.begin_delete(&mut next);
+        }
+        _ => {}
+    }
+    set_finalizers(asked, &mut next, options.propagation);
+    if is_held(&next) && left(&next) == 0 && !is_marked(&next) {
+        mark(asked, &mut next, 0);
+        rules.begin_delete(&mut next);
+    }
+    match (is_held(&next), left(&next)) {
+        (false, 0) if is_graceful => Next::Gone(next),
+        (false, 0) => Next::Gone(object.clone()),
+        _ => Next::Ending(next),
+    }
+}
+
+/// The grace that is left, of an object that is being deleted.
+fn left(object: &Object) -> i64 {
+    let seconds = object.i64(&["metadata", "deletionGracePeriodSeconds"]);
+    seconds.unwrap_or(0)
+}
+
+fn is_marked(object: &Object) -> bool {
+    let grace = ["metadata", "deletionGracePeriodSeconds"];
+    object.is_deleting() && object.get(&grace).is_some()
 }
 
 fn mark(asked: &Asked<'_>, object: &mut Object, grace_seconds: i64) {
+    let is_first = !object.is_deleting();
     let at = asked
         .now
         .checked_add(grace_seconds.seconds())
         .unwrap_or(asked.now);
-    object.set(&["metadata", "deletionTimestamp"], format_time(at).into());
-    object.set(
-        &["metadata", "deletionGracePeriodSeconds"],
-        grace_seconds.into(),
-    );
-    if asked.resource.rules.counts_generations() {
-        object.set(
-            &["metadata", "generation"],
-            (object.generation() + 1).into(),
-        );
+    set_end(object, at, grace_seconds);
+    if is_first && object.generation() > 0 {
+        let generation = object.generation() + 1;
+        object.set(&["metadata", "generation"], generation.into());
     }
 }
 
-fn set_finalizers(object: &mut Object, propagation: Option<Propagation>) {
-    let Some(propagation) = propagation else {
-        return;
+fn set_end(object: &mut Object, at: Timestamp, grace_seconds: i64) {
+    object.set(&["metadata", "deletionTimestamp"], format_time(at).into());
+    let grace = ["metadata", "deletionGracePeriodSeconds"];
+    object.set(&grace, grace_seconds.into());
+}
+
+/// Counted from when the first deletion was asked for, and never into the past.
+fn shorten(asked: &Asked<'_>, object: &mut Object, seconds: i64) {
+    let ends: Option<Timestamp> = object.str(&["metadata", "deletionTimestamp"]).parse().ok();
+    let moved = ends.and_then(|ends| ends.checked_add((seconds - left(object)).seconds()).ok());
+    let at = moved.unwrap_or(asked.now);
+    if at >= asked.now {
+        set_end(object, at, seconds);
+    } else {
+        // What is to end with grace is still ended by whoever holds it.
+        set_end(object, asked.now, seconds.min(1));
+    }
+}
+
+/// The collector's finalizers: as asked for, else as they stand, else as the kind has it.
+fn set_finalizers(asked: &Asked<'_>, object: &mut Object, wanted: Option<Propagation>) {
+    let policy = deletion::default_policy(asked.resource);
+    let has = |name: &str| object.finalizers().any(|one| one == name);
+    let propagation = match (wanted, policy) {
+        (_, DefaultPolicy::Unsupported) => Propagation::Background,
+        (Some(wanted), _) => wanted,
+        (None, _) if has(ORPHAN) => Propagation::Orphan,
+        (None, _) if has(FOREGROUND) => Propagation::Foreground,
+        (None, DefaultPolicy::Orphan) => Propagation::Orphan,
+        (None, DefaultPolicy::Delete) => Propagation::Background,
     };
+    let wanted = match propagation {
+        Propagation::Background => None,
+        Propagation::Foreground => Some(FOREGROUND),
+        Propagation::Orphan => Some(ORPHAN),
+    };
+    if has(FOREGROUND) == (wanted == Some(FOREGROUND)) && has(ORPHAN) == (wanted == Some(ORPHAN)) {
+        return;
+    }
     let mut finalizers: Vec<Value> = object
         .list(&["metadata", "finalizers"])
         .iter()
         .filter(|one| *one != FOREGROUND && *one != ORPHAN)
         .cloned()
         .collect();
-    match propagation {
-        Propagation::Background => {}
-        Propagation::Foreground => finalizers.push(FOREGROUND.into()),
-        Propagation::Orphan => finalizers.push(ORPHAN.into()),
-    }
+    finalizers.extend(wanted.map(Value::from));
     if finalizers.is_empty() {
         object.remove(&["metadata", "finalizers"]);
     } else {
@@ -206,31 +287,27 @@ fn set_finalizers(object: &mut Object, propagation: Option<Propagation>) {
 async fn commit(
     api: &Api,
     asked: &Asked<'_>,
-    stored: &Stored,
-    next: Option<Object>,
+    stored: Stored,
+    next: Next,
 ) -> Result<Deleted, Refusal> {
     let (resource, expect) = (asked.resource, Expect::At(stored.revision));
     let old = &stored.object;
+    let version = ["metadata", "resourceVersion"];
     match next {
-        Some(next) if next == *old => Ok(Deleted::Ending(next)),
-        Some(mut next) => {
+        Next::Same => Ok(Deleted::Pending(stored.object)),
+        Next::Ending(next) if next == *old => Ok(Deleted::Ending(next)),
+        Next::Ending(mut next) => {
             let durability = resource.rules.durability(&next, Some(old), Part::Main);
-            let revision = api
-                .registry
-                .put(resource, &next, expect, durability)
-                .await?;
-            next.set(
-                &["metadata", "resourceVersion"],
-                revision.to_string().into(),
-            );
+            let put = api.registry.put(resource, &next, expect, durability);
+            next.set(&version, put.await?.to_string().into());
             Ok(Deleted::Ending(next))
         }
-        None => {
+        Next::Gone(mut last) => {
             let durability = resource.rules.durability(old, Some(old), Part::Main);
-            api.registry
-                .delete(resource, old, expect, durability)
-                .await?;
-            Ok(Deleted::Gone(old.clone()))
+            let delete = api.registry.delete(resource, &last, expect, durability);
+            last.set(&version, delete.await?.to_string().into());
+            api.allocator.release(&api.registry, resource, &last).await;
+            Ok(Deleted::Gone(last))
         }
     }
 }

@@ -1,46 +1,47 @@
-//! `DELETE` of a collection: each object that the selectors choose.
+//! `DELETE` of a collection: each object that the options choose, a page at a time.
 
 use super::asked::Asked;
-use super::delete::{self, Deleted};
-use crate::Api;
+use super::delete;
+use super::list::page::{Items, Page};
+use super::list::{self, Refused, answer};
 use crate::options::ListOptions;
-use crate::registry;
-use crate::respond::json_bytes;
 use crate::tunnel::Body;
-use coracle_api::object::Object;
+use crate::{Api, registry};
+use bytes::Bytes;
 use coracle_api::status::Status;
-use http::{Response, StatusCode};
-use serde_json::{Value, json};
+use http::Response;
 
 pub async fn delete_collection(
     api: &Api,
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
+    answer::check_target(asked)?;
     let list = ListOptions::parse(asked.resource, &asked.query, "")?;
     let options = delete::options(asked, request_body).await?;
-    let snapshot = api.registry.snapshot(asked.resource);
-    let prefix = registry::prefix(asked.namespace());
-    let chosen: Vec<Object> = snapshot
-        .range_from("", &prefix)
-        .filter_map(|(_, entry)| registry::decode(asked.resource, &entry.value))
-        .filter(|object| list.selection.matches(asked.resource, object))
-        .take(list.limit.unwrap_or(usize::MAX))
-        .collect();
-    let mut items: Vec<Value> = Vec::with_capacity(chosen.len());
-    for object in chosen {
-        match delete::one(api, asked, object.name(), &options).await {
-            Ok(Deleted::Gone(object) | Deleted::Ending(object)) => items.push(object.into_value()),
-            // Somebody else was faster, which is as good.
-            Err(status) if status.code == 404 => {}
-            Err(status) => return Err(status),
+    let mut page = list::turn(api, asked, &list).map_err(|refused| match refused {
+        Refused::Plainly(status) => status,
+        Refused::Stale(_) => Status::expired(list::TOO_OLD),
+    })?;
+    let mut items: Vec<Bytes> = Vec::new();
+    while let Some(step) = page.items.step() {
+        for value in step {
+            let Some(object) = registry::decode(asked.resource, &value) else {
+                continue;
+            };
+            match delete::one(api, asked, object.name(), &options).await {
+                Ok(_) => {}
+                // Somebody else was faster, which is as good.
+                Err(status) if status.code == 404 => {}
+                Err(status) => return Err(status),
+            }
+            items.push(value);
         }
     }
-    let answer = json!({
-        "kind": format!("{}List", asked.resource.kind),
-        "apiVersion": asked.resource.api_version(),
-        "metadata": { "resourceVersion": api.registry.store.revision().to_string() },
-        "items": items,
-    });
-    Ok(json_bytes(StatusCode::OK, answer.to_string()))
+    // As they were found, as upstream shows them.
+    let shown = Page {
+        items: Items::Some(items.into_iter()),
+        ..page
+    };
+    Ok(answer::answer(asked, shown).await)
 }

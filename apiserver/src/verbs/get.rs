@@ -1,20 +1,35 @@
 //! `GET` of one object: its stored bytes, as they are.
 
 use super::asked::Asked;
+use super::list::too_new;
 use crate::Api;
+use crate::options;
 use crate::registry;
-use crate::respond::{Form, json_bytes};
 use crate::tunnel::Body;
 use coracle_api::status::Status;
 use http::{Response, StatusCode};
 
 pub fn get(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
     let (resource, name) = (asked.resource, asked.info.name.as_str());
-    if asked.shape.form == Form::Json && !registry::is_second_view(resource) {
-        let entry = api.registry.entry(resource, asked.namespace(), name);
-        let entry = entry.ok_or_else(|| Status::not_found(asked.subject(name)))?;
-        return Ok(json_bytes(StatusCode::OK, entry.value));
+    if options::boolean(&asked.query, "export") == Some(true) {
+        let why = "the export parameter, deprecated since v1.14, is no longer supported";
+        return Err(Status::bad_request(why));
     }
-    let stored = api.registry.get(resource, asked.namespace(), name)?;
-    Ok(asked.shape.object(StatusCode::OK, resource, &stored.object))
+    let least = options::revision(asked.query.text("resourceVersion"))
+        .map_err(options::unreadable_revision)?;
+    let snapshot = api.registry.snapshot(resource);
+    if let Some(least) = least.filter(|least| *least > snapshot.revision()) {
+        return Err(too_new(least, snapshot.revision()));
+    }
+    let entry = snapshot
+        .get(&registry::key(asked.namespace(), name))
+        .ok_or_else(|| Status::not_found(asked.subject(name)))?;
+    if !registry::is_second_view(resource)
+        && let Some(response) = asked.shape.stored(resource, &entry.value)
+    {
+        return Ok(response);
+    }
+    let object = registry::decode(resource, &entry.value)
+        .ok_or_else(|| Status::internal(format!("the stored object {name:?} cannot be read")))?;
+    Ok(asked.shape.object(StatusCode::OK, resource, &object))
 }

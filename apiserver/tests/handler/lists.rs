@@ -88,3 +88,172 @@ async fn a_revision_means_what_the_match_says() {
          resourceVersionMatch is forbidden unless resourceVersion is provided"
     );
 }
+
+/// Each cell of the table of `resourceVersion` in lists, in the API concepts.
+#[tokio::test]
+async fn revisions_and_matches_mean_what_the_table_says() {
+    let site = five().await;
+    let revision = site.store.revision().0;
+    let ask = async |query: String| {
+        let answer = site.get(&format!("{CONFIG_MAPS}?{query}")).await;
+        match answer.status.as_u16() {
+            200 => names(&answer.json()),
+            code => code.to_string(),
+        }
+    };
+    let all = "a b c d e";
+    let (now, future) = (revision.to_string(), (revision + 1000).to_string());
+    let cases = [
+        ("", "", "", all),
+        ("", "", "2", "a b"),
+        ("", "Exact", "", "422"),
+        ("", "NotOlderThan", "2", "422"),
+        ("0", "", "", all),
+        ("0", "", "2", all),
+        ("0", "Exact", "", "422"),
+        ("0", "NotOlderThan", "2", all),
+        (&now, "", "", all),
+        (&now, "", "2", "a b"),
+        (&now, "Exact", "2", "a b"),
+        (&now, "NotOlderThan", "2", "a b"),
+        (&now, "Other", "", "422"),
+        (&future, "", "", "504"),
+        (&future, "Exact", "", "504"),
+        (&future, "NotOlderThan", "", "504"),
+        ("x", "", "", "400"),
+        ("-1", "Exact", "", "400"),
+    ];
+    for (revision, how, limit, wanted) in cases {
+        let query = format!("resourceVersion={revision}&resourceVersionMatch={how}&limit={limit}");
+        assert_eq!(ask(query.clone()).await, wanted, "{query}");
+    }
+    let future = site
+        .get(&format!("{CONFIG_MAPS}?resourceVersion={future}"))
+        .await;
+    assert!(
+        future
+            .failure()
+            .contains("Timeout: Too large resource version: ")
+    );
+    let status = future.json();
+    assert_eq!(
+        status["details"]["causes"][0]["reason"],
+        "ResourceVersionTooLarge"
+    );
+    assert_eq!(future.headers["retry-after"], "1");
+    let first = site.get(&format!("{CONFIG_MAPS}?limit=2")).await.ok();
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    assert_eq!(
+        ask(format!("continue={token}&resourceVersion={now}")).await,
+        "400"
+    );
+    assert_eq!(
+        ask(format!("continue={token}&resourceVersion=0&limit=1")).await,
+        "c d e"
+    );
+    let both = format!("continue={token}&resourceVersionMatch=Exact");
+    let both = site.get(&format!("{CONFIG_MAPS}?{both}")).await;
+    assert_eq!(
+        both.json()["details"]["causes"].as_array().unwrap().len(),
+        2
+    );
+    let streaming = format!("{CONFIG_MAPS}?sendInitialEvents=true");
+    assert!(
+        site.get(&streaming)
+            .await
+            .failure()
+            .ends_with("is forbidden for list")
+    );
+}
+
+#[tokio::test]
+async fn an_old_token_is_exchanged_for_one_that_goes_on_from_the_newest_state() {
+    let site = five().await;
+    let first = site.get(&format!("{CONFIG_MAPS}?limit=2")).await.ok();
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    let old = first["metadata"]["resourceVersion"].as_str().unwrap();
+    site.delete(&format!("{CONFIG_MAPS}/c"), &Value::Null)
+        .await
+        .ok();
+    site.post(CONFIG_MAPS, &config_map("f", "1")).await.ok();
+    site.store.compact(site.store.revision()).await.unwrap();
+    let gone = site
+        .get(&format!("{CONFIG_MAPS}?limit=2&continue={token}"))
+        .await;
+    assert_eq!(gone.status, 410);
+    let status = gone.json();
+    assert_eq!(status["reason"], "Expired");
+    let fresh = status["metadata"]["continue"].as_str().unwrap();
+    let second = site
+        .get(&format!("{CONFIG_MAPS}?limit=2&continue={fresh}"))
+        .await
+        .ok();
+    assert_eq!(names(&second), "d e");
+    // From here on the pages are of one state again.
+    let token = second["metadata"]["continue"].as_str().unwrap();
+    site.post(CONFIG_MAPS, &config_map("g", "1")).await.ok();
+    let third = format!("{CONFIG_MAPS}?continue={token}");
+    assert_eq!(names(&site.get(&third).await.ok()), "f");
+    let exact = format!("{CONFIG_MAPS}?resourceVersion={old}&resourceVersionMatch=Exact");
+    assert_eq!(
+        site.get(&exact).await.failure(),
+        "410 Expired: The resourceVersion for the provided list is too old."
+    );
+}
+
+#[tokio::test]
+async fn pages_of_a_selection_do_not_count_what_remains() {
+    let site = five().await;
+    let path = format!("{CONFIG_MAPS}?limit=2&labelSelector=odd%3Dtrue");
+    let first = site.get(&path).await.ok();
+    assert_eq!(names(&first), "a c");
+    assert!(first["metadata"]["remainingItemCount"].is_null());
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    let second = site.get(&format!("{path}&continue={token}")).await.ok();
+    assert_eq!(names(&second), "d e");
+    assert!(second["metadata"]["continue"].is_null());
+    // Over all namespaces the token names the namespace too.
+    let all = "/api/v1/configmaps?limit=1&labelSelector=odd";
+    let first = site.get(all).await.ok();
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    let rest = site.get(&format!("{all}0&continue={token}")).await;
+    assert_eq!(rest.status, 200);
+    let rest = site
+        .get(&format!(
+            "/api/v1/configmaps?labelSelector=odd&continue={token}"
+        ))
+        .await
+        .ok();
+    assert_eq!(names(&rest), "b c d e");
+}
+
+#[tokio::test]
+async fn a_list_of_many_pieces_is_one_document() {
+    const OBJECTS: usize = 700;
+    let site = site().await;
+    for place in 0..OBJECTS {
+        let object = config_map(&format!("n{place:03}"), &"x".repeat(1000));
+        site.post(CONFIG_MAPS, &object).await.ok();
+    }
+    let list = site.get(CONFIG_MAPS).await.ok();
+    let items = list["items"].as_array().unwrap();
+    assert_eq!(items.len(), OBJECTS);
+    assert!(items[0].get("kind").is_none(), "the list says it for all");
+    let request = http::Request::get(CONFIG_MAPS).body(http_body_util::Full::default());
+    let response = site.open(request.unwrap()).await;
+    let mut body = response.into_body();
+    let mut longest = 0;
+    while let Some(frame) = http_body_util::BodyExt::frame(&mut body).await {
+        longest = longest.max(frame.unwrap().into_data().unwrap().len());
+    }
+    assert!(longest < 256 * 1024, "a piece of {longest} bytes");
+    let one = format!("{CONFIG_MAPS}?fieldSelector=metadata.name%3Dn699");
+    assert_eq!(names(&site.get(&one).await.ok()), "n699");
+    let pretty = site.get(&format!("{CONFIG_MAPS}?pretty=true")).await;
+    assert!(
+        pretty
+            .body
+            .starts_with(b"{\n  \"kind\": \"ConfigMapList\",\n")
+    );
+    assert_eq!(pretty.json(), list);
+}
