@@ -326,7 +326,7 @@ impl Runtime for EmbeddedRuntime {
     }
 
     fn attach<'a>(&'a self, id: &'a ContainerId, config: AttachConfig) -> Answer<'a, ExecStreams> {
-        Box::pin(std::future::ready(self.0.attach_streams(id, config)))
+        Box::pin(self.0.attach_streams(id, config))
     }
 
     fn image_status<'a>(&'a self, image: &'a str) -> Answer<'a, Option<ImageInfo>> {

@@ -1,6 +1,7 @@
 //! Real containers through the embedded runtime: needs root and Debian's busybox-static.
 #![allow(clippy::unwrap_used, clippy::print_stderr)] // A test fails loudly, or says why not.
 
+mod attach;
 mod exec;
 mod limits;
 mod restart;

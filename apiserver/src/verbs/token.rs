@@ -50,13 +50,17 @@ pub async fn create(
     if seconds(&object).is_none() {
         object.set(&["spec", "expirationSeconds"], SECONDS_DEFAULT.into());
     }
+    if object.get(&["spec", "boundObjectRef"]).is_none() {
+        object.set(&["spec", "boundObjectRef"], Value::Null);
+    }
+    asked.settle_namespace(&mut object)?;
     let (namespace, name) = (asked.info.namespace.as_str(), asked.info.name.as_str());
     let attributes = asked.attributes(Operation::Create, name, None, options.dry_run);
     api.access
         .admission
         .mutate(&mut object, &attributes)
         .await?;
-    check_names(&object, namespace, name)?;
+    check_name(&object, name)?;
     let view: &dyn View = &api.registry.store;
     let account = get(view, "serviceaccounts", namespace, name)?;
     if !object.uid().is_empty() && object.uid() != account.uid() {
@@ -73,7 +77,6 @@ pub async fn create(
     }
     for (field, value) in [
         ("name", name),
-        ("namespace", namespace),
         ("uid", account.uid()),
         ("creationTimestamp", &format_time(asked.now)),
     ] {
@@ -113,18 +116,15 @@ fn subject(name: &str) -> Subject<'_> {
     }
 }
 
-fn check_names(object: &Object, namespace: &str, name: &str) -> Result<(), Status> {
-    let refuse = |field: &str, own: &str| {
-        let path = Path::root("metadata").child(field);
-        let why = format!("must match the service account {field} if specified");
-        let error = FieldError::invalid(&path, own, why);
-        Err(Status::invalid(subject(name), &[error]))
-    };
-    match (object.name(), object.namespace()) {
-        (own, _) if !own.is_empty() && own != name => refuse("name", own),
-        (_, own) if !own.is_empty() && own != namespace => refuse("namespace", own),
-        _ => Ok(()),
+fn check_name(object: &Object, name: &str) -> Result<(), Status> {
+    let own = object.name();
+    if own.is_empty() || own == name {
+        return Ok(());
     }
+    let path = Path::root("metadata").child("name");
+    let why = "must match the service account name if specified";
+    let error = FieldError::invalid(&path, own, why);
+    Err(Status::invalid(subject(name), &[error]))
 }
 
 fn validate(object: &Object) -> ErrorList {

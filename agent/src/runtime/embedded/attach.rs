@@ -20,7 +20,7 @@ const READ_BYTES: usize = 32 << 10;
 const RESIZES_MAX: usize = 4;
 
 impl Inner {
-    pub fn attach_streams(
+    pub async fn attach_streams(
         &self,
         id: &ContainerId,
         config: AttachConfig,
@@ -32,7 +32,7 @@ impl Inner {
             )));
         }
         let failed = || io_error("cannot reach the shim".into());
-        let shim = connect(&container.directory).map_err(failed())?;
+        let mut shim = connect(&container.directory).map_err(failed())?;
         let streams = [
             (config.stdin, "stdin"),
             (config.stdout, "stdout"),
@@ -40,12 +40,9 @@ impl Inner {
         ];
         let wanted = streams.iter().filter(|(is_wanted, _)| *is_wanted);
         let words: String = wanted.flat_map(|(_, name)| [" ", name]).collect();
-        // A fresh connection takes a line at once.
         let line = format!("attach{words}\n");
-        let written = shim.try_write(line.as_bytes()).map_err(failed())?;
-        if written < line.len() {
-            return Err(RuntimeError::Failed("the shim does not listen".into()));
-        }
+        let written = shim.write_all(line.as_bytes()).await;
+        written.map_err(failed())?;
         let (resize, mut sizes) = mpsc::channel::<TerminalSize>(RESIZES_MAX);
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {

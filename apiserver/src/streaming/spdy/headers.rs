@@ -216,8 +216,9 @@ pub struct Packer {
 impl Packer {
     pub fn pack(&mut self) -> Bytes {
         const HEAD: [u8; 2] = [0x78, 0x01];
-        /// A stored block of four bytes: the number of headers, zero.
-        const NONE: [u8; 9] = [0, 4, 0, 0xfb, 0xff, 0, 0, 0, 0];
+        /// A stored block of four bytes: the number of headers, zero. The empty block behind it is
+        /// what readers look for before they give out what they have.
+        const NONE: [u8; 14] = [0, 4, 0, 0xfb, 0xff, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
         let mut packed = Vec::new();
         if !self.has_begun {
             packed.extend_from_slice(&HEAD);

@@ -141,10 +141,10 @@ async fn a_session_carries_streams_both_ways() {
     near.write_all(&open(1, &block)).await.unwrap();
     let mut stream = session.accept().await.unwrap();
     assert_eq!((stream.id, stream.headers.get("port")), (1, "80"));
-    // The answer: SYN_REPLY, 4 bytes of id, the head of zlib and a stored block of no headers.
-    let mut reply = [0; 8 + 4 + 2 + 9];
+    // The answer: SYN_REPLY, 4 bytes of id, the head of zlib and the blocks of no headers.
+    let mut reply = [0; 8 + 4 + 2 + 14];
     near.read_exact(&mut reply).await.unwrap();
-    assert_eq!(reply[..12], [0x80, 3, 0, 2, 0, 0, 0, 15, 0, 0, 0, 1]);
+    assert_eq!(reply[..12], [0x80, 3, 0, 2, 0, 0, 0, 20, 0, 0, 0, 1]);
     near.write_all(&frame::data(1, b"up", false)).await.unwrap();
     assert_eq!(stream.reader.read().await.unwrap(), "up");
     near.write_all(&frame::data(1, b"end", true)).await.unwrap();
