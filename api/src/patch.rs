@@ -73,6 +73,14 @@ fn parse_json_patch(patch: &[u8]) -> Result<Patch, PatchError> {
         );
         return Err(malformed(&text));
     }
+    let mut document = document;
+    for operation in document.as_array_mut().into_iter().flatten() {
+        // Go reads a value that is not there as null.
+        let verb = operation["op"].as_str();
+        if matches!(verb, Some("add" | "replace" | "test")) && operation.get("value").is_none() {
+            operation["value"] = Value::Null;
+        }
+    }
     serde_json::from_value(document).map_err(|error| PatchError::NotApplicable(error.to_string()))
 }
 

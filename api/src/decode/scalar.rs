@@ -2,12 +2,18 @@
 
 use super::go;
 use super::walk::Seed;
+use crate::quantity::QuantityError;
 use crate::schema::{Schema, Shape, TypeKind};
 use serde_json::{Map, Number, Value};
 
 impl Seed<'_, '_, '_> {
     /// `json: cannot unmarshal {found} into Go struct field PodSpec.spec.x of type string`.
     pub fn mismatch(self, found: &str) -> Option<Value> {
+        if self.kind() == Some(TypeKind::Quantity) {
+            // Its decoder takes any value for the text of a quantity.
+            self.refuse(QuantityError::Format.to_string());
+            return None;
+        }
         let own_decoder = matches!(
             self.kind(),
             Some(TypeKind::IntOrString | TypeKind::Time | TypeKind::MicroTime)

@@ -477,3 +477,15 @@ fn numbers_are_exact() {
     let value: Value = serde_json::from_str(text).unwrap();
     assert_eq!(value.to_string(), text);
 }
+
+/// A quantity's own decoder takes any value for its text.
+#[test]
+fn a_quantity_that_is_a_list() {
+    let body = json!({ "spec": { "containers": [{ "resources": { "limits": { "cpu": [1] } } }] } });
+    let error = decode(body.to_string().as_bytes(), POD, FieldValidation::Ignore).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("quantities must match the regular expression"),
+        "{text}"
+    );
+}

@@ -261,6 +261,17 @@ fn patches_that_cannot_be() {
     ));
     expect![[r#"500 unable to find api field in struct PodSpec for the json field "foo""#]]
         .assert_eq(&first(json!({ "$setElementOrder/foo": ["a"] })));
+    // An item with a directive after the last one of the order is out of order.
+    expect![[r#"
+        500 The order in patch list:
+        [map[name:a] map[$patch:replace]]
+         doesn't match $setElementOrder list:
+        [map[name:a]]
+    "#]]
+    .assert_eq(&first(
+        json!({ "$setElementOrder/containers": [{ "name": "a" }],
+            "containers": [{ "name": "a" }, { "$patch": "replace" }] }),
+    ));
     expect!["400 invalid patch format of setElementOrder list"]
         .assert_eq(&first(json!({ "$setElementOrder": ["a"] })));
     expect!["400 invalid patch format of primitive list"]
@@ -320,6 +331,8 @@ fn json_patches() {
         { "op": "move", "from": "/a/b/0", "path": "/d" },
         { "op": "remove", "path": "/labels" },
     ])));
+    expect![[r#"{"a":null,"labels":{"x/y":"z"}}"#]]
+        .assert_eq(&apply(json!([{ "op": "add", "path": "/a" }])));
     expect!["test /a/b/0: value did not match"].assert_eq(&apply(
         json!([{ "op": "test", "path": "/a/b/0", "value": 7 }]),
     ));

@@ -262,27 +262,35 @@ pub(super) fn check_order(
     {
         return Err(wrong_type(MAP, item));
     }
-    let mut ordered = order.iter();
-    for item in patch.iter().filter(|item| item.get(PATCH).is_none()) {
-        loop {
-            let Some(next) = ordered.next() else {
-                let show = |items: &[Value]| go_text(&Value::Array(items.to_vec()));
-                return Err(PatchError::Failed(format!(
-                    "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
-                    show(patch),
-                    show(order)
-                )));
-            };
-            if merge_key.is_empty() {
-                if item == next {
-                    break;
-                }
-            } else if identified(item, merge_key)? == identified(next, merge_key)? {
-                break;
-            }
+    let is_deletion = |item: &Value| item.get(PATCH).is_some_and(|one| one == "delete");
+    let kept = patch
+        .iter()
+        .filter(|item| merge_key.is_empty() || !is_deletion(item));
+    let (mut kept, mut ordered) = (kept.peekable(), order.iter().peekable());
+    while let (Some(item), Some(next)) = (kept.peek(), ordered.peek()) {
+        if item.get(PATCH).is_some() {
+            kept.next();
+            continue;
         }
+        let is_same = if merge_key.is_empty() {
+            item == next
+        } else {
+            identified(item, merge_key)? == identified(next, merge_key)?
+        };
+        if is_same {
+            kept.next();
+        }
+        ordered.next();
     }
-    Ok(())
+    if kept.peek().is_none() {
+        return Ok(());
+    }
+    let show = |items: &[Value]| go_text(&Value::Array(items.to_vec()));
+    Err(PatchError::Failed(format!(
+        "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
+        show(patch),
+        show(order)
+    )))
 }
 
 /// The identity of an item that must have one.
