@@ -1,44 +1,67 @@
 //! Discovery documents from the catalogue: the legacy ones, one a level, and aggregated v2.
 //!
-//! Pure; the caller negotiates with [`wants_aggregated`] and may keep the documents, which do not
+//! Pure; the caller negotiates with [`aggregated_form`] and may keep the documents, which do not
 //! change while the process lives.
 
 use crate::catalogue;
+use crate::protobuf::{self, ProtobufError};
 use crate::resource::{Resource, Subresource};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-/// Content type of aggregated discovery.
-pub const AGGREGATED_V2: &str =
-    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+/// What a document is encoded in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+impl Form {
+    fn of_media_type(name: &str) -> Option<Self> {
+        Some(match name {
+            "application/json" | "application/*" | "*/*" => Self::Json,
+            "application/yaml" => Self::Yaml,
+            crate::protobuf::MEDIA_TYPE => Self::Protobuf,
+            _ => return None,
+        })
+    }
+
+    /// Content type of aggregated discovery.
+    pub fn aggregated(self) -> &'static str {
+        match self {
+            Self::Json => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            Self::Yaml => "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            Self::Protobuf => {
+                "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;\
+                 as=APIGroupDiscoveryList"
+            }
+        }
+    }
+}
 
 /// How many media ranges of an `Accept` header are looked at; kubectl sends three.
 const MEDIA_RANGES_MAX: usize = 32;
 
-/// Whether an `Accept` header asks for aggregated discovery before plain JSON.
-pub fn wants_aggregated(accept: &str) -> bool {
+/// The form of aggregated discovery that an `Accept` header asks for, wherever in it; `None` when
+/// it asks for the legacy documents alone.
+pub fn aggregated_form(accept: &str) -> Option<Form> {
     let ranges = accept.split(',').take(MEDIA_RANGES_MAX);
     let mut ranges: Vec<(u16, &str)> = ranges.map(|range| (weight(range), range)).collect();
     ranges.sort_by_key(|range| std::cmp::Reverse(range.0));
-    for (_, range) in ranges {
+    ranges.into_iter().find_map(|(_, range)| {
         let mut parts = range.split(';').map(str::trim);
-        let media_type = parts.next().unwrap_or("");
-        if !matches!(media_type, "application/json" | "application/*" | "*/*") {
-            continue;
+        let form = Form::of_media_type(parts.next()?)?;
+        let mut asked = ["", "", ""];
+        for part in parts {
+            for (slot, name) in asked.iter_mut().zip(["g=", "v=", "as="]) {
+                *slot = part.strip_prefix(name).unwrap_or(*slot);
+            }
         }
-        let parameter = |name: &str| {
-            range
-                .split(';')
-                .skip(1)
-                .find_map(|part| part.trim().strip_prefix(name))
-                .unwrap_or("")
-        };
-        match (parameter("g="), parameter("v="), parameter("as=")) {
-            ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList") => return true,
-            ("", _, "") => return false,
-            _ => {} // Another form, which is not served.
-        }
-    }
-    false
+        let wanted = ["apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"];
+        (asked == wanted).then_some(form)
+    })
 }
 
 /// Thousandths of `q`.
@@ -104,11 +127,11 @@ fn served_versions(group: &catalogue::Group) -> impl Iterator<Item = &'static st
     group.versions.iter().copied().filter(served)
 }
 
-/// `/api/v1` (empty group) and `/apis/GROUP/VERSION`.
-pub fn resource_list(group: &str, version: &str) -> Option<Value> {
+/// `/api/v1` (empty group) and `/apis/GROUP/VERSION`. `hash` is SHA-256.
+pub fn resource_list(group: &str, version: &str, hash: Hash) -> Option<Value> {
     let mut resources = Vec::new();
     for row in catalogue::of_version(group, version) {
-        resources.push(resource_entry(row));
+        resources.push(resource_entry(row, hash));
         resources.extend(
             row.subresources
                 .iter()
@@ -144,7 +167,24 @@ fn sorted(verbs: &[&str]) -> Vec<String> {
     verbs
 }
 
-fn resource_entry(row: &Resource) -> Value {
+/// A hash of bytes: this crate brings none.
+pub type Hash = fn(&[u8]) -> Vec<u8>;
+
+/// How many bytes of the hash a storage version is told by.
+const STORAGE_HASH_BYTES: usize = 8;
+
+/// Tells clients when objects are stored in another version: of what is stored alone.
+fn storage_version_hash(row: &Resource, hash: Hash) -> Option<String> {
+    if !row.verbs.contains(&"update") {
+        return None;
+    }
+    let stored = catalogue::stored(row.stored_as.0, row.stored_as.1)?;
+    let name = [stored.group, stored.version, stored.kind].join("/");
+    let hash = hash(name.as_bytes());
+    Some(BASE64_STANDARD.encode(hash.get(..STORAGE_HASH_BYTES)?))
+}
+
+fn resource_entry(row: &Resource, hash: Hash) -> Value {
     let mut entry = json!({
         "name": row.plural,
         "singularName": row.singular,
@@ -157,6 +197,9 @@ fn resource_entry(row: &Resource) -> Value {
     }
     if !row.categories.is_empty() {
         entry["categories"] = row.categories.into();
+    }
+    if let Some(hash) = storage_version_hash(row, hash) {
+        entry["storageVersionHash"] = hash.into();
     }
     entry
 }
@@ -187,6 +230,16 @@ pub fn aggregated_core() -> Value {
 /// Aggregated discovery of `/apis`: all other groups.
 pub fn aggregated_groups() -> Value {
     aggregated(|group| !group.name.is_empty())
+}
+
+/// Aggregated discovery in protobuf.
+pub fn aggregated_protobuf(document: &Value) -> Result<Vec<u8>, ProtobufError> {
+    protobuf::encode(
+        document,
+        "apidiscovery.k8s.io/v2",
+        "APIGroupDiscoveryList",
+        "io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList",
+    )
 }
 
 fn aggregated(wanted: impl Fn(&catalogue::Group) -> bool) -> Value {

@@ -9,17 +9,64 @@ fn pretty(value: &Value) -> String {
 
 #[test]
 fn aggregated_is_negotiated() {
-    let v2 = AGGREGATED_V2;
+    let form = |accept: &str| aggregated_form(accept);
+    let v2 = Form::Json.aggregated();
+    let protobuf = Form::Protobuf.aggregated();
     let beta = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
-    assert!(wants_aggregated(v2));
-    assert!(wants_aggregated(&format!("{v2},{beta},application/json")));
-    assert!(wants_aggregated(&format!("{beta}, {v2}, application/json")));
-    assert!(wants_aggregated(&format!("application/json;q=0.5,{v2}")));
-    assert!(!wants_aggregated(&format!("{beta},application/json")));
-    assert!(!wants_aggregated(&format!("application/json,{v2}")));
-    assert!(!wants_aggregated(""));
-    assert!(!wants_aggregated("*/*"));
-    assert!(!wants_aggregated("application/vnd.kubernetes.protobuf"));
+    assert_eq!(form(v2), Some(Form::Json));
+    assert_eq!(form(protobuf), Some(Form::Protobuf));
+    assert_eq!(form(&format!("{protobuf},{v2}")), Some(Form::Protobuf));
+    assert_eq!(form(&format!("{protobuf};q=0.5,{v2}")), Some(Form::Json));
+    assert_eq!(
+        form(&format!("{beta}, {v2}, application/json")),
+        Some(Form::Json)
+    );
+    // Whoever knows it gets it.
+    assert_eq!(
+        form(&format!("application/json,{v2};q=0.1")),
+        Some(Form::Json)
+    );
+    assert_eq!(form(&format!("{v2};profile=nopeer")), Some(Form::Json));
+    assert_eq!(form(&format!("{beta},application/json")), None);
+    assert_eq!(form(""), None);
+    assert_eq!(form("*/*"), None);
+    assert_eq!(form("application/vnd.kubernetes.protobuf"), None);
+}
+
+/// No hash at all: what it is made of.
+fn plain(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes.resize(STORAGE_HASH_BYTES, b'.');
+    bytes
+}
+
+#[test]
+fn storage_versions_are_told() {
+    let hash = |group: &str, version: &str, name: &str| {
+        let list = resource_list(group, version, plain).unwrap();
+        let all = list["resources"].as_array().unwrap().clone();
+        let one = all.into_iter().find(|one| one["name"] == name).unwrap();
+        one["storageVersionHash"].as_str().map(str::to_owned)
+    };
+    assert_eq!(
+        hash("", "v1", "pods"),
+        Some(BASE64_STANDARD.encode(plain(b"/v1/Pod")))
+    );
+    assert_eq!(hash("", "v1", "pods/status"), None);
+    assert_eq!(hash("", "v1", "bindings"), None);
+    assert_eq!(
+        hash("events.k8s.io", "v1", "events"),
+        hash("", "v1", "events")
+    );
+}
+
+#[test]
+fn aggregated_has_a_protobuf_form() {
+    let bytes = aggregated_protobuf(&aggregated_groups()).unwrap();
+    let name = "io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList";
+    let (meta, back) = protobuf::decode_as(&bytes, name).unwrap();
+    assert_eq!(meta.api_version, "apidiscovery.k8s.io/v2");
+    assert_eq!(back["items"], aggregated_groups()["items"]);
 }
 
 #[test]
@@ -38,7 +85,7 @@ fn versions_and_groups() {
 
 #[test]
 fn resources_of_a_version() {
-    let list = resource_list("", "v1").unwrap();
+    let list = resource_list("", "v1", plain).unwrap();
     let find = |name: &str| {
         let all = list["resources"].as_array().unwrap();
         pretty(all.iter().find(|one| one["name"] == name).unwrap())
@@ -52,6 +99,7 @@ fn resources_of_a_version() {
             "cm"
           ],
           "singularName": "configmap",
+          "storageVersionHash": "L3YxL0NvbmY=",
           "verbs": [
             "create",
             "delete",
@@ -77,7 +125,7 @@ fn resources_of_a_version() {
           ]
         }"#]]
     .assert_eq(&find("pods/status"));
-    assert_eq!(resource_list("", "v2"), None);
+    assert_eq!(resource_list("", "v2", plain), None);
 }
 
 /// Every row of the catalogue is in both forms, with the same verbs.
@@ -88,7 +136,8 @@ fn both_forms_agree() {
         for group in document["items"].as_array().unwrap() {
             let name = group["metadata"]["name"].as_str().unwrap_or("");
             for version in group["versions"].as_array().unwrap() {
-                let list = resource_list(name, version["version"].as_str().unwrap()).unwrap();
+                let list =
+                    resource_list(name, version["version"].as_str().unwrap(), plain).unwrap();
                 let find = |name: &str| {
                     let all = list["resources"].as_array().unwrap();
                     all.iter().find(|one| one["name"] == name).unwrap().clone()

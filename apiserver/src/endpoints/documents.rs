@@ -1,10 +1,11 @@
 //! Discovery and OpenAPI documents, with an `ETag` each, so that clients fetch them once.
 
-use super::{accept, text};
+use super::accept;
 use crate::query::Query;
-use crate::respond;
+use crate::respond::{self, Route, Served, Shape, Wishes, yaml};
 use crate::tunnel::Body;
 use bytes::Bytes;
+use coracle_api::discovery::Form;
 use coracle_api::openapi::Documents;
 use coracle_api::{catalogue, discovery, openapi};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, LOCATION, VARY};
@@ -36,25 +37,35 @@ pub fn answer(path: &str, address: &str, request: &Parts, query: &Query) -> Opti
     if path.starts_with("/openapi/") {
         return open_api(path, request, query);
     }
-    let is_aggregated = discovery::wants_aggregated(&accept(request));
+    let form = discovery::aggregated_form(&accept(request));
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-    let document = match parts.as_slice() {
-        ["api"] if is_aggregated => {
-            return Some(aggregated(&discovery::aggregated_core(), request));
+    let document = match (parts.as_slice(), form) {
+        (["api"], Some(form)) => {
+            return Some(aggregated(&discovery::aggregated_core(), form, request));
         }
-        ["apis"] if is_aggregated => {
-            return Some(aggregated(&discovery::aggregated_groups(), request));
+        (["apis"], Some(form)) => {
+            return Some(aggregated(&discovery::aggregated_groups(), form, request));
         }
-        ["api"] => discovery::api_versions(address),
-        ["apis"] => discovery::group_list(),
-        ["api", version] => discovery::resource_list("", version)?,
-        ["apis", group] => discovery::group(group)?,
-        ["apis", group, version] => discovery::resource_list(group, version)?,
+        (["api"], None) => discovery::api_versions(address),
+        (["apis"], None) => discovery::group_list(),
+        (["api", version], _) => discovery::resource_list("", version, sha256)?,
+        (["apis", group], _) => discovery::group(group)?,
+        (["apis", group, version], _) => discovery::resource_list(group, version, sha256)?,
         _ => return None,
     };
-    let mut response = respond::json_bytes(StatusCode::OK, document.to_string());
-    vary(&mut response);
-    Some(response)
+    let served = Served {
+        table: false,
+        route: Route::One,
+    };
+    // Ages stand in tables alone.
+    Some(match Shape::of(request, served, 0) {
+        Ok(shape) => shape.document(StatusCode::OK, &document),
+        Err(status) => Wishes::of(request).failure(&status),
+    })
+}
+
+fn sha256(bytes: &[u8]) -> Vec<u8> {
+    digest::digest(&digest::SHA256, bytes).as_ref().to_vec()
 }
 
 fn vary(response: &mut Response<Body>) {
@@ -62,13 +73,23 @@ fn vary(response: &mut Response<Body>) {
     response.headers_mut().insert(VARY, accept);
 }
 
-fn aggregated(document: &Value, request: &Parts) -> Response<Body> {
-    let bytes = document.to_string();
-    let tag = hex::encode_upper(digest::digest(&digest::SHA512, bytes.as_bytes()));
+fn aggregated(document: &Value, form: Form, request: &Parts) -> Response<Body> {
+    let json = document.to_string();
+    let tag = hex::encode_upper(digest::digest(&digest::SHA512, json.as_bytes()));
     let mut response = tagged(request, &tag, || {
-        text(StatusCode::OK, discovery::AGGREGATED_V2, bytes)
+        let encoded = match form {
+            Form::Json => None,
+            Form::Yaml => Some(yaml::document(document).into_bytes()),
+            Form::Protobuf => discovery::aggregated_protobuf(document).ok(),
+        };
+        match encoded {
+            Some(bytes) => self::document(form.aggregated(), bytes),
+            None => self::document(Form::Json.aggregated(), json),
+        }
     });
     vary(&mut response);
+    let public = HeaderValue::from_static("public");
+    response.headers_mut().insert(CACHE_CONTROL, public);
     response
 }
 
