@@ -49,6 +49,8 @@ impl Expression {
             .max_recursion_depth(DEPTH_MAX);
         match parser.parse_with_source_info(text) {
             Ok((root, source)) => Ok(Self { root, source }),
+            // In what is empty there is no first column.
+            Err(errors) if text.is_empty() => Err(errors.to_string().replacen(":1:1:", ":1:0:", 1)),
             Err(errors) => Err(indented(&errors.to_string())),
         }
     }

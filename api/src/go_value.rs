@@ -40,17 +40,17 @@ const ORDERS: &[(&str, &[&str])] = &[
 ];
 
 /// Words that Go writes in capitals at the beginning of a name.
-const INITIALISMS: [&str; 14] = [
-    "api", "id", "ip", "ips", "uid", "url", "uri", "cidr", "cpu", "tcp", "http", "dns", "csi",
-    "nfs",
+const INITIALISMS: [&str; 15] = [
+    "api", "cel", "id", "ip", "ips", "uid", "url", "uri", "cidr", "cpu", "tcp", "http", "dns",
+    "csi", "nfs",
 ];
 
 /// Compact JSON of a value of the named type.
 pub fn internal(type_name: &str, value: &Value) -> String {
     let mut out = String::new();
     match schema().find(type_name) {
-        Some(id) => write_type(&mut out, schema(), id, value),
-        None => out.push_str(&value.to_string()),
+        Some(id) if !value.is_null() => write_type(&mut out, schema(), id, value),
+        _ => out.push_str(&value.to_string()),
     }
     out
 }
@@ -76,6 +76,27 @@ fn write_type(out: &mut String, schema: &Schema, id: TypeId, value: &Value) {
     for field in ordered(schema, id) {
         let field_name = schema.text(field.name);
         if is_common && value.get(field_name).is_none_or(json::is_empty) && !field.required {
+            continue;
+        }
+        // Embedded in Go, metadata shows its fields in its place.
+        if let (Shape::Type(inner), "metadata", false) = (field.shape, field_name, is_common) {
+            let before = out.len();
+            write_type(
+                out,
+                schema,
+                inner,
+                value.get(field_name).unwrap_or(&json::NULL),
+            );
+            let inlined = out.split_off(before);
+            let inlined = inlined
+                .strip_prefix('{')
+                .and_then(|rest| rest.strip_suffix('}'));
+            let inlined = inlined.unwrap_or("");
+            if !inlined.is_empty() {
+                out.push_str(comma);
+                out.push_str(inlined);
+                comma = ",";
+            }
             continue;
         }
         let shown = if is_common {

@@ -8,7 +8,7 @@ use crate::field::ErrorList;
 use crate::json;
 use crate::kinds::row::{self, Names};
 use crate::object::Object;
-use crate::resource::{Column, Durability, Part, Resource, Rules};
+use crate::resource::{Column, Durability, NameRule, Part, Resource, Rules};
 use serde_json::{Value, json};
 
 const CORE_NAMES: Names = Names {
@@ -91,6 +91,11 @@ impl Rules for CoreEvent {
 
     fn validate_update(&self, new: &Object, _old: &Object, _part: Part<'_>) -> ErrorList {
         self.validate_create(new)
+    }
+
+    /// Upstream looks closer at the names of the newer kind alone.
+    fn name_rule(&self) -> NameRule {
+        NameRule::PathSegment
     }
 
     fn create_on_update(&self) -> bool {

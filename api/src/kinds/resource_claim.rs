@@ -39,6 +39,7 @@ struct ResourceClaim;
 
 impl Rules for ResourceClaim {
     fn default(&self, object: &mut Object) {
+        json::default_in(object.root_mut(), "spec", json!({}));
         object.get_mut(&["spec"]).map(claim::default);
     }
 

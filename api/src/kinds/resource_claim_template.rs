@@ -7,7 +7,7 @@ use crate::meta_validate::template_metadata;
 use crate::object::Object;
 use crate::resource::{Column, Part, Resource, Rules};
 use crate::{json, names, print};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub const ROW: Resource = row::namespaced(
     "resource.k8s.io",
@@ -28,7 +28,11 @@ struct ResourceClaimTemplate;
 
 impl Rules for ResourceClaimTemplate {
     fn default(&self, object: &mut Object) {
-        object.get_mut(&["spec", "spec"]).map(claim::default);
+        json::default_in(object.root_mut(), "spec", json!({}));
+        if let Some(spec) = object.get_mut(&["spec"]) {
+            json::default(spec, "spec", json!({}));
+            json::object_mut(spec, "spec").map(claim::default);
+        }
     }
 
     fn prepare_create(&self, _object: &mut Object) {}

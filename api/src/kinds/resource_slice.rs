@@ -45,21 +45,21 @@ impl Rules for ResourceSlice {
     fn default(&self, object: &mut Object) {
         for device in devices_mut(object) {
             for (_, capacity) in entries_mut(device, "capacity") {
-                capacity.get_mut("value").map(canonical);
+                size(capacity);
                 if let Some(policy) = json::object_mut(capacity, "requestPolicy") {
                     canonical_policy(policy);
                 }
             }
             for consumption in json::list_mut(device, "consumesCounters") {
                 for (_, counter) in entries_mut(consumption, "counters") {
-                    counter.get_mut("value").map(canonical);
+                    size(counter);
                 }
             }
         }
         let sets = object.get_mut(&["spec", "sharedCounters"]);
         for set in sets.and_then(Value::as_array_mut).into_iter().flatten() {
             for (_, counter) in entries_mut(set, "counters") {
-                counter.get_mut("value").map(canonical);
+                size(counter);
             }
         }
     }
@@ -146,6 +146,12 @@ fn entries_mut<'a>(
 ) -> impl Iterator<Item = (&'a String, &'a mut Value)> {
     let map = holder.get_mut(name).and_then(Value::as_object_mut);
     map.into_iter().flatten()
+}
+
+/// A size that nobody stated is zero.
+fn size(holder: &mut Value) {
+    json::default(holder, "value", "0");
+    holder.get_mut("value").map(canonical);
 }
 
 fn canonical_policy(policy: &mut Value) {

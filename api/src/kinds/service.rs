@@ -6,6 +6,7 @@ mod strategy;
 mod validate;
 mod validate_addresses;
 pub mod view;
+mod warnings;
 
 use crate::field::ErrorList;
 use crate::json;
@@ -91,6 +92,10 @@ impl Rules for Service {
         true
     }
 
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        warnings::of(object)
+    }
+
     fn columns(&self) -> &'static [Column] {
         columns::COLUMNS
     }
@@ -130,7 +135,7 @@ fn default_spec(spec: &mut Value) {
             number => number.as_i64() == Some(0),
         };
         if unset && port.is_object() {
-            port["targetPort"] = json::get(port, "port").clone();
+            port["targetPort"] = json::int(port, "port").unwrap_or(0).into();
         }
     }
     if View::of_spec(spec).is_externally_accessible() {

@@ -4,6 +4,7 @@ use super::{
     SUBDOMAIN_BYTES_MAX, between, is_lower_alphanumeric, matches_subdomain, max_length_error,
     pattern_error,
 };
+use crate::field::Path;
 use std::net::IpAddr;
 
 /// The name of a port: an IANA service name.
@@ -150,6 +151,37 @@ pub fn interface_address(text: &str) -> Vec<String> {
             "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)".to_owned(),
         ],
     }
+}
+
+/// The warning for an address that is read, and is not in the form in which it is written.
+pub fn non_standard_ip(text: &str, path: &Path) -> Option<String> {
+    match text.parse::<IpAddr>() {
+        Ok(ip) if !is_mapped(ip) => (ip.is_ipv6() && ip.to_string() != text).then(|| {
+            format!(
+                "{path}: IPv6 address \"{text}\" should be in RFC 5952 canonical format \
+                 (\"{ip}\")"
+            )
+        }),
+        parsed => {
+            let ip = parsed.or_else(|_| without_leading_zeros(text).parse::<IpAddr>());
+            let ip = ip.ok()?.to_canonical();
+            Some(format!(
+                "{path}: non-standard IP address \"{text}\" is invalid: use \"{ip}\""
+            ))
+        }
+    }
+}
+
+/// As `non_standard_ip`, for a range.
+pub fn non_standard_range(text: &str, path: &Path) -> Option<String> {
+    let canonical = in_canonical_range(text)?;
+    let is_v6 = text.contains(':');
+    (is_v6 && canonical != text).then(|| {
+        format!(
+            "{path}: IPv6 CIDR value \"{text}\" should be in RFC 5952 canonical format \
+             (\"{canonical}\")"
+        )
+    })
 }
 
 fn parse_range(text: &str) -> Option<(IpAddr, u32)> {

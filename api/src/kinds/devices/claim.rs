@@ -4,7 +4,7 @@ use super::{CONFIGURATIONS_MAX, configuration, each, each_of_set, name_key, name
 use super::{text_key, toleration};
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const REQUESTS_MAX: usize = 32;
@@ -14,9 +14,14 @@ const MODES: &[&str] = &["All", "ExactCount"];
 
 /// Defaults of a ResourceClaimSpec.
 pub fn default(spec: &mut Value) {
+    json::default(spec, "devices", json!({}));
     let Some(devices) = json::object_mut(spec, "devices") else {
         return;
     };
+    // The list shows though there is none.
+    if json::list(devices, "requests").is_empty() {
+        devices["requests"] = Value::Null;
+    }
     for request in json::list_mut(devices, "requests") {
         if let Some(exactly) = json::object_mut(request, "exactly") {
             default_request(exactly);

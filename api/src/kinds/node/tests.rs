@@ -76,11 +76,11 @@ fn taints_are_unique_and_well_formed() {
         "nodes",
         bad,
         expect![[r#"
-        metadata.taints[1]: Duplicate value: {"effect":"NoSchedule","key":"a","value":"x"}: taints must be unique by key and effect pair
-        metadata.taints[2].key: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
-        metadata.taints[2].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"
-        status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0
-        status.allocatable.cpu: Invalid value: "-1": must be greater than or equal to 0"#]],
+            metadata.taints[1]: Duplicate value: {"Key":"a","Value":"x","Effect":"NoSchedule","TimeAdded":null}: taints must be unique by key and effect pair
+            metadata.taints[2].key: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
+            metadata.taints[2].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"
+            status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0
+            status.allocatable.cpu: Invalid value: "-1": must be greater than or equal to 0"#]],
     );
 }
 

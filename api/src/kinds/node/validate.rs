@@ -72,7 +72,10 @@ fn addresses(node: &Object) -> ErrorList {
     let path = Path::root("status").child("addresses");
     (0..all.len())
         .filter(|index| all[..*index].contains(&all[*index]))
-        .map(|index| FieldError::duplicate(&path.index(index), all[index].clone()))
+        .map(|index| {
+            let error = FieldError::duplicate(&path.index(index), all[index].clone());
+            error.as_go("io.k8s.api.core.v1.NodeAddress")
+        })
         .collect()
 }
 
@@ -124,7 +127,7 @@ fn taints(taints: &[Value], path: &Path) -> ErrorList {
         {
             let mut error = FieldError::duplicate(&path, taint.clone());
             error.detail = "taints must be unique by key and effect pair".to_owned();
-            errors.push(error);
+            errors.push(error.as_go("io.k8s.api.core.v1.Taint"));
         }
     }
     errors

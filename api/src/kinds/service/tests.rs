@@ -68,14 +68,14 @@ fn ports_have_names_and_do_not_clash() {
         "services",
         bad,
         expect![[r#"
-        spec.ports[1].name: Duplicate value: "web"
-        spec.ports[1].targetPort: Invalid value: "Upper": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)
-        spec.ports[2].name: Required value
-        spec.ports[2].port: Invalid value: 0: must be between 1 and 65535, inclusive
-        spec.ports[2].protocol: Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP"
-        spec.ports[2].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive
-        spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'
-        spec.ports[1]: Duplicate value: {"port":80,"protocol":"TCP"}"#]],
+            spec.ports[1].name: Duplicate value: "web"
+            spec.ports[1].targetPort: Invalid value: "Upper": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)
+            spec.ports[2].name: Required value
+            spec.ports[2].port: Invalid value: 0: must be between 1 and 65535, inclusive
+            spec.ports[2].protocol: Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP"
+            spec.ports[2].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive
+            spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'
+            spec.ports[1]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,"TargetPort":0,"NodePort":0}"#]],
     );
 }
 

@@ -3,6 +3,7 @@
 use super::validate_addresses as addresses;
 use super::view::Service;
 use crate::field::{ErrorList, FieldError, Path};
+use crate::go_value::internal;
 use crate::kinds::checks;
 use crate::meta_validate::{invalid_each, labels};
 use crate::{json, names};
@@ -189,7 +190,11 @@ fn port_clashes(service: &Service<'_>, path: &Path) -> ErrorList {
         let protocol = json::text(port, "protocol");
         if !all.insert((protocol, number(port, "port"))) {
             let key = serde_json::json!({ "protocol": protocol, "port": number(port, "port") });
-            errors.push(FieldError::duplicate(&path.index(index), key));
+            let shown = internal("io.k8s.api.core.v1.ServicePort", &key);
+            // A port of either kind is a number where nobody gave it.
+            let shown = shown.replace("\"TargetPort\":null", "\"TargetPort\":0");
+            let error = FieldError::duplicate(&path.index(index), key);
+            errors.push(error.shown_as(shown));
         }
     }
     errors
