@@ -13,6 +13,69 @@ use std::fmt::Write;
 /// Types whose internal form has its fields in another order than the served one.
 const ORDERS: &[(&str, &[&str])] = &[
     (
+        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion",
+        &[
+            "name",
+            "served",
+            "storage",
+            "deprecated",
+            "deprecationWarning",
+            "schema",
+            "subresources",
+            "additionalPrinterColumns",
+            "selectableFields",
+        ],
+    ),
+    (
+        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps",
+        &[
+            "id",
+            "$schema",
+            "$ref",
+            "description",
+            "type",
+            "nullable",
+            "format",
+            "title",
+            "default",
+            "maximum",
+            "exclusiveMaximum",
+            "minimum",
+            "exclusiveMinimum",
+            "maxLength",
+            "minLength",
+            "pattern",
+            "maxItems",
+            "minItems",
+            "uniqueItems",
+            "multipleOf",
+            "enum",
+            "maxProperties",
+            "minProperties",
+            "required",
+            "items",
+            "allOf",
+            "oneOf",
+            "anyOf",
+            "not",
+            "properties",
+            "additionalProperties",
+            "patternProperties",
+            "dependencies",
+            "additionalItems",
+            "definitions",
+            "externalDocs",
+            "example",
+            "x-kubernetes-preserve-unknown-fields",
+            "x-kubernetes-embedded-resource",
+            "x-kubernetes-int-or-string",
+            "x-kubernetes-list-map-keys",
+            "x-kubernetes-list-type",
+            "x-kubernetes-map-type",
+            "x-kubernetes-validations",
+        ],
+    ),
+    (
         "io.k8s.api.core.v1.PersistentVolumeClaimSpec",
         &[
             "accessModes",
@@ -195,6 +258,14 @@ fn write_unset(out: &mut String, schema: &Schema, field: &Field) {
 
 /// `podIP` is `PodIP`, `apiVersion` is `APIVersion`.
 fn go_name(json: &str) -> String {
+    if json == "jsonPath" {
+        return "JSONPath".to_owned();
+    }
+    if let Some(extension) = json.strip_prefix("x-kubernetes-") {
+        let words = extension.split('-').map(go_name);
+        return format!("X{}", words.collect::<String>());
+    }
+    let json = json.trim_start_matches('$');
     let end = json
         .find(|c: char| c.is_ascii_uppercase())
         .unwrap_or(json.len());

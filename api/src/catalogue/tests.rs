@@ -76,3 +76,24 @@ fn each_row_is_found_and_belongs_to_a_group() {
     }
     assert_eq!(of_version("apps", "v1").count(), 5);
 }
+
+#[test]
+fn objects_are_stored_and_selected_as_upstream_does() {
+    let facts = include_str!("../../facts/storage.txt").lines();
+    let facts: Vec<&str> = facts.filter(|line| !line.starts_with('#')).collect();
+    let mut shown = Vec::new();
+    for row in all().iter().filter(|row| row.verbs.contains(&"watch")) {
+        let (group, plural) = row.stored_as;
+        let owner = stored(group, plural).unwrap().api_version();
+        let fields = match row.selectable_fields {
+            [] => "-".to_owned(),
+            fields => fields.join(","),
+        };
+        let own = row.api_version();
+        shown.push(format!("{own} {} {owner} {fields}", row.plural));
+    }
+    for (ours, theirs) in shown.iter().zip(&facts) {
+        assert_eq!(ours, theirs);
+    }
+    assert_eq!(shown.len(), facts.len());
+}

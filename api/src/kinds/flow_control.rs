@@ -55,6 +55,16 @@ fn parse(line: &str) -> Bootstrap {
     }
 }
 
+/// There is always a status, and every condition of it shows a time.
+pub fn default_status(object: &mut Object) {
+    json::default_in(object.root_mut(), "status", json!({}));
+    if let Some(status) = object.get_mut(&["status"]) {
+        for condition in json::list_mut(status, "conditions") {
+            json::default(condition, "lastTransitionTime", Value::Null);
+        }
+    }
+}
+
 /// Conditions have a type, each once.
 pub fn conditions(object: &Object) -> ErrorList {
     let path = Path::root("status").child("conditions");

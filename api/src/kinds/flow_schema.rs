@@ -59,7 +59,7 @@ struct FlowSchema;
 impl Rules for FlowSchema {
     fn default(&self, object: &mut Object) {
         json::default_in(object.root_mut(), "spec", json!({}));
-        json::default_in(object.root_mut(), "status", json!({}));
+        flow_control::default_status(object);
         let Some(spec) = object.get_mut(&["spec"]) else {
             return;
         };

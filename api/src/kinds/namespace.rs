@@ -31,7 +31,7 @@ pub const ROW: Resource = Resource {
         row::STATUS,
     ],
     // `name` is there for old clients.
-    selectable_fields: &["name", "status.phase"],
+    selectable_fields: &["status.phase"],
     ..row::cluster(
         "",
         "v1",

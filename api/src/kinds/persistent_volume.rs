@@ -16,8 +16,6 @@ use serde_json::{Value, json};
 pub const ROW: Resource = Resource {
     short_names: &["pv"],
     subresources: &[row::STATUS],
-    // `name` is there for old clients.
-    selectable_fields: &["name"],
     ..row::cluster(
         "",
         "v1",

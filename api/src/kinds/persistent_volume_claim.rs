@@ -15,8 +15,6 @@ use serde_json::{Value, json};
 pub const ROW: Resource = Resource {
     short_names: &["pvc"],
     subresources: &[row::STATUS],
-    // `name` is there for old clients.
-    selectable_fields: &["name"],
     ..row::namespaced(
         "",
         "v1",

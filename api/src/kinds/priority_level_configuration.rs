@@ -63,7 +63,7 @@ struct PriorityLevelConfiguration;
 impl Rules for PriorityLevelConfiguration {
     fn default(&self, object: &mut Object) {
         json::default_in(object.root_mut(), "spec", json!({}));
-        json::default_in(object.root_mut(), "status", json!({}));
+        flow_control::default_status(object);
         let Some(spec) = object.get_mut(&["spec"]) else {
             return;
         };

@@ -13,7 +13,6 @@ pub const ROW: Resource = Resource {
     short_names: &["rs"],
     categories: &["all"],
     subresources: &[row::SCALE, row::STATUS],
-    selectable_fields: &["status.replicas"],
     ..row::namespaced(
         "apps",
         "v1",

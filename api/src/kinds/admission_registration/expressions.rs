@@ -33,11 +33,11 @@ const RESERVED: &[&str] = &[
 
 /// Which variables an expression may name.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Scope {
+pub struct Scope<'a> {
     pub params: bool,
     pub authorizer: bool,
-    /// Variables of the policy itself.
-    pub variables: bool,
+    /// Variables of the policy itself, where it may have some.
+    pub variables: Option<&'a [Value]>,
     pub patches: bool,
 }
 
@@ -52,13 +52,13 @@ pub enum Gives {
     Patches,
 }
 
-impl Scope {
+impl Scope<'_> {
     fn names(self) -> Vec<&'static str> {
         let mut names = vec!["object", "oldObject", "namespaceObject", "request"];
         let more = [
             (self.params, "params"),
             (self.authorizer, "authorizer"),
-            (self.variables, "variables"),
+            (self.variables.is_some(), "variables"),
             (self.patches, "jsonpatch"),
         ];
         names.extend(
@@ -67,6 +67,18 @@ impl Scope {
                 .map(|(_, name)| name),
         );
         names
+    }
+
+    /// False for a variable that the policy does not have; what is in one, nobody knows here.
+    fn has_variable(self, steps: &[&str]) -> bool {
+        let Some(name) = steps.first() else {
+            return true;
+        };
+        let mut variables = self.variables.unwrap_or(&[]).iter();
+        variables.any(|one| {
+            let expression = json::text(one, "expression");
+            json::text(one, "name") == *name && !expression.trim().is_empty()
+        })
     }
 }
 
@@ -90,12 +102,14 @@ impl Gives {
 }
 
 /// What is wrong with an expression, at `path`.
-pub fn compile(text: &str, scope: Scope, gives: Gives, path: &Path) -> ErrorList {
+pub fn compile(text: &str, scope: Scope<'_>, gives: Gives, path: &Path) -> ErrorList {
     let expression = match Expression::parse(text) {
         Ok(expression) => expression,
         Err(error) => return invalid(path, text, &format!("compilation failed: {error}")),
     };
-    if let Err(error) = expression.undeclared(&scope.names()) {
+    let declared = expression.undeclared(&scope.names());
+    let defined = |steps: &[&str]| scope.has_variable(steps);
+    if let Err(error) = declared.and_then(|()| expression.undefined("variables", &defined)) {
         return invalid(path, text, &format!("compilation failed: {error}"));
     }
     let problem = expression.plain_type().and_then(|got| gives.problem(got));
@@ -144,14 +158,14 @@ pub fn match_conditions(conditions: &[Value], params: bool, path: &Path) -> Erro
 
 /// The variables of a policy, each of which may name those before it.
 pub fn variables(variables: &[Value], params: bool, path: &Path) -> ErrorList {
-    let scope = Scope {
-        params,
-        authorizer: true,
-        variables: true,
-        patches: false,
-    };
     let mut errors = ErrorList::new();
     for (index, variable) in variables.iter().enumerate() {
+        let scope = Scope {
+            params,
+            authorizer: true,
+            variables: Some(&variables[..index]),
+            patches: false,
+        };
         let path = path.index(index);
         let (name, of_name) = (json::text(variable, "name"), path.child("name"));
         if name.trim().is_empty() {

@@ -91,7 +91,9 @@ fn of_spec(spec: &Value) -> ErrorList {
     for (index, version) in versions.iter().enumerate() {
         errors.extend(versions::own(version, &shared, &of_versions.index(index)));
     }
-    errors.extend(version_list(versions, &of_versions));
+    let is_null = json::get(spec, "versions").is_null();
+    let rest = shared.rest(versions);
+    errors.extend(version_list(&rest, is_null, &of_versions));
     errors.extend(required_names(spec, &path.child("names")));
     errors.extend(versions::shared(&shared, &path));
     errors.extend(conversion(spec, &path.child("conversion")));
@@ -113,10 +115,10 @@ fn group(group: &str, path: &Path) -> ErrorList {
     vec![FieldError::invalid(path, group, detail)]
 }
 
-fn version_list(versions: &[Value], path: &Path) -> ErrorList {
+fn version_list(versions: &[Value], is_null: bool, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut wrong = |detail: &str| {
-        let shown = if versions.is_empty() {
+        let shown = if is_null {
             "null".to_owned()
         } else {
             go_value::internal_list(VERSION_TYPE, versions)

@@ -60,9 +60,8 @@ impl<'a> Shared<'a> {
     pub fn of(versions: &'a [Value]) -> Self {
         let same = |field: &str| {
             let first = json::get(versions.first()?, field);
-            let all = versions
-                .iter()
-                .all(|one| json::same(json::get(one, field), first));
+            // Not as Go compares structs: a property without a type is one.
+            let all = versions.iter().all(|one| json::get(one, field) == first);
             all.then_some(first)
         };
         Self {
@@ -71,6 +70,24 @@ impl<'a> Shared<'a> {
             columns: same("additionalPrinterColumns"),
             selectable: same("selectableFields"),
         }
+    }
+
+    /// The versions without what they have the same, as upstream's internal form has them.
+    pub fn rest(&self, versions: &[Value]) -> Vec<Value> {
+        let mut rest = versions.to_vec();
+        for (field, shared) in [
+            ("schema", self.schema),
+            ("subresources", self.subresources),
+            ("additionalPrinterColumns", self.columns),
+            ("selectableFields", self.selectable),
+        ] {
+            for version in rest.iter_mut().filter_map(Value::as_object_mut) {
+                if shared.is_some() {
+                    version.remove(field);
+                }
+            }
+        }
+        rest
     }
 
     fn has_status(&self) -> bool {
@@ -127,7 +144,9 @@ pub fn own(version: &Value, shared: &Shared<'_>, path: &Path) -> ErrorList {
     }
     if shared.selectable.is_none() {
         let fields = json::get(version, "selectableFields");
-        errors.extend(selectable(fields, open_api(version), path));
+        let schema = open_api(version)
+            .ok_or("may only be set when `version.schema.openAPIV3Schema` is not included");
+        errors.extend(selectable(fields, schema, path));
     }
     errors
 }
@@ -146,9 +165,9 @@ pub fn shared(shared: &Shared<'_>, path: &Path) -> ErrorList {
         errors.extend(columns(list, path));
     }
     if let Some(fields) = shared.selectable {
-        let schema = shared
-            .schema
-            .and_then(|one| json::some(one, "openAPIV3Schema"));
+        let schema = shared.schema.map(|one| json::get(one, "openAPIV3Schema"));
+        let schema = schema.filter(|schema| schema.is_object());
+        let schema = schema.ok_or("may only be set when validations.schema is included");
         errors.extend(selectable(fields, schema, path));
     }
     errors
@@ -290,14 +309,15 @@ fn columns(list: &Value, path: &Path) -> ErrorList {
     errors
 }
 
-fn selectable(fields: &Value, schema: Option<&Value>, path: &Path) -> ErrorList {
+/// `schema` is a schema, or why there ought to be one.
+fn selectable(fields: &Value, schema: Result<&Value, &str>, path: &Path) -> ErrorList {
     let Some(fields) = fields.as_array().filter(|fields| !fields.is_empty()) else {
         return ErrorList::new();
     };
     let path = path.child("selectableFields");
-    let Some(schema) = schema else {
-        let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
-        return vec![FieldError::invalid(&path, "", detail)];
+    let schema = match schema {
+        Ok(schema) => schema,
+        Err(detail) => return vec![FieldError::invalid(&path, "", detail)],
     };
     let mut errors = ErrorList::new();
     let mut seen = Vec::new();

@@ -21,7 +21,7 @@ pub fn spec(object: &Object) -> ErrorList {
     let scope = Scope {
         params: json::has(spec, "paramKind"),
         authorizer: true,
-        variables: true,
+        variables: Some(json::list(spec, "variables")),
         patches: true,
     };
     let mutations = json::list(spec, "mutations");
@@ -41,7 +41,7 @@ pub fn spec(object: &Object) -> ErrorList {
     errors
 }
 
-fn mutation(mutation: &Value, scope: Scope, path: &Path) -> ErrorList {
+fn mutation(mutation: &Value, scope: Scope<'_>, path: &Path) -> ErrorList {
     let kind = json::text(mutation, "patchType");
     let mut errors = ErrorList::new();
     let known = PATCHES.iter().partition(|(known, ..)| *known == kind);

@@ -168,6 +168,9 @@ fn expressions() {
             spec.validations[2].messageExpression: Invalid value: "2": must evaluate to string but got int
             spec.validations[2].message: Invalid value: "a\nb": must not contain line breaks
             spec.validations[2].reason: Unsupported value: "Rage": supported values: "Forbidden", "Invalid", "RequestEntityTooLarge"
+            spec.validations[3].expression: Invalid value: "variables.foo": compilation failed: ERROR: <input>:1:10: undefined field 'foo'
+             | variables.foo
+             | .........^
             spec.validations[3].messageExpression: Invalid value: "authorizer.path('/').x": compilation failed: ERROR: <input>:1:1: undeclared reference to 'authorizer' (in container '')
              | authorizer.path('/').x
              | ^"#]],
@@ -179,6 +182,27 @@ fn expressions() {
             spec.validations[0].expression: Invalid value: "variables.foo": compilation failed: ERROR: <input>:1:1: undeclared reference to 'variables' (in container '')
              | variables.foo
              | ^"#]],
+    );
+}
+
+#[test]
+fn a_variable_is_there_before_it_is_used() {
+    check_errors(
+        PLURAL,
+        policy(json!({
+            "variables": [
+                { "name": "a", "expression": "variables.b" },
+                { "name": "b", "expression": "variables.a.c" },
+            ],
+            "validations": [{ "expression": "variables.a && variables.c" }],
+        })),
+        expect![[r#"
+            spec.variables[0].expression: Invalid value: "variables.b": compilation failed: ERROR: <input>:1:10: undefined field 'b'
+             | variables.b
+             | .........^
+            spec.validations[0].expression: Invalid value: "variables.a && variables.c": compilation failed: ERROR: <input>:1:25: undefined field 'c'
+             | variables.a && variables.c
+             | ........................^"#]],
     );
 }
 

@@ -21,7 +21,7 @@ pub fn spec(object: &Object) -> ErrorList {
     let scope = Scope {
         params: json::has(spec, "paramKind"),
         authorizer: true,
-        variables: !json::list(spec, "variables").is_empty(),
+        variables: Some(json::list(spec, "variables")).filter(|all| !all.is_empty()),
         patches: false,
     };
     let validations = json::list(spec, "validations");
@@ -57,7 +57,7 @@ pub fn spec(object: &Object) -> ErrorList {
     errors
 }
 
-fn validation(validation: &Value, scope: Scope, path: &Path) -> ErrorList {
+fn validation(validation: &Value, scope: Scope<'_>, path: &Path) -> ErrorList {
     const NOT_BLANK: &str = "must be non-empty if specified";
     let [expression, message, message_expression] =
         ["expression", "message", "messageExpression"].map(|field| json::text(validation, field));
@@ -98,7 +98,7 @@ fn validation(validation: &Value, scope: Scope, path: &Path) -> ErrorList {
     errors
 }
 
-fn audit_annotation(annotation: &Value, policy: &str, scope: Scope, path: &Path) -> ErrorList {
+fn audit_annotation(annotation: &Value, policy: &str, scope: Scope<'_>, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     let (key, of_key) = (json::text(annotation, "key"), path.child("key"));
     if policy.is_empty() {
