@@ -247,9 +247,11 @@ fn parse_duration(text: &str) -> Result<u64, String> {
     let mut rest = unsigned;
     let mut seconds = 0.0;
     while !rest.is_empty() {
-        let length = rest
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(rest.len());
+        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+        let mut length = digits(rest);
+        if rest[length..].starts_with('.') {
+            length += 1 + digits(&rest[length + 1..]);
+        }
         let (number, after) = rest.split_at(length);
         let number: f64 = number
             .parse()

@@ -104,6 +104,13 @@ pub fn default_in(map: &mut Map<String, Value>, name: &str, default: impl Into<V
     }
 }
 
+/// The `spec` of an object, made where there is none, to fill in defaults; `None` for what is no
+/// JSON object.
+pub fn spec_mut(root: &mut Map<String, Value>) -> Option<&mut Value> {
+    default_in(root, "spec", Map::new());
+    root.get_mut("spec").filter(|spec| spec.is_object())
+}
+
 /// True for what Go's `omitempty` leaves out: null, "", 0, false, empty lists and maps.
 pub fn is_empty(value: &Value) -> bool {
     match value {

@@ -126,7 +126,13 @@ impl Status {
 
     /// `subject.resource` is the kind here, as upstream has it: `Pod "web" is invalid: ...`.
     pub fn invalid(subject: Subject<'_>, errors: &[FieldError]) -> Self {
-        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        // What is said twice stands once in the message, and twice among the causes.
+        let mut texts: Vec<String> = Vec::new();
+        for text in errors.iter().map(ToString::to_string) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
         let why = match texts.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),

@@ -74,6 +74,10 @@ fn errors_in_upstreams_words() {
         "failed to parse duration @every 5x: time: unknown unit \"x\" in duration \"5x\""
     );
     assert_eq!(
+        error("@every 1.5.5s"),
+        "failed to parse duration @every 1.5.5s: time: missing unit in duration \"1.5.5s\""
+    );
+    assert_eq!(
         error("TZ=Mars * * * * *"),
         "provided bad location Mars: unknown time zone Mars"
     );

@@ -41,6 +41,34 @@ pub fn immutable(errors: &mut ErrorList, new: &Value, old: &Value, name: &str, p
     }
 }
 
+/// As `immutable`, for a value that is shown as Go has it.
+pub fn immutable_as(
+    errors: &mut ErrorList,
+    type_name: &str,
+    new: &Value,
+    old: &Value,
+    name: &str,
+    path: &Path,
+) {
+    let (new, old) = (json::get(new, name), json::get(old, name));
+    if !json::same(new, old) {
+        let error = FieldError::invalid(&path.child(name), new.clone(), names::IMMUTABLE);
+        errors.push(error.as_go(type_name));
+    }
+}
+
+/// As `immutable`, for a string: one that is gone is shown as empty.
+pub fn immutable_text(errors: &mut ErrorList, new: &Value, old: &Value, name: &str, path: &Path) {
+    let (new, old) = (json::text(new, name), json::text(old, name));
+    if new != old {
+        let error = FieldError::invalid(&path.child(name), new, names::IMMUTABLE);
+        errors.push(error);
+    }
+}
+
+/// The type of selectors, as errors show them.
+pub const LABEL_SELECTOR: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector";
+
 /// A string that must be one of some, sorted. An empty one is a value like any other.
 pub fn one_of(errors: &mut ErrorList, value: &str, supported: &[&str], path: &Path) {
     if !supported.contains(&value) {
@@ -63,6 +91,15 @@ pub fn required(errors: &mut ErrorList, object: &Value, name: &str, path: &Path)
     }
 }
 
+/// Go's value of a number that nobody gave.
+fn or_zero(value: &Value) -> Value {
+    if value.is_null() {
+        0.into()
+    } else {
+        value.clone()
+    }
+}
+
 /// A port given by number or by name.
 pub fn port_number_or_name(errors: &mut ErrorList, port: &Value, path: &Path) {
     let details = match port {
@@ -72,7 +109,7 @@ pub fn port_number_or_name(errors: &mut ErrorList, port: &Value, path: &Path) {
     errors.extend(
         details
             .into_iter()
-            .map(|d| FieldError::invalid(path, port.clone(), d)),
+            .map(|d| FieldError::invalid(path, or_zero(port), d)),
     );
 }
 
@@ -186,13 +223,20 @@ pub fn count_or_percent(value: &Value, path: &Path) -> ErrorList {
     errors.collect()
 }
 
-/// The number before the percent sign, or the number.
+/// The number before the percent sign, or the number, in quotes or not.
 pub fn amount(value: &Value) -> i64 {
-    percent(value).or(value.as_i64()).unwrap_or(0)
+    let quoted = || value.as_str()?.parse().ok();
+    percent(value)
+        .or(value.as_i64())
+        .or_else(quoted)
+        .unwrap_or(0)
 }
 
 fn percent(value: &Value) -> Option<i64> {
-    value.as_str()?.strip_suffix('%')?.parse().ok()
+    let text = value
+        .as_str()
+        .filter(|text| names::percentage(text).is_empty())?;
+    text.strip_suffix('%')?.parse().ok()
 }
 
 pub fn at_most_all(value: &Value, path: &Path) -> ErrorList {

@@ -38,24 +38,18 @@ impl Rules for ControllerRevision {
     fn prepare_update(&self, _new: &mut Object, _old: &Object, _part: Part<'_>) {}
 
     fn validate_create(&self, object: &Object) -> ErrorList {
-        let mut errors = ErrorList::new();
-        if object.get(&["data"]).is_none_or(Value::is_null) {
-            errors.push(FieldError::required(
-                &Path::root("data"),
-                "data is mandatory",
-            ));
-        }
-        checks::nonnegative(
-            &mut errors,
-            &object.to_value(),
-            "revision",
-            &Path::default(),
-        );
+        let mut errors = revision(object);
+        let detail = match object.get(&["data"]) {
+            None | Some(Value::Null) => "data is mandatory",
+            Some(Value::Object(_)) => return errors,
+            Some(_) => "data must be a valid JSON object",
+        };
+        errors.push(FieldError::required(&Path::root("data"), detail));
         errors
     }
 
     fn validate_update(&self, new: &Object, old: &Object, _part: Part<'_>) -> ErrorList {
-        let mut errors = self.validate_create(new);
+        let mut errors = revision(new);
         let (new, old) = (new.to_value(), old.to_value());
         checks::immutable(&mut errors, &new, &old, "data", &Path::default());
         errors
@@ -83,6 +77,13 @@ impl Rules for ControllerRevision {
             print::age_of(object, now),
         ]
     }
+}
+
+fn revision(object: &Object) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let root = Path::default();
+    checks::nonnegative(&mut errors, &object.to_value(), "revision", &root);
+    errors
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ struct CronJob;
 
 impl Rules for CronJob {
     fn default(&self, object: &mut Object) {
-        if let Some(spec) = object.get_mut(&["spec"]).filter(|spec| spec.is_object()) {
+        if let Some(spec) = json::spec_mut(object.root_mut()) {
             json::default_text(spec, "concurrencyPolicy", "Allow");
             json::default(spec, "suspend", false);
             json::default(spec, "successfulJobsHistoryLimit", SUCCESSFUL_JOBS_KEPT);

@@ -61,7 +61,7 @@ struct DaemonSet;
 
 impl Rules for DaemonSet {
     fn default(&self, object: &mut Object) {
-        if let Some(spec) = object.get_mut(&["spec"]).filter(|spec| spec.is_object()) {
+        if let Some(spec) = json::spec_mut(object.root_mut()) {
             default_spec(spec);
         }
         if object.get(&["status"]).is_none_or(Value::is_null) {

@@ -52,7 +52,7 @@ struct Deployment;
 
 impl Rules for Deployment {
     fn default(&self, object: &mut Object) {
-        let Some(spec) = object.get_mut(&["spec"]).filter(|spec| spec.is_object()) else {
+        let Some(spec) = json::spec_mut(object.root_mut()) else {
             return;
         };
         json::default(spec, "replicas", 1);

@@ -56,6 +56,9 @@ struct Ingress;
 
 impl Rules for Ingress {
     fn default(&self, object: &mut Object) {
+        if let Some(spec) = object.get_mut(&["spec"]) {
+            default_backends(spec);
+        }
         json::default_in(object.root_mut(), "status", json!({}));
         if let Some(status) = object.get_mut(&["status"]) {
             json::default(status, "loadBalancer", json!({}));
@@ -117,6 +120,28 @@ impl Rules for Ingress {
             "annotation {CLASS_ANNOTATION:?} is deprecated, please use 'spec.ingressClassName' \
              instead"
         )]
+    }
+}
+
+/// A reference is shown with its group, even where it has none.
+fn default_backends(spec: &mut Value) {
+    let shown = |backend: &mut Value| {
+        if let Some(resource) = json::object_mut(backend, "resource") {
+            json::default(resource, "apiGroup", Value::Null);
+        }
+    };
+    if let Some(backend) = json::object_mut(spec, "defaultBackend") {
+        shown(backend);
+    }
+    for rule in json::list_mut(spec, "rules") {
+        let Some(http) = json::object_mut(rule, "http") else {
+            continue;
+        };
+        for path in json::list_mut(http, "paths") {
+            if let Some(backend) = json::object_mut(path, "backend") {
+                shown(backend);
+            }
+        }
     }
 }
 

@@ -78,7 +78,7 @@ impl Rules for IngressClass {
             [new, old].map(|object| object.get(&["spec"]).unwrap_or(&Value::Null));
         let mut errors = ErrorList::new();
         let path = Path::root("spec");
-        checks::immutable(&mut errors, new_spec, old_spec, "controller", &path);
+        checks::immutable_text(&mut errors, new_spec, old_spec, "controller", &path);
         errors.extend(self.validate_create(new));
         errors
     }

@@ -47,7 +47,8 @@ impl Rules for IpAddress {
             [new, old].map(|object| object.get(&["spec"]).unwrap_or(&Value::Null));
         let mut errors = parent(new);
         let path = Path::root("spec");
-        checks::immutable(&mut errors, new_spec, old_spec, "parentRef", &path);
+        let kind = "io.k8s.api.networking.v1.ParentReference";
+        checks::immutable_as(&mut errors, kind, new_spec, old_spec, "parentRef", &path);
         errors
     }
 

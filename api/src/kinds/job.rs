@@ -54,21 +54,20 @@ const BACKOFF_LIMIT_NONE: i64 = i32::MAX as i64;
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
 
+const TEMPLATE_LABELS: [&str; 4] = ["spec", "template", "metadata", "labels"];
+
 #[derive(Debug)]
 struct Job;
 
 impl Rules for Job {
     fn default(&self, object: &mut Object) {
-        if let Some(spec) = object.get_mut(&["spec"]).filter(|spec| spec.is_object()) {
+        if let Some(spec) = json::spec_mut(object.root_mut()) {
             default_spec(spec);
             default_template(spec);
         }
-        let labels = object
-            .get(&["spec", "template", "metadata", "labels"])
-            .filter(|labels| !json::is_empty(labels))
-            .cloned();
+        let labels = object.get(&TEMPLATE_LABELS).cloned();
         let has_own = object.labels().next().is_some();
-        if let Some(labels) = labels.filter(|_| !has_own) {
+        if let Some(labels) = labels.filter(|labels| labels.is_object() && !has_own) {
             object.set(&["metadata", "labels"], labels);
         }
         json::default_in(object.root_mut(), "status", json!({}));
@@ -183,6 +182,9 @@ pub fn default_template(spec: &mut Value) {
 
 /// What a client set itself stays, and is refused where it does not fit.
 fn generate_selector(job: &mut Object) {
+    // Labels that were taken from the template get what it gets.
+    let own = job.get(&["metadata", "labels"]);
+    let shares = own.is_some() && own == job.get(&TEMPLATE_LABELS);
     let (name, uid) = (job.name().to_owned(), job.uid().to_owned());
     let pairs = NAME_LABELS
         .iter()
@@ -193,6 +195,9 @@ fn generate_selector(job: &mut Object) {
         if job.get(&path).is_none() {
             job.set(&path, value.as_str().into());
         }
+    }
+    if let Some(labels) = job.get(&TEMPLATE_LABELS).filter(|_| shares).cloned() {
+        job.set(&["metadata", "labels"], labels);
     }
     let path = ["spec", "selector", "matchLabels", UID_LABELS[1]];
     if job.get(&path).is_none() {

@@ -40,7 +40,7 @@ struct NetworkPolicy;
 
 impl Rules for NetworkPolicy {
     fn default(&self, object: &mut Object) {
-        let Some(spec) = object.get_mut(&["spec"]).filter(|spec| spec.is_object()) else {
+        let Some(spec) = json::spec_mut(object.root_mut()) else {
             return;
         };
         json::default(spec, "podSelector", json!({}));

@@ -122,7 +122,8 @@ fn spec(spec: &Value) -> ErrorList {
     let bounds = ["minAvailable", "maxUnavailable"];
     if bounds.iter().all(|name| json::has(spec, name)) {
         let detail = "minAvailable and maxUnavailable cannot be both set";
-        errors.push(FieldError::invalid(&path, spec.clone(), detail));
+        let error = FieldError::invalid(&path, spec.clone(), detail);
+        errors.push(error.as_go("io.k8s.api.policy.v1.PodDisruptionBudgetSpec"));
     }
     for name in bounds {
         let (value, path) = (json::get(spec, name), path.child(name));

@@ -79,7 +79,7 @@ struct ReplicaSet;
 
 impl Rules for ReplicaSet {
     fn default(&self, object: &mut Object) {
-        if let Some(spec) = object.get_mut(&["spec"]).filter(|spec| spec.is_object()) {
+        if let Some(spec) = json::spec_mut(object.root_mut()) {
             json::default(spec, "replicas", 1);
             json::default(spec, "template", json!({}));
             pod_spec::defaults::template(&mut spec["template"]);
@@ -111,8 +111,9 @@ impl Rules for ReplicaSet {
         }
         let mut errors = spec(new, Some(old));
         let specs = [new, old].map(|object| object.get(&["spec"]).unwrap_or(&Value::Null));
-        checks::immutable(
+        checks::immutable_as(
             &mut errors,
+            checks::LABEL_SELECTOR,
             specs[0],
             specs[1],
             "selector",

@@ -95,9 +95,11 @@ fn cidrs(object: &Object) -> ErrorList {
         return vec![FieldError::required(&path, "at least one CIDR required")];
     }
     if all.len() > CIDRS_MAX {
-        let spec = object.get(&["spec"]).cloned().unwrap_or_default();
-        let detail = "may only hold up to 2 values";
-        return vec![FieldError::invalid(&path, spec, detail)];
+        let value = Value::from(all);
+        // Upstream shows the spec.
+        let shown = format!("{{\"CIDRs\":{value}}}");
+        let error = FieldError::invalid(&path, value, "may only hold up to 2 values");
+        return vec![error.shown_as(shown)];
     }
     let mut errors = ErrorList::new();
     for (index, cidr) in all.iter().enumerate() {
@@ -138,7 +140,7 @@ fn update(new: &Object, old: &Object) -> ErrorList {
             errors
         }
         _ => {
-            let value = Value::from(now);
+            let value = new.get(&["spec", "cidrs"]).cloned().unwrap_or_default();
             vec![FieldError::invalid(&path, value, names::IMMUTABLE)]
         }
     }

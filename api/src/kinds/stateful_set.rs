@@ -41,7 +41,7 @@ struct StatefulSet;
 
 impl Rules for StatefulSet {
     fn default(&self, object: &mut Object) {
-        if let Some(spec) = object.get_mut(&["spec"]).filter(|spec| spec.is_object()) {
+        if let Some(spec) = json::spec_mut(object.root_mut()) {
             default_spec(spec);
         }
         if object.get(&["status"]).is_none_or(Value::is_null) {
@@ -111,6 +111,10 @@ impl Rules for StatefulSet {
 
 fn default_spec(spec: &mut Value) {
     json::default_text(spec, "podManagementPolicy", "OrderedReady");
+    json::default(spec, "serviceName", "");
+    if let Some(ordinals) = json::object_mut(spec, "ordinals") {
+        json::default(ordinals, "start", 0);
+    }
     json::default(spec, "updateStrategy", json!({}));
     let strategy = &mut spec["updateStrategy"];
     if json::text(strategy, "type").is_empty() {

@@ -88,19 +88,13 @@ pub fn selector_and_template(spec: &Value, old_spec: Option<&Value>, path: &Path
             errors.extend(of_selector);
             if label_selector::is_empty(selector) {
                 let detail = "empty selector is invalid for deployment";
-                errors.push(FieldError::invalid(
-                    &selector_path,
-                    selector.clone(),
-                    detail,
-                ));
+                let error = FieldError::invalid(&selector_path, selector.clone(), detail);
+                errors.push(error.as_go(checks::LABEL_SELECTOR));
             }
             if !valid {
                 let detail = "invalid label selector";
-                errors.push(FieldError::invalid(
-                    &selector_path,
-                    selector.clone(),
-                    detail,
-                ));
+                let error = FieldError::invalid(&selector_path, selector.clone(), detail);
+                errors.push(error.as_go(checks::LABEL_SELECTOR));
                 return errors;
             }
             let labels = json::at(template, &["metadata", "labels"]);

@@ -41,11 +41,8 @@ fn selector(spec: &Value, template: &Value, path: &Path) -> ErrorList {
     }
     if label_selector::is_empty(selector) {
         let detail = "empty selector is invalid for daemonset";
-        errors.push(FieldError::invalid(
-            &selector_path,
-            selector.clone(),
-            detail,
-        ));
+        let error = FieldError::invalid(&selector_path, selector.clone(), detail);
+        errors.push(error.as_go(checks::LABEL_SELECTOR));
     }
     errors
 }
@@ -60,7 +57,8 @@ fn strategy(strategy: &Value, path: &Path) -> ErrorList {
         },
         _ => {
             let supported = &["RollingUpdate", "OnDelete"];
-            vec![FieldError::not_supported(path, strategy.clone(), supported)]
+            let error = FieldError::not_supported(path, strategy.clone(), supported);
+            vec![error.as_go("io.k8s.api.apps.v1.DaemonSetUpdateStrategy")]
         }
     }
 }
@@ -92,7 +90,14 @@ pub fn update(new: &Object, old: &Object) -> ErrorList {
     let specs = [new, old].map(|object| object.get(&["spec"]).unwrap_or(&Value::Null));
     let mut errors = ErrorList::new();
     let path = Path::root("spec");
-    checks::immutable(&mut errors, specs[0], specs[1], "selector", &path);
+    checks::immutable_as(
+        &mut errors,
+        checks::LABEL_SELECTOR,
+        specs[0],
+        specs[1],
+        "selector",
+        &path,
+    );
     errors.extend(spec(new, Some(old)));
     errors
 }

@@ -33,8 +33,9 @@ pub fn spec(object: &Object, old: Option<&Object>) -> ErrorList {
 pub fn update(new: &Object, old: &Object) -> ErrorList {
     let mut errors = spec(new, Some(old));
     let specs = [new, old].map(|object| object.get(&["spec"]).unwrap_or(&Value::Null));
-    checks::immutable(
+    checks::immutable_as(
         &mut errors,
+        checks::LABEL_SELECTOR,
         specs[0],
         specs[1],
         "selector",
@@ -79,7 +80,8 @@ fn strategy(strategy: &Value, path: &Path) -> ErrorList {
         },
         _ => {
             let supported = &["Recreate", "RollingUpdate"];
-            vec![FieldError::not_supported(path, strategy.clone(), supported)]
+            let error = FieldError::not_supported(path, strategy.clone(), supported);
+            vec![error.as_go("io.k8s.api.apps.v1.DeploymentStrategy")]
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const CPU_PERCENT: i64 = 80;
 
 pub fn autoscaler(object: &mut Object) {
-    if let Some(spec) = object.get_mut(&["spec"]).filter(|spec| spec.is_object()) {
+    if let Some(spec) = json::spec_mut(object.root_mut()) {
         json::default(spec, "minReplicas", 1);
         if json::list(spec, "metrics").is_empty() {
             spec["metrics"] = cpu_metrics();
@@ -49,7 +49,7 @@ pub fn status(object: &mut Object) {
 }
 
 pub fn first_autoscaler(object: &mut Object) {
-    if let Some(spec) = object.get_mut(&["spec"]).filter(|spec| spec.is_object()) {
+    if let Some(spec) = json::spec_mut(object.root_mut()) {
         json::default(spec, "minReplicas", 1);
     }
     first_status(object);

@@ -300,7 +300,9 @@ fn metric_target(target: &Value, path: &Path) -> ErrorList {
         errors.push(FieldError::invalid(&type_path, kind, detail));
     }
     for name in ["value", "averageValue"] {
-        let value = json::get(target, name);
+        let Some(value) = json::some(target, name) else {
+            continue;
+        };
         let quantity = Quantity::from_value(value);
         if quantity.is_ok_and(|quantity| quantity.is_zero() || quantity.is_negative()) {
             let path = path.child(name);
@@ -348,8 +350,9 @@ fn scaling_rules(rules: &Value, path: &Path) -> ErrorList {
     for (index, policy) in policies.iter().enumerate() {
         errors.extend(scaling_policy(policy, &policies_path.index(index)));
     }
-    let tolerance = json::get(rules, "tolerance");
-    if Quantity::from_value(tolerance).is_ok_and(|tolerance| tolerance.is_negative()) {
+    if let Some(tolerance) = json::some(rules, "tolerance")
+        && Quantity::from_value(tolerance).is_ok_and(|tolerance| tolerance.is_negative())
+    {
         let path = path.child("tolerance");
         let detail = names::MUST_NOT_BE_NEGATIVE;
         errors.push(FieldError::invalid(&path, tolerance.clone(), detail));

@@ -8,6 +8,8 @@ use crate::object::Object;
 use crate::{json, names, print};
 use serde_json::Value;
 
+const UNCOUNTED: &str = "uncountedTerminatedPods";
+
 /// A job, seen for its status.
 struct Seen<'a> {
     job: &'a Object,
@@ -100,9 +102,15 @@ impl Change<'_> {
 
     fn refuse(&mut self, is_wrong: bool, name: &str, detail: &str) {
         if is_wrong {
-            let value = self.new.value(name).clone();
-            self.errors
-                .push(FieldError::invalid(&self.path.child(name), value, detail));
+            let value = match name {
+                "active" | "succeeded" | "failed" => self.new.count(name).into(),
+                name => self.new.value(name).clone(),
+            };
+            let error = FieldError::invalid(&self.path.child(name), value, detail);
+            self.errors.push(match name {
+                UNCOUNTED => error.as_go("io.k8s.api.batch.v1.UncountedTerminatedPods"),
+                _ => error,
+            });
         }
     }
 
@@ -117,8 +125,8 @@ impl Change<'_> {
         for name in ["active", "succeeded", "failed", "ready", "terminating"] {
             checks::nonnegative(&mut self.errors, self.new.status, name, &self.path);
         }
-        let uncounted = self.new.value("uncountedTerminatedPods");
-        let path = self.path.child("uncountedTerminatedPods");
+        let uncounted = self.new.value(UNCOUNTED);
+        let path = self.path.child(UNCOUNTED);
         let mut seen = Vec::new();
         for list in ["succeeded", "failed"] {
             for (index, uid) in json::list(uncounted, list).iter().enumerate() {
@@ -202,13 +210,13 @@ impl Change<'_> {
             "startTime",
             "startTime is required for finished job",
         );
-        let uncounted = self.new.value("uncountedTerminatedPods");
+        let uncounted = self.new.value(UNCOUNTED);
         let is_counted = ["succeeded", "failed"]
             .iter()
             .all(|list| json::list(uncounted, list).is_empty());
         self.refuse(
-            (turns || self.changes("uncountedTerminatedPods")) && finished && !is_counted,
-            "uncountedTerminatedPods",
+            (turns || self.changes(UNCOUNTED)) && finished && !is_counted,
+            UNCOUNTED,
             "must be empty for finished job",
         );
     }

@@ -20,17 +20,17 @@ pub fn update(new: &Object, old: &Object) -> ErrorList {
     // Upstream says what is wrong with the spec twice.
     errors.extend(validate::spec(new, &path));
     errors.extend(completions(new, old, &path));
-    checks::immutable(&mut errors, new, old, "selector", &path);
+    let kind = checks::LABEL_SELECTOR;
+    checks::immutable_as(&mut errors, kind, new, old, "selector", &path);
     errors.extend(template(new, old, may_change_pods, &path));
-    for name in [
-        "completionMode",
-        "podFailurePolicy",
-        "backoffLimitPerIndex",
-        "managedBy",
-        "successPolicy",
-    ] {
-        checks::immutable(&mut errors, new, old, name, &path);
-    }
+    let policy = |name: &str| format!("io.k8s.api.batch.v1.{name}");
+    checks::immutable(&mut errors, new, old, "completionMode", &path);
+    let (kind, name) = (policy("PodFailurePolicy"), "podFailurePolicy");
+    checks::immutable_as(&mut errors, &kind, new, old, name, &path);
+    checks::immutable(&mut errors, new, old, "backoffLimitPerIndex", &path);
+    checks::immutable(&mut errors, new, old, "managedBy", &path);
+    let (kind, name) = (policy("SuccessPolicy"), "successPolicy");
+    checks::immutable_as(&mut errors, &kind, new, old, name, &path);
     errors
 }
 
@@ -75,16 +75,19 @@ fn template(new: &Value, old: &Value, may_change_pods: bool, path: &Path) -> Err
         take_resources(&mut before, template);
         // The rest of the template's metadata is not looked at.
         let specs = [template, &before].map(|template| json::get(template, "spec"));
-        return changed(specs[0], specs[1], &path.child("template.spec"));
+        let kind = "io.k8s.api.core.v1.PodSpec";
+        return changed(specs[0], specs[1], kind, &path.child("template.spec"));
     }
-    changed(template, &before, &path.child("template"))
+    let kind = "io.k8s.api.core.v1.PodTemplateSpec";
+    changed(template, &before, kind, &path.child("template"))
 }
 
-fn changed(new: &Value, old: &Value, path: &Path) -> ErrorList {
+fn changed(new: &Value, old: &Value, kind: &str, path: &Path) -> ErrorList {
     if json::same(new, old) {
         return ErrorList::new();
     }
-    vec![FieldError::invalid(path, new.clone(), names::IMMUTABLE)]
+    let error = FieldError::invalid(path, new.clone(), names::IMMUTABLE);
+    vec![error.as_go(kind)]
 }
 
 /// Where pods may run, and what they are marked with.

@@ -150,7 +150,8 @@ pub fn template_spec(spec: &Value, path: &Path) -> ErrorList {
             errors.extend(policies::success(spec, policy, &path));
         } else {
             let detail = "requires indexed completion mode";
-            errors.push(FieldError::invalid(&path, policy.clone(), detail));
+            let error = FieldError::invalid(&path, policy.clone(), detail);
+            errors.push(error.as_go("io.k8s.api.batch.v1.SuccessPolicy"));
         }
     }
     errors.extend(policies::replacement(

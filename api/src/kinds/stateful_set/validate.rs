@@ -1,16 +1,18 @@
 //! What is wrong with a stateful set.
 
 use crate::field::{ErrorList, FieldError, Path};
-use crate::kinds::{checks, workload};
+use crate::kinds::{checks, persistent_volume_claim, workload};
 use crate::object::Object;
 use crate::{json, label_selector, meta_validate, names, pod_spec};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// What an update lets pass because the old object had it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tolerance {
     template: bool,
     service_name: bool,
+    claims: bool,
 }
 
 pub fn create(object: &Object) -> ErrorList {
@@ -33,6 +35,7 @@ pub fn update(new: &Object, old: &Object) -> ErrorList {
     let mut tolerance = Tolerance {
         template: false,
         service_name: true,
+        claims: true,
     };
     tolerance.template = !spec(old, &path, tolerance).is_empty();
     let mut errors = spec(new, &path, tolerance);
@@ -71,6 +74,15 @@ fn spec(spec: &Value, path: &Path, tolerance: Tolerance) -> ErrorList {
         json::get(spec, "persistentVolumeClaimRetentionPolicy"),
         &path.child("persistentVolumeClaimRetentionPolicy"),
     ));
+    let claims = json::list(spec, "volumeClaimTemplates").iter().enumerate();
+    for (index, claim) in claims.filter(|_| !tolerance.claims) {
+        let path = path
+            .child("volumeClaimTemplates")
+            .index(index)
+            .child("spec");
+        let spec = json::get(claim, "spec");
+        errors.extend(persistent_volume_claim::validate::spec(spec, None, &path));
+    }
     checks::nonnegative(&mut errors, spec, "replicas", path);
     checks::nonnegative(&mut errors, spec, "minReadySeconds", path);
     if let Some(ordinals) = json::some(spec, "ordinals") {
@@ -99,6 +111,7 @@ fn strategy(strategy: &Value, path: &Path) -> ErrorList {
         ("OnDelete", Some(rolling)) => {
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
             FieldError::invalid(&rolling_path, rolling.clone(), detail)
+                .as_go("io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy")
         }
         ("RollingUpdate", Some(rolling)) => {
             let mut errors = ErrorList::new();
@@ -109,6 +122,7 @@ fn strategy(strategy: &Value, path: &Path) -> ErrorList {
         _ => {
             let detail = "must be 'RollingUpdate' or 'OnDelete'";
             FieldError::invalid(path, strategy.clone(), detail)
+                .as_go("io.k8s.api.apps.v1.StatefulSetUpdateStrategy")
         }
     };
     vec![error]
@@ -139,8 +153,10 @@ fn selector_and_template(spec: &Value, path: &Path, tolerance: Tolerance) -> Err
         Some(selector) => {
             errors.extend(label_selector::validate(selector, &selector_path));
             let valid = errors.is_empty();
-            let invalid =
-                |detail: &str| FieldError::invalid(&selector_path, selector.clone(), detail);
+            let invalid = |detail: &str| {
+                FieldError::invalid(&selector_path, selector.clone(), detail)
+                    .as_go(checks::LABEL_SELECTOR)
+            };
             if label_selector::is_empty(selector) {
                 errors.push(invalid("empty selector is invalid for statefulset"));
             }
@@ -189,7 +205,7 @@ fn with_claims(spec: &Value) -> Value {
     };
     pod.remove("subdomain");
     pod.remove("hostname");
-    let claims: Vec<&str> = json::list(spec, "volumeClaimTemplates")
+    let claims: BTreeSet<&str> = json::list(spec, "volumeClaimTemplates")
         .iter()
         .map(|claim| claim.pointer("/metadata/name").and_then(Value::as_str))
         .map(Option::unwrap_or_default)
@@ -204,7 +220,7 @@ fn with_claims(spec: &Value) -> Value {
     let own = pod.get("volumes").and_then(Value::as_array);
     let own = own.into_iter().flatten();
     volumes.extend(
-        own.filter(|volume| !claims.contains(&json::text(volume, "name")))
+        own.filter(|volume| !claims.contains(json::text(volume, "name")))
             .cloned(),
     );
     pod.insert("volumes".to_owned(), volumes.into());
