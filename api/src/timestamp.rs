@@ -13,9 +13,13 @@ pub fn format_micro_time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
+/// The first second of the year 0: what lies before it has no four digits for its year in UTC.
+const FIRST_SECOND: i64 = -62_167_219_200;
+
 /// Any RFC 3339 instant, with or without fraction, in any offset.
 pub fn parse(text: &str) -> Option<Timestamp> {
-    is_rfc3339(text).then(|| text.parse().ok()).flatten()
+    let at: Option<Timestamp> = is_rfc3339(text).then(|| text.parse().ok()).flatten();
+    at.filter(|at| at.as_second() >= FIRST_SECOND)
 }
 
 /// jiff is more lenient than RFC 3339 (a space for the `T`, a time without seconds): hold it to

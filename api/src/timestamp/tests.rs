@@ -44,3 +44,12 @@ fn times_before_the_epoch_are_cut_down() {
     let at = parse("1969-12-31T23:59:59.5Z").unwrap();
     assert_eq!(format_time(at), "1969-12-31T23:59:59Z");
 }
+
+/// An offset may lead to a year that cannot be written.
+#[test]
+fn years_have_four_digits() {
+    let first = parse("0000-01-01T00:00:00Z").unwrap();
+    assert_eq!(format_time(first), "0000-01-01T00:00:00Z");
+    assert_eq!(parse("0000-01-01T03:04:06+20:00"), None);
+    assert_eq!(parse("9999-12-31T23:59:59-20:00"), None);
+}
