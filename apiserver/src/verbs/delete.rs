@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
+const OPTIONS_KIND: &str = "DeleteOptions";
 const OPTIONS_TYPE: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
 
 pub async fn delete(
@@ -64,9 +65,30 @@ pub async fn options(asked: &Asked<'_>, request_body: Body) -> Result<DeleteOpti
         return DeleteOptions::from_query(&asked.query);
     }
     let bytes = body::to_json(body::content(&asked.request.headers), bytes)?;
+    if bytes.trim_ascii() == b"null" {
+        return DeleteOptions::from_body(&Value::Null);
+    }
     let refused = |error: decode::DecodeError| {
-        Status::bad_request(error.message("DeleteOptions", "v1", &bytes))
+        Status::bad_request(match error {
+            // It is looked for in every group version, so that its own is not what is missing.
+            decode::DecodeError::Syntax(why) => {
+                format!("couldn't get version/kind; json parse error: {why}")
+            }
+            other => other.to_string(),
+        })
     };
+    let meta = decode::type_meta(&bytes).map_err(refused)?;
+    if !matches!(meta.kind.as_str(), "" | OPTIONS_KIND) {
+        let version = match meta.api_version.as_str() {
+            "" => "v1",
+            own => own,
+        };
+        let why = format!(
+            "no kind {:?} is registered for version {version:?}",
+            meta.kind
+        );
+        return Err(Status::bad_request(why));
+    }
     let decoded = decode::decode(&bytes, OPTIONS_TYPE, FieldValidation::Ignore).map_err(refused)?;
     DeleteOptions::from_body(&decoded.object.into_value())
 }

@@ -75,7 +75,8 @@ impl Token {
 fn base64_text(error: &DecodeError) -> String {
     let place = match error {
         DecodeError::InvalidByte(place, _) | DecodeError::InvalidLastSymbol(place, _) => *place,
-        DecodeError::InvalidLength(length) => *length,
+        // Go names the first of the characters that are too few.
+        DecodeError::InvalidLength(length) => length / 4 * 4,
         DecodeError::InvalidPadding => 0,
     };
     format!("illegal base64 data at input byte {place}")
