@@ -217,6 +217,3 @@ pub fn binding_conditions(holder: &Value, path: &Path) -> ErrorList {
     }
     errors
 }
-
-#[cfg(test)]
-mod tests;

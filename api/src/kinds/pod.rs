@@ -102,6 +102,7 @@ struct Pod;
 
 impl Rules for Pod {
     fn default(&self, object: &mut Object) {
+        json::default_in(object.root_mut(), "spec", json!({}));
         if let Some(spec) = object.get_mut(&["spec"]) {
             pod_spec::defaults::spec(spec);
             pod_spec::defaults::pod(spec);
@@ -176,7 +177,10 @@ impl Rules for Pod {
     }
 
     fn warnings(&self, object: &Object) -> Vec<String> {
-        let mut warnings = workload::name_warnings(object, "the Pod's hostname");
+        let mut warnings = match object.str(&["spec", "hostname"]) {
+            "" => workload::name_warnings(object, "the Pod's hostname"),
+            _ => Vec::new(),
+        };
         let spec = object.get(&["spec"]).unwrap_or(&Value::Null);
         warnings.extend(pod_spec::warnings::of(spec, &Path::root("spec")));
         warnings

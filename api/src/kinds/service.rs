@@ -50,9 +50,8 @@ struct Service;
 
 impl Rules for Service {
     fn default(&self, object: &mut Object) {
-        if let Some(spec) = object.get_mut(&["spec"]).filter(|spec| spec.is_object()) {
-            default_spec(spec);
-        }
+        json::default_in(object.root_mut(), "spec", json!({}));
+        object.get_mut(&["spec"]).map(default_spec);
         if object.str(&["spec", "type"]) == "LoadBalancer"
             && let Some(balancer) = object.get_mut(&["status", "loadBalancer"])
         {

@@ -174,7 +174,8 @@ fn resource_claims(spec: &Value, path: &Path) -> ErrorList {
                       specified"
                 }
             };
-            errors.push(FieldError::invalid(&path, claim.clone(), detail));
+            let error = FieldError::invalid(&path, claim.clone(), detail);
+            errors.push(error.as_go("io.k8s.api.core.v1.PodResourceClaim"));
         }
         for source in sources {
             if let Some(name) = json::some(claim, source).and_then(Value::as_str) {

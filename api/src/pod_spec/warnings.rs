@@ -92,6 +92,8 @@ const OLD_VOLUMES: &[(&str, &str, &str)] = &[
     ),
 ];
 
+mod paths;
+
 /// Texts for the `Warning` header. `path` is that of the spec.
 pub fn of(spec: &Value, path: &Path) -> Vec<String> {
     let mut warnings = scheduling(spec, path);
@@ -103,6 +105,7 @@ pub fn of(spec: &Value, path: &Path) -> Vec<String> {
             }
         }
     }
+    warnings.extend(paths::of(json::list(spec, "volumes")));
     warnings.extend(lists_of_names(spec, path));
     warnings.extend(fractional_bytes(
         json::get(spec, "overhead"),
@@ -311,6 +314,16 @@ fn ports(spec: &Value, path: &Path) -> Vec<String> {
         for (index, port) in json::list(container, "ports").iter().enumerate() {
             let path = path.child("ports").index(index);
             let number = json::int(port, "containerPort").unwrap_or(0);
+            if let (address, 0) = host(port)
+                && !address.is_empty()
+            {
+                warnings.push(format!(
+                    "{path}: hostIP set without hostPort: {{Name:{} HostPort:0 \
+                     ContainerPort:{number} Protocol:{} HostIP:{address}}}",
+                    json::text(port, "name"),
+                    json::text(port, "protocol")
+                ));
+            }
             let others = all
                 .entry((number, json::text(port, "protocol")))
                 .or_default();

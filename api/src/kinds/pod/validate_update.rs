@@ -6,7 +6,7 @@ use crate::kinds::checks::changes;
 use crate::object::Object;
 use crate::pod_spec::resources::quality_of_service;
 use crate::pod_spec::validate::tolerations;
-use crate::{json, names};
+use crate::{go_value, json, names};
 use serde_json::{Value, json};
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -16,6 +16,7 @@ const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].imag
                          existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to \
                          be set to 1 if it was previously negative)";
 
+const TERM: &str = "io.k8s.api.core.v1.NodeSelectorTerm";
 const NODE_AFFINITY: [&str; 2] = ["affinity", "nodeAffinity"];
 
 fn spec_of(pod: &Object) -> &Value {
@@ -196,7 +197,8 @@ fn affinity_additions(new: &Value, old: &Value, path: &Path) -> ErrorList {
     if now.len() != before.len() {
         let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
         let now = json::at(new, &[required, "nodeSelectorTerms"]);
-        return vec![FieldError::invalid(&path, now.clone(), detail)];
+        let shown = go_value::internal_list(TERM, now.as_array().map_or(&[], Vec::as_slice));
+        return vec![FieldError::invalid(&path, now.clone(), detail).shown_as(shown)];
     }
     let grows = |now: &Value, before: &Value| {
         let empty = ["matchExpressions", "matchFields"]
@@ -218,7 +220,7 @@ fn affinity_additions(new: &Value, old: &Value, path: &Path) -> ErrorList {
         .filter(|(_, (now, before))| !grows(now, before))
         .map(|(index, (now, _))| {
             let detail = "only additions are allowed (no mutations or deletions)";
-            FieldError::invalid(&path.index(index), now.clone(), detail)
+            FieldError::invalid(&path.index(index), now.clone(), detail).as_go(TERM)
         })
         .collect()
 }

@@ -105,7 +105,7 @@ fn recursive_read_only(mount: &Value, path: &Path) -> ErrorList {
         let detail = "may only be specified when readOnly is true";
         errors.push(FieldError::forbidden(path, detail));
     }
-    if !matches!(json::text(mount, "mountPropagation"), "" | "None") {
+    if json::some(mount, "mountPropagation").is_some_and(|mode| mode != "None") {
         let detail = "may only be specified when mountPropagation is None or not specified";
         errors.push(FieldError::forbidden(path, detail));
     }

@@ -237,7 +237,8 @@ fn claim_names(resources: &Value, claims: &BTreeSet<String>, path: &Path) -> Err
         }
         if !claims.contains(name) {
             let mut error = FieldError::not_found(&path, name);
-            let known: Vec<&str> = claims.iter().map(String::as_str).collect();
+            let known = claims.iter().map(String::as_str);
+            let known: Vec<&str> = known.filter(|name| !name.is_empty()).collect();
             error.detail = "must be one of the names in pod.spec.resourceClaims".to_owned();
             error.detail += &match known.as_slice() {
                 [] => " which is empty".to_owned(),
@@ -265,7 +266,7 @@ pub fn pod_level(spec: &Value, path: &Path) -> ErrorList {
             continue;
         };
         let together = requested(spec, name);
-        if together > asked {
+        if together > asked && !together.is_zero() {
             let detail = format!(
                 "must be greater than or equal to aggregate container requests of {together}"
             );

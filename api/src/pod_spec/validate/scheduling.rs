@@ -285,7 +285,10 @@ fn label_keys(term: &Value, path: &Path) -> ErrorList {
 fn keys_twice(term: &Value, path: &Path) -> ErrorList {
     let selector = json::get(term, "labelSelector");
     let mut errors = ErrorList::new();
-    for (index, key) in json::list(term, "matchLabelKeys").iter().enumerate() {
+    let keys = json::list(term, "matchLabelKeys");
+    for (index, key) in keys.iter().enumerate() {
+        // Of a key that is there twice upstream names the last.
+        let index = keys.iter().rposition(|k| k == key).unwrap_or(index);
         let key = key.as_str().unwrap_or("");
         let expressions = json::list(selector, "matchExpressions").iter();
         let expressions = expressions.filter(|e| json::text(e, "key") == key).count();

@@ -77,7 +77,8 @@ pub fn container(container: &Value, spec: &Value, path: &Path) -> ErrorList {
     if json::some(context, "allowPrivilegeEscalation").is_some_and(|allow| allow == false) {
         let mut clash = |with: &str| {
             let detail = format!("cannot set `allowPrivilegeEscalation` to false and {with}");
-            errors.push(FieldError::invalid(path, context.clone(), detail));
+            let error = FieldError::invalid(path, context.clone(), detail);
+            errors.push(error.as_go("io.k8s.api.core.v1.SecurityContext"));
         };
         if json::flag(context, "privileged") {
             clash("`privileged` to true");
@@ -148,11 +149,12 @@ fn profile_of(profile: &Value, field: &str, what: &str, path: &Path) -> ErrorLis
         ("Localhost", Some(_)) | (_, None) => {}
         (_, Some(local)) => {
             let detail = format!("can only be set when {what} type is Localhost");
-            let value = match what {
-                "seccomp" => profile.clone(),
-                _ => local.into(),
-            };
-            errors.push(FieldError::invalid(&path, value, detail));
+            if what == "seccomp" {
+                let error = FieldError::invalid(&path, profile.clone(), detail);
+                errors.push(error.as_go("io.k8s.api.core.v1.SeccompProfile"));
+            } else if kinds.contains(&kind) {
+                errors.push(FieldError::invalid(&path, local, detail));
+            }
         }
     }
     errors
