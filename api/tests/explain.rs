@@ -39,7 +39,7 @@ impl<'d> Explain<'d> {
                 "{:indent$}{field}\t<{kind}>{mark} [{values}] {text}",
                 ""
             )
-            .unwrap();
+            .expect("a String takes all");
             if let Some(inner) = inner {
                 self.fields(inner, indent + 2);
             }
@@ -62,7 +62,7 @@ fn shape(schema: &Value) -> (String, Option<&str>) {
         .or(schema["allOf"][0]["$ref"].as_str());
     if let Some(reference) = reference {
         let name = reference.trim_start_matches("#/components/schemas/");
-        let last = name.rsplit('.').next().unwrap();
+        let last = name.rsplit('.').next().unwrap_or(name);
         return (last.to_owned(), Some(name));
     }
     if schema["items"].is_object() {
