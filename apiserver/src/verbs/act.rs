@@ -35,7 +35,7 @@ pub async fn read(
         "" => body.name().to_owned(),
         name => name.to_owned(),
     };
-    if !body.name().is_empty() && body.name() != name {
+    if body.name() != name {
         return Err(Status::bad_request(format!(
             "name in URL does not match name in {} object",
             expected.kind

@@ -83,6 +83,7 @@ async fn without_budget(
     name: &str,
     deletion: &DeleteOptions,
 ) -> Result<Option<Stored>, Status> {
+    let mut last = Status::modified(registry::subject(asked.resource, name));
     for _ in 0..ATTEMPTS_MAX {
         let stored = api.registry.get(asked.resource, asked.namespace(), name)?;
         if !eviction::ignores_budgets(&stored.object) {
@@ -93,11 +94,13 @@ async fn without_budget(
             options.resource_version = Some(stored.object.resource_version().to_owned());
         }
         match go(api, asked, name, &options).await {
-            Err(status) if status.code == 409 && deletion.resource_version.is_none() => {}
+            Err(status) if status.code == 409 && deletion.resource_version.is_none() => {
+                last = status;
+            }
             other => return other.map(|()| None),
         }
     }
-    Err(Status::modified(registry::subject(asked.resource, name)))
+    Err(last)
 }
 
 /// The budgets of a pod's namespace that select it.
