@@ -102,6 +102,137 @@ async fn a_bound_pod_gets_its_grace_which_can_only_be_shortened() {
 }
 
 #[tokio::test]
+async fn the_grace_is_shortened_from_where_it_began_and_shown_at_the_end() {
+    let site = site().await;
+    let account = json!({ "metadata": { "name": "default" } });
+    let accounts = "/api/v1/namespaces/kube-system/serviceaccounts";
+    site.post(accounts, &account).await.ok();
+    let pod = json!({
+        "metadata": { "name": "a" },
+        "spec": { "nodeName": "n", "containers": [{ "name": "c", "image": "i" }] },
+    });
+    let made = site.post(PODS, &pod).await.ok();
+    let path = format!("{PODS}/a");
+    site.delete(&path, &Value::Null).await.ok();
+    let shorter = site
+        .delete(&path, &json!({ "gracePeriodSeconds": 5 }))
+        .await;
+    let shorter = shorter.ok();
+    let ends = &shorter["metadata"]["deletionTimestamp"];
+    assert_eq!(ends, "2026-06-01T00:00:05Z");
+    let gone = site
+        .delete(&path, &json!({ "gracePeriodSeconds": 0 }))
+        .await;
+    let gone = gone.ok();
+    assert_eq!(gone["kind"], "Pod", "a pod is shown as it was at the end");
+    assert_eq!(gone["metadata"]["uid"], made["metadata"]["uid"]);
+    assert_eq!(gone["metadata"]["deletionGracePeriodSeconds"], 0);
+}
+
+#[tokio::test]
+async fn options_are_checked_all_at_once_and_answered_in_upstreams_words() {
+    let site = site().await;
+    let made = site.post(CONFIG_MAPS, &config_map("a", "1")).await.ok();
+    let uid = made["metadata"]["uid"].as_str().unwrap();
+    let path = format!("{CONFIG_MAPS}/a");
+    let cases = [
+        (
+            json!({ "preconditions": { "uid": "x" } }),
+            format!(
+                "409 Conflict: Operation cannot be fulfilled on ConfigMap \"a\": the UID in the \
+                 precondition (x) does not match the UID in record ({uid}). The object might have \
+                 been deleted and then recreated"
+            ),
+        ),
+        (
+            json!({ "orphanDependents": true, "propagationPolicy": "X", "dryRun": ["x"] }),
+            "422 Invalid: DeleteOptions.meta.k8s.io \"\" is invalid: [propagationPolicy: Invalid \
+             value: \"X\": orphanDependents and deletionPropagation cannot be both set, \
+             propagationPolicy: Unsupported value: \"X\": supported values: \"Foreground\", \
+             \"Background\", \"Orphan\", \"nil\", dryRun: Unsupported value: [\"x\"]: supported \
+             values: \"All\"]"
+                .to_owned(),
+        ),
+        (
+            json!({ "gracePeriodSeconds": "x" }),
+            "400 BadRequest: json: cannot unmarshal string into Go struct field \
+             DeleteOptions.gracePeriodSeconds of type int64"
+                .to_owned(),
+        ),
+        (
+            json!({ "kind": "Pod", "apiVersion": "v1" }),
+            "400 BadRequest: no kind \"Pod\" is registered for version \"v1\"".to_owned(),
+        ),
+    ];
+    for (options, wanted) in cases {
+        assert_eq!(site.delete(&path, &options).await.failure(), wanted);
+    }
+    let yaml = b"propagationPolicy: Orphan\n".to_vec();
+    let answer = site.ask("DELETE", &path, "application/yaml", yaml).await;
+    assert_eq!(answer.ok()["metadata"]["finalizers"], json!(["orphan"]));
+    // The older way to ask for a cascade: accepted, and not over.
+    let older = json!({ "orphanDependents": false });
+    let mut held = config_map("b", "1");
+    held["metadata"]["finalizers"] = json!(["example.org/hold"]);
+    site.post(CONFIG_MAPS, &held).await.ok();
+    let answer = site.delete(&format!("{CONFIG_MAPS}/b"), &older).await;
+    assert_eq!(answer.status, 202);
+}
+
+#[tokio::test]
+async fn a_job_keeps_its_pods_unless_told_otherwise_and_says_so() {
+    let site = site().await;
+    let jobs = "/apis/batch/v1/namespaces/default/jobs";
+    let containers = json!([{ "name": "c", "image": "i" }]);
+    let spec = json!({ "restartPolicy": "Never", "containers": containers });
+    for (name, options, finalizers) in [
+        ("a", Value::Null, json!(["orphan"])),
+        (
+            "b",
+            json!({ "propagationPolicy": "Foreground" }),
+            json!(["foregroundDeletion"]),
+        ),
+    ] {
+        let job = json!({
+            "metadata": { "name": name }, "spec": { "template": { "spec": spec } },
+        });
+        site.post(jobs, &job).await.ok();
+        let answer = site.delete(&format!("{jobs}/{name}"), &options).await;
+        assert_eq!(answer.headers.contains_key("warning"), options.is_null());
+        assert_eq!(answer.ok()["metadata"]["finalizers"], finalizers);
+    }
+}
+
+#[tokio::test]
+async fn a_collection_is_deleted_by_pages_and_in_a_dry_run_not_at_all() {
+    let site = site().await;
+    let secrets = "/api/v1/namespaces/default/secrets";
+    for name in ["a", "b", "c"] {
+        let secret = json!({ "metadata": { "name": name } });
+        site.post(secrets, &secret).await.ok();
+    }
+    let count = async || {
+        let list = site.get(secrets).await.ok();
+        list["items"].as_array().unwrap().len()
+    };
+    let dry = site
+        .delete(&format!("{secrets}?dryRun=All"), &Value::Null)
+        .await;
+    assert_eq!((dry.status.as_u16(), count().await), (200, 3));
+    let page = site
+        .delete(&format!("{secrets}?limit=2"), &Value::Null)
+        .await
+        .ok();
+    assert_eq!(page["kind"], "SecretList");
+    assert_eq!(page["metadata"]["remainingItemCount"], 1);
+    assert_eq!(count().await, 1);
+    let wrong = site
+        .delete(&format!("{secrets}?continue=x"), &Value::Null)
+        .await;
+    assert_eq!(wrong.status, 400);
+}
+
+#[tokio::test]
 async fn a_collection_loses_what_the_selector_chooses() {
     let site = site().await;
     for (name, label) in [("a", "x"), ("b", "y"), ("c", "x")] {
