@@ -70,10 +70,13 @@ impl Coding {
     }
 }
 
+/// Unpacks what comes and packs what goes.
+type Gzip = (GzDecoder<Vec<u8>>, GzEncoder<Vec<u8>>);
+
 /// A page on its way.
 pub struct Links {
     page: Page,
-    gzip: Option<(GzDecoder<Vec<u8>>, GzEncoder<Vec<u8>>)>,
+    gzip: Option<Gzip>,
 }
 
 impl Links {

@@ -3,6 +3,8 @@
 //! Nothing but addresses of pods and nodes is ever dialled: an Endpoints object that names another
 //! address is no way out of the cluster.
 
+mod selected; // Pods of a Service that nobody wrote Endpoints for.
+
 use crate::request_info::RequestInfo;
 use crate::tunnel::Tunnels;
 use crate::view::View;
@@ -160,15 +162,15 @@ fn service(lookup: &Lookup<'_>, named: Named<'_>) -> Result<Target, Status> {
         };
         port = json::text(found, "name").to_owned();
     }
-    let endpoints = lookup.get("endpoints", namespace, name)?;
-    let none = |name: &str| {
-        Status::service_unavailable(format!("no endpoints available for service {name:?}"))
+    let is_https = named.scheme == "https";
+    let endpoints = match lookup.get("endpoints", namespace, name) {
+        Ok(endpoints) => endpoints,
+        Err(status) => return selected::find(lookup, named, &port).ok_or(status)?,
     };
     let subsets = endpoints.list(&["subsets"]);
     if subsets.is_empty() {
         return Err(none(name));
     }
-    let is_https = named.scheme == "https";
     for subset in from_anywhere(subsets) {
         let ports = json::list(subset, "ports");
         let found = ports.iter().find(|one| json::text(one, "name") == port);
@@ -184,8 +186,12 @@ fn service(lookup: &Lookup<'_>, named: Named<'_>) -> Result<Target, Status> {
     Err(none(&lookup.info.name))
 }
 
+fn none(name: &str) -> Status {
+    Status::service_unavailable(format!("no endpoints available for service {name:?}"))
+}
+
 /// All of them, from one that chance picks: the load is shared.
-fn from_anywhere(list: &[Value]) -> impl Iterator<Item = &Value> {
+fn from_anywhere<T>(list: &[T]) -> impl Iterator<Item = &T> {
     let start = match list.len() {
         0 => 0,
         count => rand::random_range(0..count),

@@ -8,6 +8,7 @@ use crate::registry::{self, Refusal};
 use crate::tunnel::Body;
 use crate::verbs::write::ATTEMPTS_MAX;
 use coracle_api::catalogue;
+use coracle_api::field::FieldError;
 use coracle_api::kinds::pod::binding;
 use coracle_api::object::Object;
 use coracle_api::resource::Durability;
@@ -15,6 +16,7 @@ use coracle_api::status::{Status, Subject};
 use coracle_api::timestamp::format_time;
 use coracle_store::Expect;
 use http::Response;
+use serde_json::Value;
 
 /// The kind of the resource `bindings`, which is never stored.
 pub const KIND: &str = "Binding";
@@ -32,18 +34,31 @@ pub async fn bind(
     };
     let mut act = act::read(asked, &expected, request_body).await?;
     let errors = binding::validate(&act.body);
+    if act.name.is_empty() {
+        return Err(Status::bad_request("Name parameter required."));
+    }
     if !errors.is_empty() {
-        let subject = Subject {
-            group: "",
-            resource: "Binding",
-            name: &act.name,
-        };
-        return Err(Status::invalid(subject, &errors));
+        return Err(malformed(&errors));
     }
     let dry_run = act.options.dry_run;
     act::admit(api, asked, &mut act, dry_run).await?;
     assign(api, asked, &act.name, &act.body, dry_run).await?;
     Ok(act::done())
+}
+
+/// Upstream answers a malformed binding with a bare error.
+fn malformed(errors: &[FieldError]) -> Status {
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let message = match texts.as_slice() {
+        [only] => only.clone(),
+        all => format!("[{}]", all.join(", ")),
+    };
+    Status {
+        code: 500,
+        reason: "",
+        message,
+        details: Value::Null,
+    }
 }
 
 async fn assign(
@@ -68,11 +83,15 @@ async fn assign(
         let stored = api.registry.get(pods, &asked.info.namespace, name)?;
         let mut pod = stored.object;
         if !object.uid().is_empty() && object.uid() != pod.uid() {
-            return Err(conflict(&format!(
-                "Precondition failed: UID in precondition: {}, UID in object meta: {}",
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: /registry/pods/{}/{name}, \
+                 ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in \
+                 precondition: {}, UID in object meta: {}",
+                asked.info.namespace,
                 object.uid(),
                 pod.uid()
-            )));
+            );
+            return Err(Status::conflict(registry::subject(pods, name), &why));
         }
         binding::bind(&mut pod, object, &format_time(asked.now))
             .map_err(|error| conflict(&error.to_string()))?;

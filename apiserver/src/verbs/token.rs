@@ -2,13 +2,14 @@
 
 use super::asked::Asked;
 use super::decode::Expected;
+use super::write_options::{Kind, WriteOptions};
 use crate::admission::Operation;
-use crate::options::WriteOptions;
 use crate::respond;
 use crate::tokens::claims::{Claims, Reference};
 use crate::tunnel::Body;
 use crate::view::View;
 use crate::{Api, body};
+use coracle_api::apply::{Filter, Writer, put_managed_fields};
 use coracle_api::field::{ErrorList, FieldError, Path};
 use coracle_api::json;
 use coracle_api::object::Object;
@@ -21,7 +22,9 @@ use serde_json::{Value, json};
 pub const SUBRESOURCE: &str = "token";
 
 const GROUP: &str = "authentication.k8s.io";
+const VERSION: &str = "authentication.k8s.io/v1";
 const KIND: &str = "TokenRequest";
+const TYPE: &str = "io.k8s.api.authentication.v1.TokenRequest";
 const SECONDS_DEFAULT: i64 = 3600;
 const SECONDS_MIN: i64 = 600;
 const SECONDS_MAX: i64 = 1 << 32;
@@ -43,13 +46,14 @@ pub async fn create(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let options = WriteOptions::parse(&asked.query, "CreateOptions")?;
     let bytes = body::read_object(&asked.request.headers, request_body).await?;
+    let options = WriteOptions::parse(asked, Kind::Create)?;
     let (mut object, warnings) =
         Expected::of_request(asked).decode(&bytes, options.field_validation)?;
     if seconds(&object).is_none() {
         object.set(&["spec", "expirationSeconds"], SECONDS_DEFAULT.into());
     }
+    manage(&mut object, &options, asked.now);
     if object.get(&["spec", "boundObjectRef"]).is_none() {
         object.set(&["spec", "boundObjectRef"], Value::Null);
     }
@@ -106,6 +110,22 @@ pub async fn create(
 
 fn seconds(object: &Object) -> Option<i64> {
     object.get(&["spec", "expirationSeconds"])?.as_i64()
+}
+
+/// Who wrote what of the request, though nobody reads it again.
+fn manage(object: &mut Object, options: &WriteOptions, now: Timestamp) {
+    let now = format_time(now);
+    let writer = Writer {
+        api_version: VERSION,
+        kind: KIND,
+        type_name: TYPE,
+        subresource: SUBRESOURCE,
+        filter: Filter::All,
+        manager: &options.manager,
+        now: &now,
+    };
+    let list = writer.update(None, object);
+    put_managed_fields(object.root_mut(), list);
 }
 
 fn subject(name: &str) -> Subject<'_> {

@@ -317,5 +317,4 @@ fn restore_resources(container: &mut Value, old: &Value) {
             }
         }
     }
-    put(container, "resizePolicy", old.get("resizePolicy"));
 }

@@ -152,21 +152,12 @@ impl Headers {
 }
 
 /// Unpacks the blocks of one connection, in the order in which they come.
+#[derive(Default)]
 pub struct Unpacker {
     inflater: Box<DecompressorOxide>,
     /// What was unpacked last, to which the next block may refer.
     window: Vec<u8>,
     has_begun: bool,
-}
-
-impl Default for Unpacker {
-    fn default() -> Self {
-        Self {
-            inflater: Box::default(),
-            window: Vec::new(),
-            has_begun: false,
-        }
-    }
 }
 
 impl Unpacker {

@@ -114,7 +114,11 @@ fn queries_are_decoded_and_encoded() {
     assert_eq!(commands, ["sh", "-c", "echo 'a&b'"]);
     assert!(query.flag("tty"));
     assert!(!query.flag("stdin"));
-    assert_eq!(query.text("x"), "", "what is no escape is left out, as Go does");
+    assert_eq!(
+        query.text("x"),
+        "",
+        "what is no escape is left out, as Go does"
+    );
     assert_eq!(query.text("y"), "€");
     assert_eq!(Query::parse(&query.to_string()), query);
 }

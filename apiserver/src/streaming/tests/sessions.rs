@@ -35,6 +35,10 @@ async fn agent(request: Request<Incoming>) -> Response<Body> {
         let text = "container \"refuse\" in pod \"p\" is waiting to start: ContainerCreating";
         return Response::builder().status(400).body(full(text)).unwrap();
     }
+    if request.method() == http::Method::CONNECT {
+        let text = "dial tcp 127.0.0.1:81: connect: connection refused";
+        return Response::builder().status(502).body(full(text)).unwrap();
+    }
     if path.starts_with("/containerLogs") {
         return Response::new(full("one\ntwo\n"));
     }
@@ -138,7 +142,10 @@ async fn cluster() -> Cluster {
                     .send(format!(
                         "{} {}",
                         request.method(),
-                        request.uri().path_and_query().unwrap()
+                        request
+                            .uri()
+                            .path_and_query()
+                            .map_or("", |path| path.as_str())
                     ))
                     .await;
                 Ok::<_, Infallible>(agent(request).await)
@@ -363,4 +370,150 @@ async fn a_request_without_a_known_upgrade_is_refused() {
         ("sec-websocket-protocol", "v9.channel.k8s.io"),
     ];
     assert_eq!(cluster.get("exec", query, &unknown).await.status(), 400);
+}
+
+/// What a Go client with SPDY says when it opens a stream, with its headers stored unpacked.
+fn opened(id: u32, headers: &[(&str, &str)]) -> Vec<u8> {
+    let mut block: Vec<u8> = Vec::new();
+    block.extend_from_slice(&(headers.len() as u32).to_be_bytes());
+    for text in headers.iter().flat_map(|(name, value)| [name, value]) {
+        block.extend_from_slice(&(text.len() as u32).to_be_bytes());
+        block.extend_from_slice(text.as_bytes());
+    }
+    let length = u16::try_from(block.len()).unwrap();
+    let mut packed = if id == 1 {
+        vec![0x78, 0x01]
+    } else {
+        Vec::new()
+    };
+    packed.push(0);
+    packed.extend_from_slice(&length.to_le_bytes());
+    packed.extend_from_slice(&(!length).to_le_bytes());
+    packed.extend_from_slice(&block);
+    let mut frame = vec![0x80, 3, 0, 1];
+    frame.extend_from_slice(&(packed.len() as u32 + 10).to_be_bytes());
+    frame.extend_from_slice(&id.to_be_bytes());
+    frame.extend_from_slice(&[0; 6]);
+    frame.extend_from_slice(&packed);
+    frame
+}
+
+fn said(id: u32, text: &str, is_last: bool) -> Vec<u8> {
+    spdy::frame::data(id, text.as_bytes(), is_last).to_vec()
+}
+
+/// The data of each stream, until the connection ends.
+async fn read_streams(near: &mut (impl tokio::io::AsyncRead + Unpin)) -> Vec<(u32, String)> {
+    let mut all = Vec::new();
+    tokio::io::AsyncReadExt::read_to_end(near, &mut all)
+        .await
+        .unwrap();
+    let mut buffer = BytesMut::from(&all[..]);
+    let mut lines = Vec::new();
+    while let Some(frame) = spdy::frame::decode(&mut buffer).unwrap() {
+        if let spdy::frame::Frame::Data { id, payload, .. } = frame
+            && !payload.is_empty()
+        {
+            lines.push((id, String::from_utf8_lossy(&payload).into_owned()));
+        }
+    }
+    lines
+}
+
+#[tokio::test]
+async fn exec_speaks_spdy() {
+    let mut cluster = cluster().await;
+    let query = "command=sh&container=main&stdin=1&stdout=1";
+    let headers = [
+        ("connection", "Upgrade"),
+        ("upgrade", "SPDY/3.1"),
+        ("x-stream-protocol-version", "v5.channel.k8s.io"),
+        ("x-stream-protocol-version", "v4.channel.k8s.io"),
+    ];
+    let response = cluster.get("exec", query, &headers).await;
+    assert_eq!(response.status(), 101);
+    assert_eq!(
+        response.headers()["x-stream-protocol-version"],
+        "v4.channel.k8s.io"
+    );
+    let mut near = TokioIo::new(hyper::upgrade::on(response).await.unwrap());
+    let mut out = Vec::new();
+    for (id, kind) in [(1, "error"), (3, "stdin"), (5, "stdout")] {
+        out.extend_from_slice(&opened(id, &[("streamtype", kind)]));
+    }
+    out.extend_from_slice(&said(3, "hello", false));
+    out.extend_from_slice(&said(3, "", true));
+    tokio::io::AsyncWriteExt::write_all(&mut near, &out)
+        .await
+        .unwrap();
+    let lines = read_streams(&mut near).await;
+    assert_eq!(lines[0], (5, "hello".to_owned()));
+    assert_eq!(lines[1].0, 1);
+    assert!(lines[1].1.contains("NonZeroExitCode"), "{lines:?}");
+    let seen = cluster.requests.recv().await.unwrap();
+    assert_eq!(
+        seen,
+        "POST /exec/web/p/u1/main?command=sh&stdin=true&stdout=true"
+    );
+}
+
+#[tokio::test]
+async fn a_port_that_the_node_cannot_reach_is_told_on_the_error_stream() {
+    let mut cluster = cluster().await;
+    let headers = [
+        ("connection", "Upgrade"),
+        ("upgrade", "SPDY/3.1"),
+        ("x-stream-protocol-version", "portforward.k8s.io"),
+    ];
+    let response = cluster.get("portforward", "", &headers).await;
+    assert_eq!(response.status(), 101);
+    let near = TokioIo::new(hyper::upgrade::on(response).await.unwrap());
+    let (mut reads, mut writes) = tokio::io::split(near);
+    let mut out = Vec::new();
+    for (id, kind) in [(1, "error"), (3, "data")] {
+        let headers = [("streamtype", kind), ("port", "81"), ("requestid", "0")];
+        out.extend_from_slice(&opened(id, &headers));
+    }
+    tokio::io::AsyncWriteExt::write_all(&mut writes, &out)
+        .await
+        .unwrap();
+    let mut buffer = BytesMut::new();
+    let told = loop {
+        match spdy::frame::decode(&mut buffer).unwrap() {
+            Some(spdy::frame::Frame::Data { id: 1, payload, .. }) => break payload,
+            Some(_) => {}
+            None => {
+                let count = tokio::io::AsyncReadExt::read_buf(&mut reads, &mut buffer).await;
+                assert!(count.unwrap() > 0, "the connection ended");
+            }
+        }
+    };
+    let told = String::from_utf8_lossy(&told).into_owned();
+    assert!(
+        told.starts_with("error forwarding port 81 to pod p, uid u1: "),
+        "{told}"
+    );
+    assert!(told.ends_with("connection refused"), "{told}");
+    let seen = cluster.requests.recv().await.unwrap();
+    assert!(seen.starts_with("CONNECT "), "{seen}");
+}
+
+#[tokio::test]
+async fn fixed_ports_are_named_on_their_channels() {
+    let mut cluster = cluster().await;
+    let query = "ports=81&ports=82";
+    let mut socket = cluster
+        .socket("portforward", query, "v4.channel.k8s.io")
+        .await;
+    let mut numbers = Vec::new();
+    let mut errors = 0;
+    while let Some(Ok(Message::Binary(data))) = socket.next().await {
+        match data.len() {
+            3 => numbers.push((data[0], u16::from_le_bytes([data[1], data[2]]))),
+            _ => errors += usize::from(data[0] % 2),
+        }
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, [(0, 81), (1, 81), (2, 82), (3, 82)]);
+    assert_eq!(errors, 2);
 }

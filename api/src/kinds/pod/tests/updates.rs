@@ -165,4 +165,15 @@ fn resize_changes_cpu_and_memory_alone() {
         spec: Invalid value: "": Pod QOS Class may not change as a result of resizing
         spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"#]],
     );
+    let policy = with(json!({ "containers": [{
+        "name": "web", "image": "web", "resources": { "requests": { "cpu": "1" } },
+        "resizePolicy": [{ "resourceName": "cpu", "restartPolicy": "RestartContainer" }],
+    }] }));
+    update_errors(
+        "pods",
+        policy,
+        sized("1"),
+        part,
+        expect!["spec: Forbidden: only cpu and memory resources are mutable"],
+    );
 }
