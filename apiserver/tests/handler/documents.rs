@@ -45,6 +45,35 @@ async fn openapi_documents_are_where_the_index_says() {
     assert_eq!(old.status, 301);
     assert_eq!(old.headers["location"], url);
     assert_eq!(site.get("/openapi/v2").await.ok()["swagger"], "2.0");
+    assert_eq!(site.get_as("/openapi/v2", "text/html").await.status, 406);
+    let protobuf = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
+    let document = site.get_as(url, protobuf).await;
+    assert_eq!(document.headers["content-type"], protobuf.replace('@', "."));
+    assert_eq!(document.headers["vary"], "Accept");
+}
+
+/// Discovery comes in every form, and tells in which version things are stored.
+#[tokio::test]
+async fn discovery_documents_are_negotiated() {
+    let site = site().await;
+    let list = site.get("/api/v1").await.ok();
+    let resources = list["resources"].as_array().unwrap();
+    let pods = resources.iter().find(|one| one["name"] == "pods").unwrap();
+    assert_eq!(pods["storageVersionHash"], "xPOwRZ+Yhw8=");
+    let yaml = site.get_as("/apis/apps", "application/yaml").await;
+    assert!(
+        yaml.body
+            .starts_with(b"apiVersion: v1\nkind: APIGroup\nname: apps\n")
+    );
+    assert_eq!(site.get_as("/apis", "text/html").await.status, 406);
+    let protobuf = AGGREGATED.replace("json;", "vnd.kubernetes.protobuf;");
+    let document = site.get_as("/apis", &protobuf).await;
+    assert!(document.body.starts_with(b"k8s\0"));
+    assert_eq!(document.headers["cache-control"], "public");
+    assert_eq!(
+        document.headers["content-type"],
+        protobuf.split(',').next().unwrap()
+    );
 }
 
 #[tokio::test]
@@ -62,7 +91,9 @@ async fn health_version_and_metrics_are_served() {
     let text = String::from_utf8_lossy(&ready.body).into_owned();
     assert!(text.contains("[-]poststarthook/rbac/bootstrap-roles failed: reason withheld\n"));
     assert!(text.ends_with("readyz check failed\n"));
-    let excluded = "/readyz?exclude=poststarthook/rbac/bootstrap-roles&verbose";
+    let excluded = "/readyz?verbose&exclude=poststarthook/rbac/bootstrap-roles\
+                    &exclude=poststarthook/scheduling/bootstrap-system-priority-classes\
+                    &exclude=poststarthook/priority-and-fairness-config-producer";
     assert_eq!(site.get(excluded).await.status, 200);
     let metrics = site.get("/metrics").await;
     let text = String::from_utf8_lossy(&metrics.body).into_owned();
