@@ -26,10 +26,25 @@ impl Patch {
     /// What an answer shows for a patch that made `patched` of an object.
     pub fn shown(&self, patched: &Value) -> String {
         match self {
-            Self::Strategic(value, _) => patch::go_text(value),
+            Self::Strategic(value, _) => patch::go_text(&without_followed(value)),
             Self::Json(..) | Self::Merge(..) => patched.to_string(),
         }
     }
+}
+
+/// Upstream takes out of a strategic patch what it has followed: lists of which it knows the
+/// order, and the directives.
+fn without_followed(patch: &Value) -> Value {
+    const ORDER: &str = "$setElementOrder/";
+    let Value::Object(map) = patch else {
+        return patch.clone();
+    };
+    let kept = map
+        .iter()
+        .filter(|(key, _)| !key.starts_with('$') && !map.contains_key(&format!("{ORDER}{key}")));
+    kept.map(|(key, value)| (key.clone(), without_followed(value)))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 /// The kind of patch that the request is; 415 for what is none.
