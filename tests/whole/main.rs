@@ -17,4 +17,5 @@ mod first_steps;
 mod node_care;
 mod registry;
 mod server_settings;
+mod server_side_apply;
 mod workloads;
