@@ -154,18 +154,24 @@ fn start_loops(
         };
         let acting = Arc::clone(server);
         let client_for = Arc::new(move |user: &str| client_as(&acting, user));
-        loops.push(coracle_controllers::run(config, client_for, stop.clone()));
+        let running = coracle_controllers::run(config, client_for, stop.clone());
+        report(server, "controller-manager", &running);
+        loops.push(running);
     }
     if !settings.disabled.contains("scheduler") {
         let client = client_as(server, "system:kube-scheduler");
         let config = coracle_scheduler::Config::default();
-        loops.push(tokio::spawn(coracle_scheduler::run(
-            config,
-            client,
-            stop.clone(),
-        )));
+        let running = tokio::spawn(coracle_scheduler::run(config, client, stop.clone()));
+        report(server, "scheduler", &running);
+        loops.push(running);
     }
     loops
+}
+
+/// Lets the server say whether a part of this process runs.
+fn report(server: &Server, name: &'static str, running: &JoinHandle<()>) {
+    let running = running.abort_handle();
+    server.report_component(name, Arc::new(move || !running.is_finished()));
 }
 
 /// An in-process client that acts, and is authorized, as a user.

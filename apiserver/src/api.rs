@@ -19,7 +19,8 @@ use crate::respond::{self, Route, Served, Shape, Wishes};
 use crate::tunnel::{Body, BoxError};
 use crate::verbs::asked::Asked;
 use crate::verbs::{
-    bind, create, delete, delete_collection, evict, get, list, patch, scale, token, update, watch,
+    bind, components, create, delete, delete_collection, evict, get, list, patch, scale, token,
+    update, watch,
 };
 use bytes::Bytes;
 use coracle_api::catalogue;
@@ -47,6 +48,8 @@ pub struct Api {
     pub endpoints: Endpoints,
     pub metrics: Arc<Metrics>,
     pub clock: Clock,
+    /// The parts of the control plane that run in this process.
+    pub components: components::Components,
     /// Ends streams when the server drains.
     pub shutdown: CancellationToken,
     pub fairness: Arc<Fairness>,
@@ -296,6 +299,12 @@ impl Api {
             ("update", Some(SubresourceKind::Scale)) => scale::update(self, asked, body).await,
             ("patch", Some(SubresourceKind::Scale)) => scale::patch(self, asked, body).await,
             ("create", Some(SubresourceKind::Action)) => self.act(asked, body).await,
+            ("get", None) if asked.resource.kind == components::KIND => {
+                components::get(self, asked)
+            }
+            ("list", None) if asked.resource.kind == components::KIND => {
+                components::list(self, asked)
+            }
             ("get", _) => get::get(self, asked),
             ("list", None) => list::list(self, asked).await,
             ("watch", None) => watch::watch(self, asked),

@@ -17,6 +17,7 @@ use crate::metrics::Metrics;
 use crate::pki::PkiError;
 use crate::pki::names::ServerNames;
 use crate::registry::Registry;
+use crate::verbs::components::{Components, Probe};
 use crate::tunnel::{Body, BoxError};
 use crate::{advertise, bootstrap_tokens};
 use bytes::Bytes;
@@ -147,6 +148,7 @@ impl Server {
             endpoints,
             metrics,
             clock,
+            components: Components::default(),
             shutdown: streams,
             fairness,
             audit,
@@ -216,6 +218,12 @@ impl Server {
 
     pub fn ca_key_pem(&self) -> String {
         self.api.access.pki.ca_key_pem().to_owned()
+    }
+
+    /// Names a part of the control plane that runs in this process (`scheduler`,
+    /// `controller-manager`); `probe` says whether it still does.
+    pub fn report_component(&self, name: &'static str, probe: Probe) {
+        self.api.components.register(name, probe);
     }
 
     /// The API as a service in this process, acting as a user; authorized like anybody.

@@ -7,6 +7,7 @@ pub mod write; // What create, update and patch share: the order of a write.
 pub mod write_options; // The options of writes.
 
 pub mod apply; // The patch that is server-side apply.
+pub mod components; // What is told of the parts of the control plane.
 pub mod create;
 pub mod delete;
 pub mod delete_collection;
