@@ -57,7 +57,8 @@ pub fn subject<'a>(resource: &'a Resource, name: &'a str) -> Subject<'a> {
 /// As a validation error names its object: by kind.
 pub fn kind_subject<'a>(resource: &'a Resource, name: &'a str) -> Subject<'a> {
     Subject {
-        group: resource.group,
+        // A second view is validated in the form that is stored.
+        group: resource.stored_as.0,
         resource: resource.kind,
         name,
     }

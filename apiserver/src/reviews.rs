@@ -59,6 +59,9 @@ impl Reviews {
             "selfsubjectrulesreviews" => self.rules(asked.user, &review)?,
             _ => self.access(asked, &review)?,
         };
+        if asked.resource.plural == "selfsubjectrulesreviews" {
+            review.set(&["spec"], json!({}));
+        }
         review.set(&["status"], status);
         Ok(review)
     }
@@ -118,7 +121,8 @@ impl Reviews {
         if !errors.is_empty() {
             let subject = Subject {
                 group: asked.resource.group,
-                resource: asked.resource.kind,
+                // As upstream, which does not say what it was.
+                resource: "",
                 name: "",
             };
             return Err(Status::invalid(subject, &errors));

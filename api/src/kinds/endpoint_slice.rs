@@ -36,6 +36,9 @@ struct EndpointSlice;
 
 impl Rules for EndpointSlice {
     fn default(&self, object: &mut Object) {
+        for list in ["endpoints", "ports"] {
+            json::default_in(object.root_mut(), list, Value::Null);
+        }
         let ports = object.get_mut(&["ports"]).and_then(Value::as_array_mut);
         for port in ports.into_iter().flatten() {
             json::default(port, "name", "");

@@ -35,6 +35,7 @@ async fn created(
     drop(bytes);
     asked.resource.default(&mut object);
     let created = if reviews::is_review(asked.resource) {
+        asked.settle_namespace(&mut object)?;
         let namespace = asked.namespace();
         let (resource, user, now) = (asked.resource, asked.user, asked.now);
         api.access.reviews.answer(

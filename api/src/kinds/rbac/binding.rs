@@ -7,7 +7,7 @@ use crate::meta_validate::invalid_each;
 use crate::object::Object;
 use crate::resource::{Column, NameRule, Part, Rules};
 use crate::{json, names, print};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const COLUMNS: &[Column] = &[
     row::NAME,
@@ -42,6 +42,7 @@ pub struct Binding {
 
 impl Rules for Binding {
     fn default(&self, object: &mut Object) {
+        json::default_in(object.root_mut(), "roleRef", json!({}));
         if let Some(role) = object.get_mut(&["roleRef"]) {
             json::default_text(role, "apiGroup", GROUP);
         }
@@ -71,11 +72,8 @@ impl Rules for Binding {
         let role = |object: &Object| object.get(&["roleRef"]).cloned().unwrap_or_default();
         if role(new) != role(old) {
             let path = Path::root("roleRef");
-            errors.push(FieldError::invalid(
-                &path,
-                role(new),
-                "cannot change roleRef",
-            ));
+            let error = FieldError::invalid(&path, role(new), "cannot change roleRef");
+            errors.push(error.as_go("io.k8s.api.rbac.v1.RoleRef"));
         }
         errors
     }

@@ -69,7 +69,7 @@ fn the_role_stays() {
         binding("RoleBinding"),
         Part::Main,
         expect![[
-            r#"roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"edit"}: cannot change roleRef"#
+            r#"roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole","Name":"edit"}: cannot change roleRef"#
         ]],
     );
 }
