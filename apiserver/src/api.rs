@@ -18,6 +18,7 @@ use crate::request_info::RequestInfo;
 use crate::respond::{self, Route, Served, Shape, Wishes};
 use crate::tunnel::{Body, BoxError};
 use crate::verbs::asked::Asked;
+use crate::verbs::warnings::Warnings;
 use crate::verbs::{
     bind, components, create, delete, delete_collection, evict, get, list, patch, scale, token,
     update, watch,
@@ -206,8 +207,10 @@ impl Api {
             seat: Mutex::new(seat),
         };
         let mut answer = self.verb(&asked, body).await;
-        if let (Some(warning), Ok(response)) = (resource.rules.deprecation(), &mut answer) {
-            respond::warn(response.headers_mut(), &[warning.to_owned()]);
+        if let Some(warning) = resource.rules.deprecation() {
+            let warnings = Warnings::default();
+            warnings.add([warning.to_owned()]);
+            answer = warnings.on(answer);
             if let Some(trail) = audit::trail::of(&parts) {
                 trail.annotate("k8s.io/deprecated", "true");
             }

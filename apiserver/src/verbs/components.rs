@@ -81,7 +81,7 @@ pub fn list(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
     let list = match asked.shape.target {
         Target::Table => table::build(asked.resource, &parts, json!({}), include, true, now),
         Target::Object => {
-            let items: Vec<Value> = parts.into_iter().map(Object::into_value).collect();
+            let items: Vec<Value> = parts.into_iter().map(item).collect();
             json!({ "kind": format!("{KIND}List"), "apiVersion": "v1", "metadata": {}, "items": items })
         }
         _ => {
@@ -93,6 +93,13 @@ pub fn list(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
         }
     };
     Ok(asked.shape.document(StatusCode::OK, &list))
+}
+
+/// In a list the kind is said once.
+fn item(mut part: Object) -> Value {
+    part.remove(&["apiVersion"]);
+    part.remove(&["kind"]);
+    part.into_value()
 }
 
 fn all(api: &Api, asked: &Asked<'_>) -> Vec<Object> {
