@@ -1,4 +1,5 @@
-//! JSON into protobuf and back: a document in the usual form comes back as it was.
+//! JSON into protobuf and back: a document in the usual form comes back as it was, but for empty
+//! lists and maps, which protobuf does not tell from none.
 #![no_main]
 
 use coracle_api::decode::{FieldValidation, conform, decode};
@@ -21,6 +22,24 @@ fn drop_types(object: &mut Map<String, Value>) {
             Some(Value::Object(spec)) => drop_types(spec),
             _ => {}
         }
+    }
+}
+
+/// The value without what is empty in it.
+fn without_empty(value: Value) -> Value {
+    let is_empty = |value: &Value| match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    };
+    match value {
+        Value::Object(map) => {
+            let fields = map.into_iter();
+            let fields = fields.map(|(key, value)| (key, without_empty(value)));
+            Value::Object(fields.filter(|field| !is_empty(&field.1)).collect())
+        }
+        Value::Array(items) => items.into_iter().map(without_empty).collect(),
+        other => other,
     }
 }
 
@@ -49,7 +68,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let (_, mut back) = protobuf::decode(&document).expect("what was written can be read");
     conform(&mut back, kind.schema, FieldValidation::Strict).expect("it did before");
-    assert_eq!(back, value);
+    assert_eq!(without_empty(back), without_empty(value));
     let mut list = ListEncoder::new(kind.schema).expect("the type is known");
     list.push(object.root()).expect("it was written before");
 });
