@@ -14,6 +14,7 @@ mod containers;
 mod everyday;
 mod faults;
 mod first_steps;
+mod foreign_clients;
 mod node_care;
 mod registry;
 mod server_settings;

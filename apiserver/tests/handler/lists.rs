@@ -141,6 +141,19 @@ async fn revisions_and_matches_mean_what_the_table_says() {
         "ResourceVersionTooLarge"
     );
     assert_eq!(future.headers["retry-after"], "1");
+}
+
+#[tokio::test]
+async fn a_token_goes_with_no_revision_and_no_match() {
+    let site = five().await;
+    let now = site.store.revision().0;
+    let ask = async |query: String| {
+        let answer = site.get(&format!("{CONFIG_MAPS}?{query}")).await;
+        match answer.status.as_u16() {
+            200 => names(&answer.json()),
+            code => code.to_string(),
+        }
+    };
     let first = site.get(&format!("{CONFIG_MAPS}?limit=2")).await.ok();
     let token = first["metadata"]["continue"].as_str().unwrap();
     assert_eq!(
