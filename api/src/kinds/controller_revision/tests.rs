@@ -39,8 +39,8 @@ fn data_is_there_and_stays() {
         "controllerrevisions",
         bad,
         expect![[r#"
-        data: Required value: data is mandatory
-        revision: Invalid value: -1: must be greater than or equal to 0"#]],
+            revision: Invalid value: -1: must be greater than or equal to 0
+            data: Required value: data is mandatory"#]],
     );
     let mut new = revision();
     new["data"]["spec"]["a"] = 1.into();
