@@ -24,21 +24,25 @@ use crate::verbs::{
     update, watch,
 };
 use bytes::Bytes;
-use coracle_api::catalogue;
 use coracle_api::resource::{Resource, Subresource, SubresourceKind};
 use coracle_api::status::Status;
+use coracle_api::{catalogue, names};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{Method, Request, Response};
+use http_body::Body as _;
 use http_body_util::BodyExt;
 use parking_lot::Mutex;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+/// What a request waits for its seat when there is one is not worth telling apart.
+const WAIT_COUNTED: Duration = Duration::from_millis(1);
 const NODES_PATH: &str = "/coracle/v1/nodes/";
 
 /// Everything that answering takes.
@@ -67,6 +71,10 @@ impl std::fmt::Debug for Api {
 /// Where a request came from: an extension of it.
 #[derive(Clone, Copy, Debug)]
 pub struct PeerAddress(pub IpAddr);
+
+/// How long a request waited for its seat: an extension of its answer.
+#[derive(Clone, Copy, Debug)]
+struct Waited(Duration);
 
 /// Who sends a request.
 #[derive(Clone, Debug)]
@@ -101,7 +109,8 @@ impl Api {
         let trail = self.audit.as_ref();
         let trail = trail.map(|audit| audit.follow(&mut parts, &info, &audit_id));
         let begun = Instant::now();
-        let recording = self.metrics.begin(&info);
+        let is_dry_run = parts.uri.query().is_some_and(|query| query.contains("dryRun="));
+        let recording = self.metrics.begin(&info, is_dry_run);
         let wishes = Wishes::of(&parts);
         let routed = self.route(parts, body, &info, caller, &wishes);
         let answered = AssertUnwindSafe(routed).catch_unwind();
@@ -121,7 +130,11 @@ impl Api {
         };
         let mut response = wishes.finish(response);
         response.headers_mut().insert(audit::AUDIT_ID, audit_id);
-        recording.finish(response.status().as_u16(), begun.elapsed());
+        let size = response.body().size_hint().exact();
+        let waited = response.extensions_mut().remove::<Waited>();
+        let waited = waited.map_or(Duration::ZERO, |waited| waited.0);
+        let code = response.status().as_u16();
+        recording.finish(code, begun.elapsed(), waited, size);
         response
     }
 
@@ -143,10 +156,12 @@ impl Api {
         if fairness::is_stream(info) || tunnel_node(info).is_some() {
             return self.allowed(parts, body, info, &user, query, None).await;
         }
+        let asked_at = Instant::now();
         let seat = match self.fairness.admit(&user, info, &query).await {
             Ok(seat) => seat,
             Err(refused) => return Ok(refused.response()),
         };
+        let waited = Waited(asked_at.elapsed());
         let placed = seat.placed();
         let answer = self.allowed(parts, body, info, &user, query, Some(seat));
         let mut response = match answer.await {
@@ -154,6 +169,9 @@ impl Api {
             Err(status) => wishes.failure(&status),
         };
         placed.mark(response.headers_mut());
+        if waited.0 > WAIT_COUNTED {
+            response.extensions_mut().insert(waited);
+        }
         Ok(response)
     }
 
@@ -171,6 +189,7 @@ impl Api {
         if let Some(trail) = audit::trail::of(&parts) {
             trail.decided(&decision);
         }
+        self.metrics.access.decided(decision.is_allowed());
         if !decision.is_allowed() {
             return Err(authorize::forbidden(user, info, decision.reason()));
         }
@@ -185,6 +204,7 @@ impl Api {
         if parts.method == Method::HEAD {
             return Err(not_supported());
         }
+        check_name(info)?;
         options::check_timeout(&query)?;
         let served = Served {
             table: has_table(resource, subresource),
@@ -230,9 +250,10 @@ impl Api {
                 if let (Err(_), Some(trail)) = (&found, trail) {
                     trail.unrecognized(&parts.headers, peer.is_some());
                 }
-                found?
+                found.inspect_err(|_| self.metrics.access.unrecognized())?
             }
         };
+        self.metrics.access.recognized(&user);
         let Some(trail) = trail else {
             return impersonate::acting_as(&self.access.authorizer, user, &parts.headers);
         };
@@ -349,6 +370,22 @@ fn not_supported() -> Status {
         reason: "MethodNotAllowed",
         message: "the server does not allow this method on the requested resource".to_owned(),
         details: serde_json::json!({}),
+    }
+}
+
+/// No name that would lead elsewhere in a path.
+fn check_name(info: &RequestInfo) -> Result<(), Status> {
+    let name = info.name.as_str();
+    if name.is_empty() {
+        return Ok(());
+    }
+    let faults = names::path_segment(name);
+    match faults.first() {
+        None => Ok(()),
+        Some(_) => Err(Status::bad_request(format!(
+            "Name parameter invalid: {name:?}: {}",
+            faults.join(", ")
+        ))),
     }
 }
 

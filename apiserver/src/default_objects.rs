@@ -27,6 +27,8 @@ pub struct Settings {
     pub advertise_address: IpAddr,
     pub port: u16,
     pub ca_pem: String,
+    /// The day of this start, such as `2026-06-01`.
+    pub today: String,
 }
 
 type Path = &'static [&'static str];
@@ -55,6 +57,7 @@ pub async fn reconcile(api: InProcess, settings: &Settings) -> Result<(), Reconc
         ensure(&api, wanted).await?;
     }
     ensure(&api, client_ca(settings)).await?;
+    ensure(&api, legacy_tokens(settings)).await?;
     service_cidr(&api, settings).await?;
     ensure(&api, service(settings)).await?;
     if !is_reachable(settings.advertise_address) {
@@ -119,6 +122,19 @@ fn client_ca(settings: &Settings) -> Wanted {
     });
     let collection = "/api/v1/namespaces/kube-system/configmaps";
     following(collection, &[&["data", "client-ca-file"]], object)
+}
+
+/// Upstream's controller of old tokens wants to know since when their use is noted.
+fn legacy_tokens(settings: &Settings) -> Wanted {
+    let object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": "kube-apiserver-legacy-service-account-token-tracking",
+            "namespace": "kube-system",
+        },
+        "data": { "since": settings.today },
+    });
+    new("/api/v1/namespaces/kube-system/configmaps", object)
 }
 
 /// The networks of this server's flag. A second family may come with a new flag; anything else that

@@ -176,6 +176,7 @@ impl Server {
             advertise_address: advertised,
             port: self.address.port(),
             ca_pem: self.api.access.pki.ca_pem().to_owned(),
+            today: (config.clock)().strftime("%Y-%m-%d").to_string(),
         };
         default_objects::reconcile_namespaces(inside.clone()).await?;
         // Together, so that they share flushes of the store.

@@ -6,6 +6,7 @@ mod handler {
     mod basics; // Get, create, update, and what is refused.
     mod deletion; // Grace, finalizers, preconditions, collections.
     mod documents; // Discovery, OpenAPI, health, version, metrics.
+    mod fairness; // A noisy client, and those that must not notice it.
     mod forms; // Tables, YAML, partial metadata.
     mod lists; // Pages, selectors, revisions.
     mod managers; // Who manages which field, and server-side apply.

@@ -304,7 +304,7 @@ impl Inside {
         while let Some(ticket) = self.set.next_dispatched() {
             let request = self.set.request_mut(ticket);
             if let Some(waker) = request.and_then(|request| request.payload.waker.take()) {
-                drop(waker.send(()));
+                let _ = waker.send(());
             }
         }
     }

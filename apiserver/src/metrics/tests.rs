@@ -2,6 +2,7 @@
 
 use super::*;
 use http::Method;
+use std::time::Duration;
 
 #[test]
 fn requests_are_counted_by_what_the_catalogue_knows() {
@@ -11,8 +12,8 @@ fn requests_are_counted_by_what_the_catalogue_knows() {
     let metrics = Arc::new(Metrics::new("2026-06-01T00:00:00Z".parse().unwrap()));
     let ask = |path: &str, code, ms| {
         let info = RequestInfo::parse(&Method::GET, &path.parse().unwrap());
-        let begun = metrics.begin(&info);
-        begun.finish(code, Duration::from_millis(ms));
+        let begun = metrics.begin(&info, false);
+        begun.finish(code, Duration::from_millis(ms), Duration::ZERO, Some(2000));
     };
     ask("/api/v1/namespaces/a/pods/b", 200, 4);
     ask("/api/v1/namespaces/a/pods/c", 200, 30);
@@ -20,15 +21,22 @@ fn requests_are_counted_by_what_the_catalogue_knows() {
     ask("/apis/made.up/v1/others", 404, 1);
     let watch = RequestInfo::parse(&Method::GET, &"/api/v1/pods?watch=1".parse().unwrap());
     let running = metrics.long_running(&watch);
-    let _ongoing = metrics.begin(&watch);
+    let _ongoing = metrics.begin(&watch, false);
+    running.sent(2, 3000);
     let text = metrics.text(&store, 2, &fairness);
     let has = |line: &str| assert!(text.lines().any(|own| own == line), "{line}\n{text}");
     let pods = "component=\"apiserver\",group=\"\",resource=\"pods\",scope=\"resource\",\
                 subresource=\"\",verb=\"GET\",version=\"v1\"";
-    has(&format!("apiserver_request_total{{code=\"200\",{pods}}} 2"));
+    has(&format!(
+        "apiserver_request_total{{code=\"200\",dry_run=\"\",{pods}}} 2"
+    ));
+    has(&format!("apiserver_response_sizes_sum{{{pods}}} 4000"));
+    has("apiserver_watch_events_total{group=\"\",resource=\"pods\",version=\"v1\"} 2");
     let bucket = |bound: &str, count: u64| {
         let name = "apiserver_request_duration_seconds_bucket";
-        has(&format!("{name}{{{pods},le=\"{bound}\"}} {count}"));
+        has(&format!(
+            "{name}{{dry_run=\"\",{pods},le=\"{bound}\"}} {count}"
+        ));
     };
     bucket("0.005", 1);
     bucket("0.05", 2);

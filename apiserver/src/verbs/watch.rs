@@ -86,7 +86,7 @@ struct Stream {
     /// Given back once all that was there has been sent.
     seat: Option<Seat>,
     _watching: Watching,
-    _running: LongRunning,
+    running: LongRunning,
 }
 
 enum Phase {
@@ -212,7 +212,7 @@ impl Stream {
             pause: None,
             seat: asked.seat.lock().take(),
             _watching: api.fairness.watching(asked.info, &asked.query),
-            _running: api.metrics.long_running(asked.info),
+            running: api.metrics.long_running(asked.info),
         }
     }
 
@@ -231,6 +231,8 @@ impl Stream {
                 }
             }
             if !frames.is_empty() {
+                let (events, bytes) = frames.sizes();
+                self.running.sent(events, bytes);
                 return Some(frames);
             }
         }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use coracle_apiserver::authenticate::User;
+use coracle_apiserver::config::Limits;
 use coracle_apiserver::{Config, InProcess, Server};
 use coracle_store::Store;
 use http::{HeaderMap, Request, StatusCode};
@@ -58,6 +59,11 @@ impl Answer {
 }
 
 pub async fn site() -> Site {
+    site_with(Limits::default()).await
+}
+
+/// With so many seats for requests.
+pub async fn site_with(limits: Limits) -> Site {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(coracle_store::Config::new(directory.path().join("store"))).unwrap();
     let now = "2026-06-01T00:00:00Z".parse().unwrap();
@@ -67,7 +73,7 @@ pub async fn site() -> Site {
         advertise_address: Some(Ipv4Addr::new(192, 0, 2, 7).into()),
         tls_sans: Vec::new(),
         service_cidr: "10.43.0.0/16".to_owned(),
-        limits: coracle_apiserver::config::Limits::default(),
+        limits,
         audit: None,
         clock: Arc::new(move || now),
     };
@@ -92,6 +98,11 @@ pub fn config_map(name: &str, data: &str) -> Value {
 }
 
 impl Site {
+    /// The API as another user sees it.
+    pub fn acting_as(&self, user: User) -> InProcess {
+        self._server.in_process(user)
+    }
+
     pub async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
         let response = self.open(request).await;
         let (parts, body) = response.into_parts();

@@ -34,6 +34,11 @@ impl Frames {
         self.ends.is_empty()
     }
 
+    /// How many there are, and their bytes together.
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        (self.ends.len(), self.bytes.len())
+    }
+
     /// All in one.
     pub(super) fn joined(self) -> Bytes {
         self.bytes.into()
