@@ -121,13 +121,7 @@ impl Server {
         let metrics = Arc::new(Metrics::new((config.clock)()));
         let seats = config.limits.reading.saturating_add(config.limits.mutating);
         let fairness = Arc::new(Fairness::new(seats, store.clone()));
-        let audit = match &config.audit {
-            Some(settings) => {
-                let audit = Audit::open(settings, Arc::clone(&config.clock))?;
-                Some(Arc::new(audit))
-            }
-            None => None,
-        };
+        let audit = open_audit(&config)?;
         metrics.set_audit(audit.clone());
         let endpoints = Endpoints::new(
             store.clone(),
@@ -312,6 +306,13 @@ impl Server {
         drop(fair.await);
         drop(repair.await);
     }
+}
+
+/// Nothing without settings.
+fn open_audit(config: &Config) -> Result<Option<Arc<Audit>>, audit::OpenError> {
+    let settings = config.audit.as_ref();
+    let audit = settings.map(|settings| Audit::open(settings, Arc::clone(&config.clock)));
+    Ok(audit.transpose()?.map(Arc::new))
 }
 
 /// The API in this process, as one user. Cheap to clone.

@@ -3,10 +3,12 @@
 use super::Fairness;
 use super::state::{Level, Route};
 use super::stats::Stats;
+use crate::metrics::histogram::Sizes;
 use crate::metrics::text::Text;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+type SizesOf = fn(&Stats) -> &Sizes;
 type Labels<'a> = [(&'a str, &'a str); 2];
 
 impl Fairness {
@@ -184,7 +186,7 @@ fn histogram_text(text: &mut Text, routes: &[Arc<Route>]) {
             }
         }
     }
-    let sizes: [(&str, &str, fn(&Stats) -> &crate::metrics::histogram::Sizes); 2] = [
+    let sizes: [(&str, &str, SizesOf); 2] = [
         (
             "apiserver_flowcontrol_request_queue_length_after_enqueue",
             "Length of a queue with the request that joined it.",
