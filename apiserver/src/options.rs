@@ -3,7 +3,6 @@
 use crate::query::Query;
 use crate::registry::glance::Traits;
 use bytes::Bytes;
-use coracle_api::decode::FieldValidation;
 use coracle_api::field::{FieldError, Path};
 use coracle_api::resource::Resource;
 use coracle_api::selector::{FieldRequirement, FieldSelector, LabelSelector};
@@ -294,45 +293,6 @@ impl ListOptions {
     pub fn page_limit(&self) -> Option<usize> {
         let is_any = self.resource_version == "0" && self.resource_version_match != EXACT;
         self.limit.filter(|_| !is_any)
-    }
-}
-
-/// Options of create, update and patch.
-#[derive(Clone, Copy, Debug)]
-pub struct WriteOptions {
-    pub dry_run: bool,
-    pub field_validation: FieldValidation,
-}
-
-impl WriteOptions {
-    /// `kind` is the kind of the options, for an answer that says what is wrong with them.
-    pub fn parse(query: &Query, kind: &'static str) -> Result<Self, Status> {
-        let field_validation = match query.text("fieldValidation") {
-            "" | "Warn" => FieldValidation::Warn,
-            "Strict" => FieldValidation::Strict,
-            "Ignore" => FieldValidation::Ignore,
-            other => {
-                let path = Path::root("fieldValidation");
-                let supported = ["", "Ignore", "Strict", "Warn"];
-                let error = FieldError::not_supported(&path, other, &supported);
-                return Err(invalid(kind, &[error]));
-            }
-        };
-        let dry_run = dry_run(query.all("dryRun"), kind)?;
-        Ok(Self {
-            dry_run,
-            field_validation,
-        })
-    }
-}
-
-fn dry_run<'a>(values: impl Iterator<Item = &'a str>, kind: &'static str) -> Result<bool, Status> {
-    let values: Vec<&str> = values.collect();
-    let errors = dry_run_errors(&values);
-    if errors.is_empty() {
-        Ok(!values.is_empty())
-    } else {
-        Err(invalid(kind, &errors))
     }
 }
 
