@@ -109,7 +109,10 @@ impl Api {
         let trail = self.audit.as_ref();
         let trail = trail.map(|audit| audit.follow(&mut parts, &info, &audit_id));
         let begun = Instant::now();
-        let is_dry_run = parts.uri.query().is_some_and(|query| query.contains("dryRun="));
+        let is_dry_run = parts
+            .uri
+            .query()
+            .is_some_and(|query| query.contains("dryRun="));
         let recording = self.metrics.begin(&info, is_dry_run);
         let wishes = Wishes::of(&parts);
         let routed = self.route(parts, body, &info, caller, &wishes);

@@ -23,10 +23,10 @@ pub mod view; // Read-only access to stored objects.
 // Who may do what.
 pub mod access; // All of the following, set up together.
 pub mod admission; // What may still change or stop a write.
+pub mod audit; // Who asked what.
 pub mod authenticate; // Who is asking.
 pub mod authorize; // What a user may do.
 pub mod bootstrap_tokens; // Tokens for enrolling nodes.
-pub mod audit; // Who asked what.
 pub mod fairness; // No client takes the server away from the others.
 pub mod pki; // The cluster's CA and what it signs for this server.
 pub mod reviews; // Questions about access and identity.
@@ -34,8 +34,8 @@ pub mod tokens; // Tokens of service accounts, signed and checked.
 
 // What exists from the start.
 mod advertise; // The address by which others reach this machine.
-pub mod bootstrap; // The RBAC objects that the server brings itself.
 mod api_services; // The API services of what is served here.
+pub mod bootstrap; // The RBAC objects that the server brings itself.
 pub mod default_objects; // Everything else that is there from the start.
 pub mod flow_configuration; // The flow schemas and priority levels that every server has.
 

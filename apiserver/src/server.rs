@@ -1,24 +1,24 @@
 //! The server: opened over a store, made ready, served until it is told to stop, then drained.
 
 use crate::access::Access;
-use crate::api_services;
 use crate::allocate::{Allocator, repair};
 use crate::api::{Api, Caller};
+use crate::api_services;
 use crate::audit::{self, Audit};
 use crate::authenticate::User;
 use crate::authenticate::user::MASTERS;
 use crate::bootstrap::{self, ReconcileError};
 use crate::config::Config;
 use crate::default_objects;
-use crate::flow_configuration;
 use crate::endpoints::Endpoints;
 use crate::fairness::{self, Fairness};
+use crate::flow_configuration;
 use crate::metrics::Metrics;
 use crate::pki::PkiError;
 use crate::pki::names::ServerNames;
 use crate::registry::Registry;
-use crate::verbs::components::{Components, Probe};
 use crate::tunnel::{Body, BoxError};
+use crate::verbs::components::{Components, Probe};
 use crate::{advertise, bootstrap_tokens};
 use bytes::Bytes;
 use coracle_store::Store;

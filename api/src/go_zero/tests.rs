@@ -16,7 +16,7 @@ fn required_fields_have_their_zero_value() {
         .assert_eq(&check("io.k8s.api.storage.v1.CSINode", json!({})));
     let driver = json!({ "spec": { "drivers": [{ "topologyKeys": [] }] } });
     expect![[r#"{"metadata":{},"spec":{"drivers":[{"name":"","nodeID":""}]}}"#]]
-    .assert_eq(&check("io.k8s.api.storage.v1.CSINode", driver));
+        .assert_eq(&check("io.k8s.api.storage.v1.CSINode", driver));
 }
 
 #[test]

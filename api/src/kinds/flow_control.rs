@@ -25,8 +25,7 @@ pub struct Bootstrap {
     pub is_mandatory: bool,
 }
 
-static BOOTSTRAP: LazyLock<Vec<Bootstrap>> =
-    LazyLock::new(|| FACTS.lines().map(|line| parse(line)).collect());
+static BOOTSTRAP: LazyLock<Vec<Bootstrap>> = LazyLock::new(|| FACTS.lines().map(parse).collect());
 
 /// All of them, priority levels before the schemas that name them.
 pub fn bootstrap() -> &'static [Bootstrap] {

@@ -96,12 +96,12 @@ pub fn conform(
     };
     let (object, unknown) = expected
         .conform(patched, mode)
-        .or_else(|error| match error {
+        .map_err(|error| match error {
             DecodeError::Strict(unknown) => {
                 let all: Vec<String> = strict.iter().cloned().chain(unknown).collect();
-                Err(refused(DecodeError::Strict(all).to_string()))
+                refused(DecodeError::Strict(all).to_string())
             }
-            other => Err(refused(other.to_string())),
+            other => refused(other.to_string()),
         })?;
     if mode == FieldValidation::Strict && !strict.is_empty() {
         return Err(refused(DecodeError::Strict(strict).to_string()));
