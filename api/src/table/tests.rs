@@ -91,6 +91,8 @@ fn every_kind_has_a_cell_a_column() {
     let empty = Object::new("v1", "Any");
     for resource in catalogue::all() {
         let cells = resource.rules.cells(&empty, 0).len();
-        assert_eq!(cells, resource.rules.columns().len(), "{resource:?}");
+        // Upstream gives the rows of addresses an age and no column for it.
+        let columns = resource.rules.columns().len() + usize::from(resource.kind == "IPAddress");
+        assert_eq!(cells, columns, "{resource:?}");
     }
 }

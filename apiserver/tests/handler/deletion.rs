@@ -311,7 +311,9 @@ async fn an_eviction_deletes_a_pod_and_says_why() {
         wrong.failure(),
         "400 BadRequest: name in URL does not match name in Eviction object"
     );
-    let nameless = json!({ "apiVersion": "policy/v1", "kind": "Eviction" });
-    let missing = site.post(&missing, &nameless).await;
+    let named = json!({
+        "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "b" },
+    });
+    let missing = site.post(&missing, &named).await;
     assert_eq!(missing.failure(), "404 NotFound: pods \"b\" not found");
 }
