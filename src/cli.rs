@@ -80,7 +80,8 @@ pub struct ServerArgs {
     /// Addresses for pods [default: 10.42.0.0/16]
     #[arg(long, value_name = "CIDR", env = "CORACLE_CLUSTER_CIDR")]
     pub cluster_cidr: Option<String>,
-    /// Addresses for Services [default: 10.43.0.0/16]
+    /// Addresses for Services; one network of each IP family with a comma between them for both
+    /// [default: 10.43.0.0/16]
     #[arg(long, value_name = "CIDR", env = "CORACLE_SERVICE_CIDR")]
     pub service_cidr: Option<String>,
     /// Where to write the admin's kubeconfig [default: <data-dir>/admin.kubeconfig]

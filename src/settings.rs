@@ -78,15 +78,7 @@ pub fn data_dir(args: Option<&str>) -> PathBuf {
 pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, BadSetting> {
     let data_dir = parse::directory("data-dir", common.data_dir.as_deref())?;
     let cluster_cidr = parse::cidr("cluster-cidr", args.cluster_cidr.as_deref(), "10.42.0.0/16")?;
-    let service_cidr = parse::cidr("service-cidr", args.service_cidr.as_deref(), "10.43.0.0/16")?;
-    if parse::overlap(&cluster_cidr, &service_cidr) {
-        let expected = format!("must not overlap --cluster-cidr {}", cluster_cidr.text);
-        return Err(BadSetting::new(
-            "service-cidr",
-            &service_cidr.text,
-            expected,
-        ));
-    }
+    let service_cidr = service_cidr(args, &cluster_cidr)?;
     let write_kubeconfig = match &args.write_kubeconfig {
         Some(path) if path.is_empty() => {
             return Err(BadSetting::new(
@@ -103,7 +95,7 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         advertise_address: parse::address("advertise-address", args.advertise_address.as_deref())?,
         tls_sans: parse::names("tls-san", &args.tls_san)?,
         cluster_cidr: cluster_cidr.text,
-        service_cidr: service_cidr.text,
+        service_cidr,
         limits: limits(args)?,
         audit: audit(args)?,
         write_kubeconfig,
@@ -111,6 +103,17 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         disabled: parse::disabled(&args.disable)?,
         data_dir,
     })
+}
+
+fn service_cidr(args: &ServerArgs, cluster: &parse::Cidr) -> Result<String, BadSetting> {
+    const FLAG: &str = "service-cidr";
+    let networks = parse::cidrs(FLAG, args.service_cidr.as_deref(), "10.43.0.0/16")?;
+    if let Some(network) = networks.iter().find(|one| parse::overlap(cluster, one)) {
+        let expected = format!("must not overlap --cluster-cidr {}", cluster.text);
+        return Err(BadSetting::new(FLAG, &network.text, expected));
+    }
+    let texts: Vec<&str> = networks.iter().map(|one| one.text.as_str()).collect();
+    Ok(texts.join(","))
 }
 
 fn limits(args: &ServerArgs) -> Result<Limits, BadSetting> {

@@ -103,6 +103,25 @@ pub fn cidr(flag: &'static str, given: Option<&str>, default: &str) -> Result<Ci
     })
 }
 
+/// One network, or one of each IP family with a comma between them.
+pub fn cidrs(
+    flag: &'static str,
+    given: Option<&str>,
+    default: &str,
+) -> Result<Vec<Cidr>, BadSetting> {
+    let text = given.unwrap_or(default);
+    let networks = text
+        .split(',')
+        .map(|one| cidr(flag, Some(one.trim()), default))
+        .collect::<Result<Vec<_>, _>>()?;
+    let is_pair = networks.len() == 2 && networks[0].is_ipv4 != networks[1].is_ipv4;
+    if networks.len() == 1 || is_pair {
+        return Ok(networks);
+    }
+    let expected = "must be one network, or one of IPv4 and one of IPv6 with a comma between them";
+    Err(BadSetting::new(flag, text, expected))
+}
+
 pub fn overlap(a: &Cidr, b: &Cidr) -> bool {
     a.is_ipv4 == b.is_ipv4 && a.first <= b.last && b.first <= a.last
 }

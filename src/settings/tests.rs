@@ -119,6 +119,38 @@ fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
 }
 
 #[test]
+fn services_take_one_network_of_each_family() {
+    let with = |text: &str| {
+        let args = ServerArgs {
+            service_cidr: Some(text.into()),
+            ..ServerArgs::default()
+        };
+        server(&common(), &args)
+            .map(|settings| settings.service_cidr)
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(
+        with("10.5.0.0/16, fd00:5::/108"),
+        Ok("10.5.0.0/16,fd00:5::/108".to_owned())
+    );
+    assert_eq!(
+        with("10.5.0.0/16,10.6.0.0/16"),
+        Err(
+            "--service-cidr \"10.5.0.0/16,10.6.0.0/16\": must be one network, or one of IPv4 and \
+             one of IPv6 with a comma between them"
+                .to_owned()
+        )
+    );
+    assert_eq!(
+        with("fd00:5::/108,10.42.8.0/24"),
+        Err(
+            "--service-cidr \"10.42.8.0/24\": must not overlap --cluster-cidr 10.42.0.0/16"
+                .to_owned()
+        )
+    );
+}
+
+#[test]
 fn a_bad_value_names_flag_value_and_what_is_right() {
     let args = ServerArgs {
         listen: Some("nowhere".into()),
@@ -128,5 +160,47 @@ fn a_bad_value_names_flag_value_and_what_is_right() {
     assert_eq!(
         error,
         "--listen \"nowhere\": must be an address and a port, such as 0.0.0.0:6443"
+    );
+}
+
+#[test]
+fn an_audit_log_needs_a_policy_and_a_place_and_limits_are_counts() {
+    let refused = |args: ServerArgs| server(&common(), &args).unwrap_err().to_string();
+    let policy = ServerArgs {
+        audit_policy_file: Some("/policy.yaml".into()),
+        ..ServerArgs::default()
+    };
+    assert_eq!(
+        refused(policy.clone()),
+        "--audit-policy-file \"/policy.yaml\": needs --audit-log-path: where the log goes, - for \
+         standard output"
+    );
+    let path = ServerArgs {
+        audit_log_path: Some("-".into()),
+        ..ServerArgs::default()
+    };
+    assert_eq!(
+        refused(path),
+        "--audit-log-path \"-\": needs --audit-policy-file: without a policy nothing is recorded"
+    );
+    let both = ServerArgs {
+        audit_log_path: Some("-".into()),
+        max_requests_inflight: Some("7".into()),
+        ..policy
+    };
+    let settings = server(&common(), &both).unwrap();
+    assert_eq!(settings.limits.reading, 7);
+    let log = settings.audit.unwrap().log;
+    assert_eq!(
+        (log.path, log.backups_max, log.megabytes_max),
+        (None, 4, 20)
+    );
+    let none = ServerArgs {
+        max_mutating_requests_inflight: Some("0".into()),
+        ..ServerArgs::default()
+    };
+    assert_eq!(
+        refused(none),
+        "--max-mutating-requests-inflight \"0\": must be a number of at least 1"
     );
 }

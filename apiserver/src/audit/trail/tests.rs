@@ -202,7 +202,7 @@ async fn nobody_and_a_panic_are_recorded_in_their_own_ways() {
     let (trail, parts) = follow();
     trail.unrecognized(&parts.headers, false);
     drop(trail.answered(crate::respond::json_bytes(StatusCode::UNAUTHORIZED, "{}")));
-    drop(parts); // They carry the trail, and the log is closed with the last of these.
+    drop((trail, parts)); // The log is closed with the last that holds it.
     let (trail, parts) = follow();
     trail.identified(&User::named("jane"));
     trail.panicked();
