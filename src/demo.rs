@@ -57,16 +57,18 @@ pub async fn run(server: &ServerSettings, agent: &AgentSettings) -> anyhow::Resu
     image::import(&agent.data_dir.join("agent/images")).context("cannot make the demo image")?;
     let mut cluster = up::start(server, agent).await?;
     let client = control_plane::admin(&cluster.plane.server);
-    let result = tokio::select! {
-        toured = tour(&cluster, &client) => toured,
-        signalled = control_plane::until_signalled() => signalled,
+    // True when the tour came to its end, and the cluster is to stay.
+    let toured = tokio::select! {
+        toured = tour(&cluster, &client) => toured.map(|()| true),
+        signalled = control_plane::until_signalled() => signalled.map(|()| false),
     };
-    let result = match result {
-        Ok(()) => tokio::select! {
+    let result = match toured {
+        Ok(true) => tokio::select! {
             ended = cluster.agent_ended() => Err(ended),
             signalled = control_plane::until_signalled() => signalled,
         },
-        failed => failed,
+        Ok(false) => Ok(()),
+        Err(error) => Err(error),
     };
     show::line("\nTaking the demo down ...");
     if let Err(error) = take_down(&client).await {

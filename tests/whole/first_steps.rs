@@ -46,12 +46,13 @@ fn up_makes_a_node_that_kubectl_sees() {
     assert!(lab.process(cluster.process).terminate().success());
 }
 
-#[test]
-fn the_demo_shows_around_and_leaves_nothing_behind() {
-    let mut lab = Lab::new();
-    let host = lab.host("demo");
+/// Runs the demo, interrupts it once at the line that holds `stop_at`, and gives all it said.
+fn demo(host: &crate::lab::Host, stop_at: &str) -> String {
+    // Passes the signal on, and ends what one signal does not end.
     let mut child = host
-        .command(coracle())
+        .command("timeout")
+        .args(["-s", "KILL", "60"])
+        .arg(coracle())
         .args(["up", "--demo", "--node-name", "demo"])
         .arg("--data-dir")
         .arg(&host.data_dir)
@@ -64,12 +65,28 @@ fn the_demo_shows_around_and_leaves_nothing_behind() {
         let line = line.unwrap();
         seen.push_str(&line);
         seen.push('\n');
-        if line.starts_with("stop:") {
+        if line.contains(stop_at) {
             crate::lab::run("kill", &["-s", "INT", &child.id().to_string()]);
         }
     }
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{seen}{}", all_text(&output));
+    assert!(seen.contains("Nothing is left behind."), "{seen}");
+    assert!(!host.data_dir.exists());
+    seen
+}
+
+#[test]
+fn the_demo_is_taken_down_by_one_interrupt_while_it_begins() {
+    let mut lab = Lab::new();
+    demo(&lab.host("demo"), "asks for 3 pods");
+}
+
+#[test]
+fn the_demo_shows_around_and_leaves_nothing_behind() {
+    let mut lab = Lab::new();
+    let host = lab.host("demo");
+    let seen = demo(&host, "stop:");
     for part in [
         "3 of 3 pods are ready",
         "Hello from pod demo-",
@@ -81,8 +98,6 @@ fn the_demo_shows_around_and_leaves_nothing_behind() {
             "the demo should show {part:?}:\n{seen}"
         );
     }
-    assert!(seen.contains("Nothing is left behind."), "{seen}");
-    assert!(!host.data_dir.exists());
     let links = all_text(&host.command("ip").args(["-o", "link"]).output().unwrap());
     assert_eq!(
         links.lines().count(),
