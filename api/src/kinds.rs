@@ -39,7 +39,6 @@ pub mod lease;
 pub mod limit_range;
 pub mod mutating_admission_policy;
 pub mod mutating_admission_policy_binding;
-pub mod mutating_webhook_configuration;
 pub mod namespace;
 pub mod network_policy;
 pub mod node;
@@ -67,9 +66,9 @@ pub mod stateful_set;
 pub mod storage_class;
 pub mod validating_admission_policy;
 pub mod validating_admission_policy_binding;
-pub mod validating_webhook_configuration;
 pub mod volume_attachment;
 pub mod volume_attributes_class;
+pub mod webhook_configuration;
 
 #[cfg(test)]
 mod testing;

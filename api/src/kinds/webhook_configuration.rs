@@ -1,4 +1,4 @@
-//! Webhooks that change what is written.
+//! Webhooks that change, and webhooks that judge, what is written.
 
 use crate::field::ErrorList;
 use crate::json;
@@ -9,7 +9,7 @@ use crate::object::Object;
 use crate::resource::{Column, Part, Resource, Rules};
 use serde_json::Value;
 
-pub const ROW: Resource = Resource {
+pub const MUTATING: Resource = Resource {
     categories: &["api-extensions"],
     ..row::cluster(
         GROUP,
@@ -20,16 +20,31 @@ pub const ROW: Resource = Resource {
             singular: "mutatingwebhookconfiguration",
             schema: "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration",
         },
-        &MutatingWebhookConfiguration,
+        &WebhookConfiguration(Does::Change),
+    )
+};
+
+pub const VALIDATING: Resource = Resource {
+    categories: &["api-extensions"],
+    ..row::cluster(
+        GROUP,
+        "v1",
+        Names {
+            kind: "ValidatingWebhookConfiguration",
+            plural: "validatingwebhookconfigurations",
+            singular: "validatingwebhookconfiguration",
+            schema: "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration",
+        },
+        &WebhookConfiguration(Does::Judge),
     )
 };
 
 #[derive(Debug)]
-struct MutatingWebhookConfiguration;
+struct WebhookConfiguration(Does);
 
-impl Rules for MutatingWebhookConfiguration {
+impl Rules for WebhookConfiguration {
     fn default(&self, object: &mut Object) {
-        webhook::default(object, Does::Change);
+        webhook::default(object, self.0);
     }
 
     fn prepare_create(&self, _object: &mut Object) {}
@@ -46,7 +61,7 @@ impl Rules for MutatingWebhookConfiguration {
     }
 
     fn validate_create(&self, object: &Object) -> ErrorList {
-        webhook::validate(object, Does::Change)
+        webhook::validate(object, self.0)
     }
 
     fn validate_update(&self, new: &Object, _old: &Object, _part: Part<'_>) -> ErrorList {
