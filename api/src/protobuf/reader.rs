@@ -225,7 +225,7 @@ impl<'t> Reader<'t> {
             (Wire::Int64, Raw::Varint(number)) => number.cast_signed().into(),
             (Wire::Bool, Raw::Varint(number)) => (number != 0).into(),
             (Wire::Double, Raw::Fixed64(bits)) => {
-                let number = Number::from_f64(f64::from_bits(bits));
+                let number = double(f64::from_bits(bits));
                 Value::Number(number.ok_or(ProtobufError::WireType(field.name))?)
             }
             (Wire::Message(id), Raw::Bytes(bytes)) if self.table.form(id) == Form::Object => {
@@ -240,6 +240,17 @@ impl<'t> Reader<'t> {
             _ => return Err(ProtobufError::WireType(field.name)),
         })
     }
+}
+
+/// Go writes whole numbers without a fraction.
+fn double(number: f64) -> Option<Number> {
+    /// Up to here each whole number has a form of its own.
+    const WHOLE_MAX: f64 = (1u64 << 53) as f64;
+    #[expect(clippy::cast_possible_truncation, reason = "whole, and small enough")]
+    if number.fract() == 0.0 && number.abs() <= WHOLE_MAX {
+        return Some((number as i64).into());
+    }
+    Number::from_f64(number)
 }
 
 /// Go puts U+FFFD in place of what is no UTF-8.

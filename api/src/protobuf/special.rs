@@ -5,6 +5,7 @@ use super::reader::{Reader, text};
 use super::table::{Field, Form, Held, MessageId, Table, Wire};
 use super::wire::{self, Fields, Raw};
 use super::{MAGIC, ProtobufError, reader, writer};
+use crate::decode::{FieldValidation, conform};
 use crate::timestamp;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -59,7 +60,9 @@ pub fn read(
                 let list = object.into_iter().next();
                 list.map_or_else(|| Value::Array(Vec::new()), |(_, list)| list)
             } else {
-                either(object)
+                let mut value = either(object);
+                drop_zeros(&mut value)?;
+                value
             }
         }
     })
@@ -84,6 +87,19 @@ fn either(mut object: Map<String, Value>) -> Value {
         }
     }
     Value::Null
+}
+
+/// Takes out what Go writes of fields that nobody set. Elsewhere [`crate::decode`] does so, but it
+/// does not look into these: in JSON they may be of two types.
+fn drop_zeros(value: &mut Value) -> Result<(), ProtobufError> {
+    const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+    match value {
+        Value::Array(list) => list.iter_mut().try_for_each(drop_zeros),
+        Value::Object(_) => conform(value, SCHEMA, FieldValidation::Ignore)
+            .map(drop)
+            .map_err(|error| ProtobufError::Text(error.to_string())),
+        _ => Ok(()),
+    }
 }
 
 fn only_bytes<'b>(bytes: &'b [u8], what: &'static str) -> Result<Option<&'b [u8]>, ProtobufError> {
