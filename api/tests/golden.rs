@@ -1,6 +1,8 @@
 //! What kube-apiserver itself wrote: the protobuf and the JSON that it answered to one request say
 //! the same to us, and what we make of its JSON says what its own protobuf does.
 
+#![allow(clippy::unwrap_used)]
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use coracle_api::decode::{FieldValidation, TypeMeta, conform};

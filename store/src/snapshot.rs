@@ -56,11 +56,11 @@ impl Snapshot {
                 current: newest.revision,
             });
         }
-        let compacted = state.compacted();
-        if at < compacted {
+        let readable = state.readable();
+        if at < readable {
             return Err(SnapshotError::Compacted {
                 asked: at,
-                oldest: compacted,
+                oldest: readable,
             });
         }
         let (mut map, from) = {

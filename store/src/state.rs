@@ -34,6 +34,8 @@ pub(crate) struct State {
     /// The newest revision that is visible.
     current: AtomicU64,
     compacted: AtomicU64,
+    /// States before this one are read no more.
+    readable: AtomicU64,
     pub(crate) watchers: AtomicUsize,
     pub(crate) reader: Arc<dyn Reader>,
     bounds: Bounds,
@@ -54,6 +56,7 @@ impl State {
             partitions: RwLock::default(),
             current: AtomicU64::new(current.0),
             compacted: AtomicU64::new(compacted.0),
+            readable: AtomicU64::new(compacted.0),
             watchers: AtomicUsize::new(0),
             reader,
             bounds,
@@ -94,6 +97,17 @@ impl State {
 
     pub(crate) fn set_compacted(&self, revision: Revision) {
         self.compacted.store(revision.0, Ordering::Release);
+    }
+
+    /// The oldest state that can be asked for.
+    pub(crate) fn readable(&self) -> Revision {
+        let readable = Revision(self.readable.load(Ordering::Acquire));
+        readable.max(self.compacted())
+    }
+
+    /// Called by the writer alone; never goes back.
+    pub(crate) fn set_readable(&self, revision: Revision) {
+        self.readable.fetch_max(revision.0, Ordering::AcqRel);
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -31,6 +31,9 @@ pub struct Config {
     pub directory: PathBuf,
     /// Larger values are refused.
     pub value_bytes_max: usize,
+    /// States older than this are read no more, so that what a client goes through page by page
+    /// ends; watchers go on from as far back as there is history.
+    pub read_time: Duration,
     /// History younger than this is kept, unless it is longer than `retain_bytes_max`.
     pub retain_time: Duration,
     pub retain_bytes_max: u64,
@@ -54,6 +57,7 @@ impl Config {
         Self {
             directory: directory.into(),
             value_bytes_max: 8 * 1024 * 1024,
+            read_time: Duration::from_secs(5 * 60),
             retain_time: Duration::from_secs(10 * 60),
             retain_bytes_max: 16 * 1024 * 1024,
             compact_bytes_min: 256 * 1024,

@@ -194,6 +194,9 @@ impl Writer {
             self.keep(Vec::new());
             self.compaction.begin(&self.state, to);
         }
+        if let Some(oldest) = self.compaction.readable(now, &self.config) {
+            self.state.set_readable(oldest);
+        }
         let Self {
             compaction,
             backend,

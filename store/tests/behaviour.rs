@@ -214,6 +214,35 @@ async fn old_states_are_read_until_they_are_compacted() {
 }
 
 #[tokio::test]
+async fn old_states_are_read_for_a_time_alone_and_watched_from_for_longer() {
+    let directory = tempfile::tempdir().unwrap();
+    let brief = Config {
+        tick: Duration::from_millis(5),
+        mark_every: Duration::ZERO,
+        read_time: Duration::from_millis(20),
+        ..Config::new(directory.path())
+    };
+    let store = Store::open(brief).unwrap();
+    let first = store.commit(put("a", "1", Expect::Any)).await.unwrap();
+    let second = store.commit(put("a", "2", Expect::Any)).await.unwrap();
+    let ended = async {
+        loop {
+            match store.snapshot_at("apps/deployments", first) {
+                Ok(_) => tokio::task::yield_now().await,
+                Err(error) => break error,
+            }
+        }
+    };
+    let error = tokio::time::timeout(Duration::from_secs(20), ended).await;
+    let (asked, oldest) = (first, second);
+    assert_eq!(error.unwrap(), SnapshotError::Compacted { asked, oldest });
+    let newest = store.snapshot_at("apps/deployments", second).unwrap();
+    assert_eq!(newest.get("a").unwrap().value, "2", "however old it is");
+    let mut watch = store.watch("apps/deployments", first).unwrap();
+    assert!(next(&mut watch).await.ends_with("modified a=2 was 1"));
+}
+
+#[tokio::test]
 async fn a_slow_watcher_is_closed() {
     let directory = tempfile::tempdir().unwrap();
     let small = Config {

@@ -114,6 +114,13 @@ impl Compaction {
         Some(left.revision)
     }
 
+    /// The oldest state that may be read: the newest of those as old as `read_time`.
+    pub(super) fn readable(&self, now: Instant, config: &Config) -> Option<Revision> {
+        let is_old = |mark: &&Mark| now - mark.at >= config.read_time;
+        let newest = self.marks.iter().rev().find(is_old);
+        newest.or(self.left.as_ref()).map(|mark| mark.revision)
+    }
+
     /// Remembers a point if it is at least `apart` bytes behind the last one.
     fn mark(&mut self, at: Instant, revision: Revision, bytes: u64, apart: u64) {
         let last = self.marks.back().map_or(0, |mark| mark.bytes);
