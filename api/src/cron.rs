@@ -2,7 +2,7 @@
 //!
 //! Reads what upstream reads and says what upstream says of the rest. Never looks at a clock.
 
-use std::fmt::Write;
+use crate::go_duration;
 
 /// When a job is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ fn descriptor(text: &str, time_zone: Option<String>) -> Result<Schedule, String>
                 return Err(format!("unrecognized descriptor: {text}"));
             };
             let seconds = parse_duration(duration)
-                .map_err(|error| format!("failed to parse duration {text}: time: {error}"))?;
+                .map_err(|error| format!("failed to parse duration {text}: {error}"))?;
             return Ok(Schedule::Every { seconds });
         }
     };
@@ -236,53 +236,8 @@ fn number(text: &str) -> Result<u64, String> {
 
 /// Whole seconds of a Go duration, one at least.
 fn parse_duration(text: &str) -> Result<u64, String> {
-    let quoted = format!("{text:?}");
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if unsigned == "0" {
-        return Ok(1);
-    }
-    if unsigned.is_empty() {
-        return Err(format!("invalid duration {quoted}"));
-    }
-    let mut rest = unsigned;
-    let mut seconds = 0.0;
-    while !rest.is_empty() {
-        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-        let mut length = digits(rest);
-        if rest[length..].starts_with('.') {
-            length += 1 + digits(&rest[length + 1..]);
-        }
-        let (number, after) = rest.split_at(length);
-        let number: f64 = number
-            .parse()
-            .map_err(|_| format!("invalid duration {quoted}"))?;
-        let length = after
-            .find(|c: char| c.is_ascii_digit() || c == '.')
-            .unwrap_or(after.len());
-        let (unit, after) = after.split_at(length);
-        let scale = match unit {
-            "" => return Err(format!("missing unit in duration {quoted}")),
-            "ns" => 1e-9,
-            "us" | "µs" | "μs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => {
-                let mut text = String::new();
-                let _ = write!(text, "unknown unit {unit:?} in duration {quoted}");
-                return Err(text);
-            }
-        };
-        seconds += number * scale;
-        rest = after;
-    }
-    if seconds > i64::MAX as f64 / 1e9 {
-        return Err(format!("invalid duration {quoted}"));
-    }
-    let seconds = if text.starts_with('-') { 0.0 } else { seconds };
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // In 0..2^63, as checked.
-    Ok((seconds as u64).max(1))
+    let seconds = go_duration::parse(text)? / 1_000_000_000;
+    Ok(u64::try_from(seconds).unwrap_or_default().max(1))
 }
 
 /// Why Go would not find a zone of that name.

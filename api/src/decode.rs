@@ -55,14 +55,21 @@ impl DecodeError {
     /// `version` its version.
     pub fn message(&self, kind: &str, version: &str, body: &[u8]) -> String {
         match self {
-            Self::Syntax(_) => format!(
-                "the object provided is unrecognized (must be of type {kind}): couldn't get \
-                 version/kind; json parse error: {self} ({})",
-                go::summary(body)
-            ),
+            Self::Syntax(_) => {
+                let why = format!("couldn't get version/kind; json parse error: {self}");
+                unrecognized(kind, &why, body)
+            }
             _ => format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {self}"),
         }
     }
+}
+
+/// The message of the 400 for a body that is no document at all.
+pub fn unrecognized(kind: &str, why: &str, body: &[u8]) -> String {
+    format!(
+        "the object provided is unrecognized (must be of type {kind}): {why} ({})",
+        go::summary(body)
+    )
 }
 
 /// `apiVersion` and `kind` of a body.
@@ -122,7 +129,26 @@ pub fn conform(
     type_name: &str,
     mode: FieldValidation,
 ) -> Result<Vec<String>, DecodeError> {
+    conformed(Walk::new(schema(), mode), value, type_name)
+}
+
+/// [`conform`] of what a strategic merge patch made: upstream converts that field by field, and
+/// words what does not fit in a way of its own.
+pub fn convert(
+    value: &mut Value,
+    type_name: &str,
+    mode: FieldValidation,
+) -> Result<Vec<String>, DecodeError> {
     let mut walk = Walk::new(schema(), mode);
+    walk.converts = true;
+    conformed(walk, value, type_name)
+}
+
+fn conformed(
+    mut walk: Walk<'_>,
+    value: &mut Value,
+    type_name: &str,
+) -> Result<Vec<String>, DecodeError> {
     let seed = Seed::root(&mut walk, type_name)?;
     let taken = value.take();
     let conformed = seed
@@ -139,6 +165,11 @@ pub fn conform(
 /// A parse error in Go's words, for documents that are not decoded here.
 pub fn syntax_text(error: &serde_json::Error, bytes: &[u8]) -> String {
     go::syntax(error, bytes)
+}
+
+/// A text in quotes, as Go quotes it.
+pub(crate) fn quoted(text: &str) -> String {
+    go::quoted(text)
 }
 
 /// What is left of a null.

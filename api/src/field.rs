@@ -213,9 +213,10 @@ impl FieldError {
     }
 }
 
-/// Strings in quotes, everything else as JSON.
+/// Strings in quotes as Go's, everything else as JSON.
 fn shown(value: &Value) -> String {
     match value {
+        Value::String(text) => crate::decode::quoted(text),
         Value::Null => "null".to_owned(),
         other => other.to_string(),
     }

@@ -13,6 +13,7 @@ pub mod status; // Kubernetes `Status`: one constructor a reason.
 // What the rules of the kinds are made of.
 pub mod cel; // Expressions, as far as the API looks at them.
 pub mod cron; // Schedules of cron jobs, and the names of time zones.
+pub mod go_duration; // Durations as Go writes them.
 pub mod go_value; // Values as upstream's errors show them.
 pub mod go_zero; // What Go writes of fields that nobody set.
 pub mod label_selector; // Validation of LabelSelector documents.
@@ -41,4 +42,5 @@ pub mod openapi; // OpenAPI v2 and v3 documents.
 pub mod patch; // JSON patch, merge patch, strategic merge patch.
 pub mod protobuf; // The protobuf form of objects, to and from JSON.
 pub mod schema; // Types, fields, list types and merge keys of every kind.
+pub mod scheme; // What is said of bodies of the wrong kind.
 pub mod selector; // Label and field selectors.

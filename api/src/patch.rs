@@ -3,10 +3,11 @@
 //! Pure: a document and a patch in, a new document out. Neither validates the result:
 //! [`crate::decode::conform`] does that. Bounded: the number of operations, and what copies add.
 
+mod json; // Operations, brought into the form of the RFC.
 mod strategic;
 
 use crate::schema::schema;
-use json_patch::{Patch, PatchOperation};
+use json_patch::PatchOperation;
 use serde_json::Value;
 
 /// As upstream: bounds the work of one request.
@@ -45,43 +46,25 @@ const JSON_PATCH_MOVE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The nesting that [`crate::decode`] takes: deeper documents could exhaust the stack later.
 const DEPTH_MAX: usize = 128;
 
-/// RFC 6902.
+/// RFC 6902, as upstream has it.
 pub fn json_patch(current: &Value, patch: &[u8]) -> Result<Value, PatchError> {
-    let patch = parse_json_patch(patch)?;
-    if patch.0.len() > JSON_PATCH_OPERATIONS_MAX {
-        return Err(PatchError::TooManyOperations(patch.0.len()));
+    let operations = json::operations(patch)?;
+    if operations.len() > JSON_PATCH_OPERATIONS_MAX {
+        return Err(PatchError::TooManyOperations(operations.len()));
     }
     let mut document = current.clone();
     let mut growth = Growth::default();
-    for operation in &patch.0 {
-        growth.admit(&document, operation)?;
+    for mut operation in operations {
+        let moves = operation.get("op").is_some_and(|verb| verb == "move");
+        let Some(operation) = json::canonical(&mut document, &mut operation)? else {
+            continue;
+        };
+        growth.admit(&document, &operation, moves)?;
         // The document is ours alone: what a failed operation leaves behind is never seen.
-        json_patch::patch_unsafe(&mut document, std::slice::from_ref(operation))
-            .map_err(|error| not_applicable(operation, &error))?;
+        json_patch::patch_unsafe(&mut document, std::slice::from_ref(&operation))
+            .map_err(|error| not_applicable(&operation, &error))?;
     }
     Ok(document)
-}
-
-fn parse_json_patch(patch: &[u8]) -> Result<Patch, PatchError> {
-    let malformed = |why: &str| PatchError::Malformed(format!("error decoding patch: {why}"));
-    let document: Value = serde_json::from_slice(patch)
-        .map_err(|error| malformed(&crate::decode::syntax_text(&error, patch)))?;
-    if !document.is_array() {
-        let text = format!(
-            "json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
-            go_kind(&document)
-        );
-        return Err(malformed(&text));
-    }
-    let mut document = document;
-    for operation in document.as_array_mut().into_iter().flatten() {
-        // Go reads a value that is not there as null.
-        let verb = operation["op"].as_str();
-        if matches!(verb, Some("add" | "replace" | "test")) && operation.get("value").is_none() {
-            operation["value"] = Value::Null;
-        }
-    }
-    serde_json::from_value(document).map_err(|error| PatchError::NotApplicable(error.to_string()))
 }
 
 fn not_applicable(operation: &PatchOperation, error: &json_patch::PatchError) -> PatchError {
@@ -98,20 +81,26 @@ struct Growth {
 
 impl Growth {
     /// Refuses an operation that would make the document too large or too deep.
-    fn admit(&mut self, document: &Value, operation: &PatchOperation) -> Result<(), PatchError> {
+    fn admit(
+        &mut self,
+        document: &Value,
+        operation: &PatchOperation,
+        moves: bool,
+    ) -> Result<(), PatchError> {
         let added = match operation {
-            PatchOperation::Add(add) => measure(&add.value),
+            PatchOperation::Add(add) => {
+                let added = measure(&add.value);
+                self.moved_bytes += if moves { added.bytes } else { 0 };
+                added
+            }
             PatchOperation::Replace(replace) => measure(&replace.value),
             PatchOperation::Copy(copy) => {
                 let source = document.pointer(copy.from.as_str()).map(measure);
                 self.copied_bytes += source.unwrap_or_default().bytes;
                 source.unwrap_or_default()
             }
-            PatchOperation::Move(moving) => {
-                let source = document.pointer(moving.from.as_str()).map(measure);
-                self.moved_bytes += source.unwrap_or_default().bytes;
-                source.unwrap_or_default()
-            }
+            // It comes as an addition.
+            PatchOperation::Move(_) => return Ok(()),
             PatchOperation::Remove(_) | PatchOperation::Test(_) => return Ok(()),
         };
         if self.copied_bytes > JSON_PATCH_COPY_BYTES_MAX {

@@ -53,6 +53,10 @@ pub enum ProtobufError {
         "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
     )]
     NoMagic,
+    #[error("empty data")]
+    Nothing,
+    #[error("empty body")]
+    NothingInside,
     #[error("unexpected EOF")]
     Truncated,
     #[error("proto: integer overflow")]
@@ -90,6 +94,11 @@ impl ProtobufError {
 pub fn decode(bytes: &[u8]) -> Result<(TypeMeta, Value), ProtobufError> {
     let (meta, object) = reader::Reader::new(table::table()).document(bytes)?;
     Ok((meta, Value::Object(object)))
+}
+
+/// apiVersion and kind of a document, as far as it names them.
+pub fn type_meta(bytes: &[u8]) -> Result<TypeMeta, ProtobufError> {
+    reader::unseal(bytes).map(|(meta, _)| meta)
 }
 
 /// [`decode`] of a document that must hold the type `type_name`, whatever it says of itself.

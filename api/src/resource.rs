@@ -218,6 +218,12 @@ pub trait Rules: Sync {
     /// When a deletion begins that has to wait: what changes beside the deletion timestamp.
     fn begin_delete(&self, _object: &mut Object) {}
 
+    /// True for an object whose first deletion only tells that it is to end: others take it
+    /// apart, and it ends with the last entry of `spec.finalizers`.
+    fn is_taken_apart(&self) -> bool {
+        false
+    }
+
     fn columns(&self) -> &'static [Column];
 
     /// One cell a column, in order. `now` in seconds since the epoch, for ages.
@@ -236,6 +242,11 @@ pub trait Rules: Sync {
             Some(Value::Null) | None => String::new(),
             Some(other) => other.to_string(),
         }
+    }
+
+    /// The selectable field that an older name stands for.
+    fn field_alias(&self, _name: &str) -> Option<&'static str> {
+        None
     }
 
     fn durability(&self, _new: &Object, _old: Option<&Object>, _part: Part<'_>) -> Durability {

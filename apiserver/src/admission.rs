@@ -13,11 +13,13 @@ pub mod service_account; // Every pod acts as a service account that is there.
 
 use crate::authenticate::User;
 use crate::authorize::{Authorizer, escalation, rbac};
+use crate::metrics::admission::{Step, Times};
 use crate::view::View;
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
 use coracle_api::status::{Status, Subject};
 use std::sync::Arc;
+use tokio::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -87,6 +89,7 @@ impl Attributes<'_> {
 pub struct Chain {
     view: Arc<dyn View>,
     authorizer: Arc<Authorizer>,
+    times: Arc<Times>,
 }
 
 impl std::fmt::Debug for Chain {
@@ -97,19 +100,43 @@ impl std::fmt::Debug for Chain {
 
 impl Chain {
     pub fn new(view: Arc<dyn View>, authorizer: Arc<Authorizer>) -> Self {
-        Self { view, authorizer }
+        let times = Arc::default();
+        Self {
+            view,
+            authorizer,
+            times,
+        }
+    }
+
+    /// How long it all took.
+    pub fn times(&self) -> Arc<Times> {
+        Arc::clone(&self.times)
     }
 
     /// Before validation, on create and update. `object` is the new state; for a subresource with
     /// a body of its own, that body.
     pub async fn mutate(&self, object: &mut Object, asked: &Attributes<'_>) -> Result<(), Status> {
+        let all = self.watch("", Step::Admit, asked);
+        all.over(self.mutated(object, asked).await)
+    }
+
+    async fn mutated(&self, object: &mut Object, asked: &Attributes<'_>) -> Result<(), Status> {
         let view = self.view.as_ref();
-        namespace_lifecycle::admit(view, Some(object), asked)?;
-        service_account::admit(view, object, asked).await?;
-        node_restriction::admit(view, Some(object), asked)?;
+        let admit = |plugin| self.watch(plugin, Step::Admit, asked);
+        let plugin = admit("NamespaceLifecycle");
+        plugin.over(namespace_lifecycle::admit(view, Some(object), asked))?;
+        let plugin = admit("ServiceAccount");
+        plugin.over(service_account::admit(view, object, asked).await)?;
+        let plugin = admit("NodeRestriction");
+        plugin.over(node_restriction::admit(view, Some(object), asked))?;
+        let plugin = admit("TaintNodesByCondition");
         node_taint::admit(object, asked);
-        priority::admit(view, object, asked)?;
+        plugin.over(Ok(()))?;
+        let plugin = admit("Priority");
+        plugin.over(priority::admit(view, object, asked))?;
+        let plugin = admit("DefaultTolerationSeconds");
         default_tolerations::admit(object, asked);
+        plugin.over(Ok(()))?;
         if asked.resource.group == rbac::GROUP && asked.subresource.is_empty() {
             let plural = asked.resource.plural;
             escalation::check(&self.authorizer, asked.user, plural, object, asked.old)?;
@@ -120,18 +147,66 @@ impl Chain {
     /// After validation on create and update; the only call on delete and connect, without an
     /// object.
     pub fn validate(&self, object: Option<&Object>, asked: &Attributes<'_>) -> Result<(), Status> {
-        let view = self.view.as_ref();
         if matches!(asked.operation, Operation::Delete | Operation::Connect) {
-            namespace_lifecycle::admit(view, None, asked)?;
-            node_restriction::admit(view, None, asked)?;
+            let all = self.watch("", Step::Admit, asked);
+            all.over(self.unmade(asked))?;
         }
+        let all = self.watch("", Step::Validate, asked);
+        all.over(self.validated(object, asked))
+    }
+
+    /// What may stop a delete or a connection.
+    fn unmade(&self, asked: &Attributes<'_>) -> Result<(), Status> {
+        let view = self.view.as_ref();
+        let plugin = self.watch("NamespaceLifecycle", Step::Admit, asked);
+        plugin.over(namespace_lifecycle::admit(view, None, asked))?;
+        let plugin = self.watch("NodeRestriction", Step::Admit, asked);
+        plugin.over(node_restriction::admit(view, None, asked))
+    }
+
+    fn validated(&self, object: Option<&Object>, asked: &Attributes<'_>) -> Result<(), Status> {
         let Some(object) = object else {
             return Ok(());
         };
-        priority::validate(view, object, asked)?;
-        certificates::approval(&self.authorizer, object, asked)?;
-        certificates::signing(&self.authorizer, object, asked)?;
-        certificates::subject_restriction(object, asked)
+        let validate = |plugin| self.watch(plugin, Step::Validate, asked);
+        let plugin = validate("Priority");
+        plugin.over(priority::validate(self.view.as_ref(), object, asked))?;
+        let plugin = validate("CertificateApproval");
+        plugin.over(certificates::approval(&self.authorizer, object, asked))?;
+        let plugin = validate("CertificateSigning");
+        plugin.over(certificates::signing(&self.authorizer, object, asked))?;
+        let plugin = validate("CertificateSubjectRestriction");
+        plugin.over(certificates::subject_restriction(object, asked))
+    }
+
+    /// Begins to measure a plugin; without a name, a step as a whole.
+    fn watch(&self, plugin: &'static str, step: Step, asked: &Attributes<'_>) -> Stopwatch<'_> {
+        Stopwatch {
+            times: &self.times,
+            plugin,
+            step,
+            operation: asked.operation,
+            begun: Instant::now(),
+        }
+    }
+}
+
+struct Stopwatch<'a> {
+    times: &'a Times,
+    plugin: &'static str,
+    step: Step,
+    operation: Operation,
+    begun: Instant,
+}
+
+impl Stopwatch<'_> {
+    /// Counts the time until now, and passes the result on.
+    fn over(self, result: Result<(), Status>) -> Result<(), Status> {
+        let (elapsed, is_rejected) = (self.begun.elapsed(), result.is_err());
+        let Self { plugin, step, .. } = self;
+        self.times
+            .add(plugin, step, self.operation, is_rejected, elapsed);
+        result
     }
 }
 

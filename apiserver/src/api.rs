@@ -7,15 +7,17 @@ use crate::audit::{self, Audit};
 use crate::authenticate::{PeerCertificate, User, impersonate};
 use crate::authorize;
 use crate::config::Clock;
+use crate::deadline;
 use crate::endpoints::Endpoints;
 use crate::fairness::{self, Fairness, Seat};
 use crate::metrics::Metrics;
-use crate::options;
 use crate::proxy;
 use crate::query::Query;
 use crate::registry::Registry;
 use crate::request_info::RequestInfo;
 use crate::respond::{self, Route, Served, Shape, Wishes};
+use crate::routes;
+use crate::streaming;
 use crate::tunnel::{Body, BoxError};
 use crate::verbs::asked::Asked;
 use crate::verbs::warnings::Warnings;
@@ -26,11 +28,10 @@ use crate::verbs::{
 use bytes::Bytes;
 use coracle_api::resource::{Resource, Subresource, SubresourceKind};
 use coracle_api::status::Status;
-use coracle_api::{catalogue, names};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::request::Parts;
-use http::{Method, Request, Response};
+use http::{Request, Response};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use parking_lot::Mutex;
@@ -115,7 +116,10 @@ impl Api {
             .is_some_and(|query| query.contains("dryRun="));
         let recording = self.metrics.begin(&info, is_dry_run);
         let wishes = Wishes::of(&parts);
-        let routed = self.route(parts, body, &info, caller, &wishes);
+        let query = Query::parse(parts.uri.query().unwrap_or(""));
+        let deadline = deadline::of(&info, &query, begun);
+        let routed = self.route(parts, body, query, &info, caller, &wishes);
+        let routed = async { deadline::meet(deadline?, routed).await };
         let answered = AssertUnwindSafe(routed).catch_unwind();
         let response = match answered.await {
             Ok(Ok(response)) => response,
@@ -146,6 +150,7 @@ impl Api {
         &self,
         parts: Parts,
         body: Body,
+        query: Query,
         info: &Arc<RequestInfo>,
         caller: &Caller,
         wishes: &Wishes,
@@ -155,7 +160,6 @@ impl Api {
             Some(trail) => trail.keep_request(&parts.headers, body),
             None => body,
         };
-        let query = Query::parse(parts.uri.query().unwrap_or(""));
         if fairness::is_stream(info) || tunnel_node(info).is_some() {
             return self.allowed(parts, body, info, &user, query, None).await;
         }
@@ -199,16 +203,17 @@ impl Api {
         if !info.is_resource_request {
             return self.other(parts, info, user);
         }
-        let (resource, subresource) = find(info)?;
+        if !routes::is_group(&info.group) {
+            return Ok(respond::page_not_found());
+        }
+        let (resource, subresource) = routes::find(&parts, info)?;
         if subresource.is_some_and(|one| one.kind == SubresourceKind::Connect) {
             return self.connect(parts, body, info, user, resource).await;
         }
-        // Authorized as a get, and offered by no resource.
-        if parts.method == Method::HEAD {
-            return Err(not_supported());
+        // An update looks at its body first.
+        if info.verb != "update" {
+            routes::check_name(info)?;
         }
-        check_name(info)?;
-        options::check_timeout(&query)?;
         let served = Served {
             table: has_table(resource, subresource),
             route: match info.verb.as_str() {
@@ -282,12 +287,8 @@ impl Api {
         if let Some(response) = self.endpoints.answer(&parts, info) {
             return Ok(response);
         }
-        // Below what serves an API a Status says so, elsewhere plain text.
-        let group = info.path.strip_prefix("/apis/");
-        let group = group.and_then(|rest| rest.split('/').next());
-        let is_api = info.path.starts_with("/api/")
-            || group.is_some_and(|group| catalogue::groups().any(|one| one.name == group));
-        if is_api {
+        // Below what has a router a Status says so, elsewhere plain text.
+        if routes::is_below_router(&info.path) {
             Err(Status::path_not_found())
         } else {
             Ok(respond::page_not_found())
@@ -316,6 +317,16 @@ impl Api {
         if info.subresource == proxy::SUBRESOURCE {
             return self.access.proxy.connect(parts, body, info).await;
         }
+        if info.subresource == streaming::LOG {
+            // What goes wrong with it is an object, so that one must be acceptable too.
+            let accept = respond::accepted(&parts);
+            respond::check_produced(&accept, &streaming::LOG_TYPES)?;
+            let served = Served {
+                table: false,
+                route: Route::Document,
+            };
+            respond::best(&accept, served)?;
+        }
         self.access.streams.connect(parts, info, user).await
     }
 
@@ -332,7 +343,7 @@ impl Api {
             ("list", None) if asked.resource.kind == components::KIND => {
                 components::list(self, asked)
             }
-            ("get", _) => get::get(self, asked),
+            ("get", _) => get::get(self, asked).await,
             ("list", None) => list::list(self, asked).await,
             ("watch", None) => watch::watch(self, asked),
             ("create", None) if asked.resource.kind == bind::KIND => {
@@ -345,7 +356,7 @@ impl Api {
             ("deletecollection", None) => {
                 delete_collection::delete_collection(self, asked, body).await
             }
-            _ => Err(not_supported()),
+            _ => Err(routes::not_supported()),
         }
     }
 
@@ -367,79 +378,10 @@ fn tunnel_node(info: &RequestInfo) -> Option<&str> {
     (!node.is_empty() && !node.contains('/')).then_some(node)
 }
 
-fn not_supported() -> Status {
-    Status {
-        code: 405,
-        reason: "MethodNotAllowed",
-        message: "the server does not allow this method on the requested resource".to_owned(),
-        details: serde_json::json!({}),
-    }
-}
-
-/// No name that would lead elsewhere in a path.
-fn check_name(info: &RequestInfo) -> Result<(), Status> {
-    let name = info.name.as_str();
-    if name.is_empty() {
-        return Ok(());
-    }
-    let faults = names::path_segment(name);
-    match faults.first() {
-        None => Ok(()),
-        Some(_) => Err(Status::bad_request(format!(
-            "Name parameter invalid: {name:?}: {}",
-            faults.join(", ")
-        ))),
-    }
-}
-
-type Found = (&'static Resource, Option<&'static Subresource>);
-
-/// The row of what is asked for; a verb that it does not have is 405.
 /// False for what is answered and never stored: upstream has no columns for it.
 fn has_table(resource: &Resource, subresource: Option<&Subresource>) -> bool {
     match subresource {
         Some(subresource) => subresource.kind != SubresourceKind::Action,
         None => resource.verbs.contains(&"get"),
-    }
-}
-
-fn find(info: &RequestInfo) -> Result<Found, Status> {
-    let resource = catalogue::find(&info.group, &info.version, &info.resource)
-        .ok_or_else(Status::path_not_found)?;
-    // One object of a namespaced resource needs its namespace; a list may name one in a selector.
-    let is_of_many = matches!(info.verb.as_str(), "list" | "watch" | "deletecollection");
-    let lacks_namespace = resource.is_namespaced() && info.namespace.is_empty();
-    if lacks_namespace && !info.name.is_empty() && !is_of_many {
-        return Err(Status::path_not_found());
-    }
-    // What is in no namespace is under none; a namespace itself is under its own name.
-    let is_own = info.namespace == info.name && resource.plural == "namespaces";
-    if !resource.is_namespaced() && !info.namespace.is_empty() && !is_own {
-        return Err(Status::path_not_found());
-    }
-    if info.subresource.is_empty() {
-        let verb = info.verb.as_str();
-        // A collection takes what makes one more, an object what is about itself.
-        let fits = match verb {
-            "create" => info.name.is_empty(),
-            "update" | "patch" => !info.name.is_empty(),
-            _ => true,
-        };
-        let has = fits && resource.verbs.contains(&verb);
-        return if has {
-            Ok((resource, None))
-        } else {
-            Err(not_supported())
-        };
-    }
-    let subresource = resource
-        .subresource(&info.subresource)
-        .ok_or_else(Status::path_not_found)?;
-    let has = subresource.kind == SubresourceKind::Connect
-        || subresource.verbs.contains(&info.verb.as_str());
-    if has {
-        Ok((resource, Some(subresource)))
-    } else {
-        Err(not_supported())
     }
 }

@@ -32,14 +32,36 @@ pub enum Content {
     Other,
 }
 
+/// The types of patches, in the order in which upstream names them.
+pub const PATCH_TYPES: [&str; 4] = [
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+];
+
+/// As the client wrote it; empty without one.
+pub fn content_type(headers: &HeaderMap) -> &str {
+    let value = headers.get(CONTENT_TYPE);
+    value.and_then(|value| value.to_str().ok()).unwrap_or("")
+}
+
+/// The kind of a patch. Nothing but parameters may stand beside it.
+pub fn patch_content(headers: &HeaderMap) -> Option<Content> {
+    let value = content_type(headers);
+    match value.split(';').next().unwrap_or("") {
+        "application/json-patch+json" => Some(Content::JsonPatch),
+        "application/merge-patch+json" => Some(Content::MergePatch),
+        "application/strategic-merge-patch+json" => Some(Content::StrategicMergePatch),
+        "application/apply-patch+yaml" => Some(Content::ApplyPatch),
+        _ => None,
+    }
+}
+
 pub fn content(headers: &HeaderMap) -> Content {
-    let value = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or("");
-    match value.split(';').next().unwrap_or("").trim() {
+    match media_type(content_type(headers)).as_str() {
         "" | "application/json" => Content::Json,
-        "application/yaml" | "application/x-yaml" | "text/yaml" => Content::Yaml,
+        "application/yaml" => Content::Yaml,
         protobuf::MEDIA_TYPE => Content::Protobuf,
         "application/json-patch+json" => Content::JsonPatch,
         "application/merge-patch+json" => Content::MergePatch,
@@ -47,6 +69,30 @@ pub fn content(headers: &HeaderMap) -> Content {
         "application/apply-patch+yaml" => Content::ApplyPatch,
         _ => Content::Other,
     }
+}
+
+/// The type alone, in lower case. One with parameters that are none is no type that we know.
+fn media_type(value: &str) -> String {
+    const NONE: &str = "*";
+    let mut parts = value.split(';');
+    let name = parts.next().unwrap_or("").trim().to_ascii_lowercase();
+    let mut seen: Vec<&str> = Vec::new();
+    for part in parts.map(str::trim).filter(|part| !part.is_empty()) {
+        let Some((key, text)) = part.split_once('=') else {
+            return NONE.to_owned();
+        };
+        if !is_token(key) || text.is_empty() || seen.contains(&key) {
+            return NONE.to_owned();
+        }
+        seen.push(key);
+    }
+    name
+}
+
+fn is_token(text: &str) -> bool {
+    const SEPARATORS: &str = "()<>@,;:\\\"/[]?=";
+    let fits = |one: char| one.is_ascii_graphic() && !SEPARATORS.contains(one);
+    !text.is_empty() && text.chars().all(fits)
 }
 
 pub async fn read(body: Body) -> Result<Bytes, Status> {
@@ -64,43 +110,64 @@ pub async fn read(body: Body) -> Result<Bytes, Status> {
     }
 }
 
-/// The body of a create or update, as JSON.
-pub async fn read_object(headers: &HeaderMap, body: Body) -> Result<Bytes, Status> {
+/// A body in one of the formats of objects.
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    pub content: Content,
+    pub bytes: Bytes,
+}
+
+impl Encoded {
+    /// Reads a body. One of another format is refused unread.
+    pub async fn read(headers: &HeaderMap, body: Body) -> Result<Self, Status> {
+        let content = format(headers)?;
+        let bytes = read(body).await?;
+        Ok(Self { content, bytes })
+    }
+
+    /// A body that is read, by its headers.
+    pub fn of(headers: &HeaderMap, bytes: Bytes) -> Result<Self, Status> {
+        let content = format(headers)?;
+        Ok(Self { content, bytes })
+    }
+
+    /// As JSON, or why it is none.
+    pub fn to_json(&self) -> Result<Bytes, String> {
+        match self.content {
+            Content::Yaml => yaml(&self.bytes).map(|(json, _)| json),
+            Content::Protobuf => {
+                let decoded = protobuf::decode(&self.bytes).map_err(|error| error.to_string())?;
+                Ok(decoded.1.to_string().into())
+            }
+            _ => Ok(self.bytes.clone()),
+        }
+    }
+}
+
+fn format(headers: &HeaderMap) -> Result<Content, Status> {
     let content = content(headers);
-    if !matches!(content, Content::Json | Content::Yaml | Content::Protobuf) {
-        return Err(unknown_format());
+    if matches!(content, Content::Json | Content::Yaml | Content::Protobuf) {
+        return Ok(content);
     }
-    to_json(content, read(body).await?)
-}
-
-/// A body of one of the formats of objects, as JSON.
-pub fn to_json(content: Content, bytes: Bytes) -> Result<Bytes, Status> {
-    match content {
-        Content::Json => Ok(bytes),
-        Content::Yaml => yaml_to_json(&bytes),
-        Content::Protobuf => protobuf_to_json(&bytes),
-        _ => Err(unknown_format()),
-    }
-}
-
-fn unknown_format() -> Status {
-    Status::unsupported_media_type(
+    Err(Status::unsupported_media_type(
         "the body of the request was in an unknown format - accepted media types include: \
          application/json, application/yaml, application/vnd.kubernetes.protobuf",
-    )
+    ))
 }
 
-fn protobuf_to_json(bytes: &[u8]) -> Result<Bytes, Status> {
-    let (_, value) =
-        protobuf::decode(bytes).map_err(|error| Status::bad_request(error.to_string()))?;
-    Ok(value.to_string().into())
+/// A YAML body as JSON, and the keys that it has twice, in upstream's words.
+pub fn yaml(bytes: &[u8]) -> Result<(Bytes, Option<String>), String> {
+    let read = twice::read(bytes)?;
+    Ok((read.value.to_string().into(), read.twice))
 }
 
 /// The configuration of an apply, and what it has twice, in upstream's words.
 pub fn configuration(bytes: &[u8]) -> Result<(Map<String, Value>, Option<String>), String> {
-    let read = twice::read(bytes)?;
+    const CONVERTING: &str = "error converting YAML to JSON";
+    let read = twice::read(bytes).map_err(|why| format!("{CONVERTING}: {why}"))?;
+    let twice = read.twice.map(|twice| format!("{CONVERTING}: {twice}"));
     match read.value {
-        Value::Object(map) => Ok((map, read.twice)),
+        Value::Object(map) => Ok((map, twice)),
         Value::Null => Ok((Map::new(), None)),
         other => Err(format!(
             "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value \
@@ -113,10 +180,4 @@ pub fn configuration(bytes: &[u8]) -> Result<(Map<String, Value>, Option<String>
             }
         )),
     }
-}
-
-pub fn yaml_to_json(bytes: &[u8]) -> Result<Bytes, Status> {
-    let value: serde_json::Value = serde_yaml_ng::from_slice(bytes)
-        .map_err(|error| Status::bad_request(format!("error parsing YAML: {error}")))?;
-    Ok(value.to_string().into())
 }

@@ -6,17 +6,18 @@ mod openid; // How tokens are checked.
 mod version; // `/version`.
 
 use crate::fairness::{Fairness, dump};
-use crate::metrics::{Metrics, TEXT_TYPE};
+use crate::metrics::Metrics;
+use crate::metrics::text::{Format, negotiate};
 use crate::query::Query;
 use crate::request_info::RequestInfo;
-use crate::respond;
+use crate::respond::{self, Wishes};
+use crate::routes;
 use crate::tokens::{CONFIGURATION_PATH, KEYS_PATH, Tokens};
 use crate::tunnel::{Body, Tunnels};
 use bytes::Bytes;
-use coracle_api::status::Status;
 use coracle_store::Store;
 use health::Health;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use http::header::{CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use serde_json::json;
@@ -28,11 +29,14 @@ const PATHS: &[&str] = &[
     CONFIGURATION_PATH,
     "/api",
     "/apis",
+    "/apis/",
     "/healthz",
     "/livez",
     "/metrics",
+    "/metrics/slis",
     "/openapi/v2",
     "/openapi/v3",
+    "/openapi/v3/",
     KEYS_PATH,
     "/readyz",
     "/version",
@@ -83,35 +87,67 @@ impl Endpoints {
 
     /// `None` for a path that is none of these.
     pub fn answer(&self, request: &Parts, info: &RequestInfo) -> Option<Response<Body>> {
-        let path = info.path.as_str();
         let query = Query::parse(request.uri.query().unwrap_or(""));
-        let response = match path.trim_end_matches('/') {
-            "" => index(),
-            "/version" => version::answer(),
-            "/metrics" => text(
-                StatusCode::OK,
-                TEXT_TYPE,
-                self.metrics
-                    .text(&self.store, self.tunnels.connected(), &self.fairness),
-            ),
-            CA_PATH => text(
-                StatusCode::OK,
-                "application/x-pem-file",
-                self.ca_pem.clone(),
-            ),
-            path if path.starts_with(dump::PATH) => self.dump(path, &query)?,
-            path => self
-                .health
-                .answer(path, &query)
-                .or_else(|| openid::answer(path, &self.tokens, &self.address))
-                .or_else(|| documents::answer(path, &self.address, request, &query))?,
-        };
-        if matches!(request.method, Method::GET | Method::HEAD) {
+        let path = info.path.as_str();
+        if let Some(response) = self.of_any_method(path, request, &query) {
             return Some(response);
         }
-        let mut status = Status::method_not_supported("", "", &info.verb);
-        status.message = "the server does not allow this method on the requested resource".into();
-        Some(respond::failure(&status))
+        // The rest has routes as resources have: for one method, and slashes behind do not count.
+        let response = self.routed(path.trim_end_matches('/'), request)?;
+        if request.method == Method::GET {
+            return Some(response);
+        }
+        // Before what the client accepts is looked at.
+        Some(Wishes::of(request).failure(&routes::not_supported()))
+    }
+
+    /// What upstream serves beside its router, under these paths alone.
+    fn of_any_method(&self, path: &str, request: &Parts, query: &Query) -> Option<Response<Body>> {
+        Some(match path {
+            "/" | "/index.html" => self.index(),
+            "/metrics" => counted(request, |format| {
+                let connected = self.tunnels.connected();
+                self.metrics
+                    .text(format, &self.store, connected, &self.fairness)
+            }),
+            "/metrics/slis" => counted(request, |format| {
+                let started = self.metrics.started().as_millisecond() as f64 / 1000.0;
+                self.health.results(format, started)
+            }),
+            CA_PATH => {
+                let ca = self.ca_pem.clone();
+                text(StatusCode::OK, "application/x-pem-file", ca)
+            }
+            _ if path.starts_with(dump::PATH) => self.dump(path, query)?,
+            _ if path.starts_with("/openapi/") => documents::open_api(path, request, query)?,
+            _ => self
+                .health
+                .answer(path, query)
+                .or_else(|| documents::groups(path, request))?,
+        })
+    }
+
+    /// All paths that are worth a look, for people.
+    fn index(&self) -> Response<Body> {
+        let mut paths: Vec<String> = PATHS.iter().map(|path| (*path).to_owned()).collect();
+        paths.extend(documents::group_paths());
+        paths.extend(self.health.paths());
+        paths.sort();
+        let text = format!("{:#}", json!({ "paths": paths }));
+        respond::json_bytes(StatusCode::OK, text)
+    }
+
+    fn routed(&self, path: &str, request: &Parts) -> Option<Response<Body>> {
+        match path {
+            "/version" => Some(
+                match respond::check_produced(&respond::accepted(request), &["application/json"]) {
+                    Ok(()) => version::answer(),
+                    Err(status) => Wishes::of(request).failure(&status),
+                },
+            ),
+            _ => openid::answer(path, &self.tokens, &self.address, request)
+                .or_else(|| documents::resources(path, &self.address, request)),
+        }
     }
 }
 
@@ -135,15 +171,12 @@ fn text(code: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Respons
     response
 }
 
-fn index() -> Response<Body> {
-    let mut paths: Vec<String> = PATHS.iter().map(|path| (*path).to_owned()).collect();
-    paths.extend(documents::group_paths());
-    paths.sort();
-    respond::json_bytes(StatusCode::OK, json!({ "paths": paths }).to_string())
-}
-
-fn accept(request: &Parts) -> String {
-    let values = request.headers.get_all(ACCEPT).iter();
-    let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
-    texts.join(",")
+/// Metrics in the format that the client takes.
+fn counted(request: &Parts, write: impl FnOnce(Format) -> String) -> Response<Body> {
+    let (format, content_type) = negotiate(&respond::accepted(request));
+    let mut response = Response::new(respond::full(write(format)));
+    if let Ok(value) = HeaderValue::from_str(&content_type) {
+        response.headers_mut().insert(CONTENT_TYPE, value);
+    }
+    response
 }

@@ -9,10 +9,12 @@ pub mod server; // Opened, made ready, served, drained.
 
 // A request.
 pub mod body; // Bodies, bounded.
+pub mod deadline; // How long a request may take.
 pub mod options; // The options in a query, checked.
 pub mod query; // The query of a URL.
 pub mod request_info; // What a request asks for.
 pub mod respond; // Which form a client takes, and bodies in that form.
+pub mod routes; // Which row of the catalogue it is for.
 pub mod verbs; // One file a verb.
 
 // Objects.

@@ -2,6 +2,7 @@
 //! names.
 
 mod access; // Who asked, and whether they might.
+pub mod admission; // How long admission took.
 pub mod histogram; // Histograms without a lock.
 mod process; // What the kernel says about this process.
 mod requests; // What is counted of requests.
@@ -11,15 +12,15 @@ use crate::audit::Audit;
 use crate::fairness::Fairness;
 use crate::request_info::RequestInfo;
 use access::Access;
+use admission::Times;
 use coracle_store::Store;
 use jiff::Timestamp;
 use requests::Requests;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use text::Text;
+use text::{Format, Text};
 
 pub use requests::{LongRunning, Recording};
-pub use text::CONTENT_TYPE as TEXT_TYPE;
 
 #[derive(Debug)]
 pub struct Metrics {
@@ -28,6 +29,7 @@ pub struct Metrics {
     pub access: Access,
     panics: AtomicU64,
     audit: OnceLock<Arc<Audit>>,
+    admission: OnceLock<Arc<Times>>,
 }
 
 impl Metrics {
@@ -38,6 +40,7 @@ impl Metrics {
             access: Access::default(),
             panics: AtomicU64::new(0),
             audit: OnceLock::new(),
+            admission: OnceLock::new(),
         }
     }
 
@@ -46,6 +49,11 @@ impl Metrics {
         if let Some(audit) = audit {
             drop(self.audit.set(audit));
         }
+    }
+
+    /// Whose times are shown too.
+    pub fn set_admission(&self, times: Arc<Times>) {
+        drop(self.admission.set(times));
     }
 
     pub fn started(&self) -> Timestamp {
@@ -66,8 +74,14 @@ impl Metrics {
     }
 
     /// All metrics as text.
-    pub fn text(&self, store: &Store, nodes_connected: usize, fairness: &Fairness) -> String {
-        let mut text = Text::default();
+    pub fn text(
+        &self,
+        format: Format,
+        store: &Store,
+        nodes_connected: usize,
+        fairness: &Fairness,
+    ) -> String {
+        let mut text = Text::new(format);
         self.requests.text(&mut text);
         self.access.text(&mut text);
         let panics = "coracle_request_panics_total";
@@ -75,6 +89,9 @@ impl Metrics {
         text.family(panics, "counter", help);
         text.sample(panics, &[], self.panics.load(Ordering::Relaxed));
         fairness.text(&mut text);
+        if let Some(times) = self.admission.get() {
+            times.text(&mut text);
+        }
         if let Some(audit) = self.audit.get() {
             audit.text(&mut text);
         }

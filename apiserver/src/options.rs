@@ -99,46 +99,18 @@ pub fn boolean(query: &Query, name: &str) -> Option<bool> {
     Some(!text.eq_ignore_ascii_case("false") && text != "0")
 }
 
-/// `timeout` of a request, which must be a duration as Go writes one.
-pub fn check_timeout(query: &Query) -> Result<(), Status> {
-    let text = query.text("timeout");
-    if text.is_empty() || is_duration(text) {
-        return Ok(());
-    }
-    Err(Status::bad_request(format!(
-        "invalid timeout specified in the request URL - time: invalid duration {text:?}"
-    )))
-}
-
-/// `1h30m`, `-1.5s`, `0`.
-fn is_duration(text: &str) -> bool {
-    const UNITS: [&str; 8] = ["ns", "us", "\u{b5}s", "\u{3bc}s", "ms", "s", "m", "h"];
-    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if rest == "0" {
-        return true;
-    }
-    while !rest.is_empty() {
-        let number = rest.trim_start_matches(|one: char| one.is_ascii_digit() || one == '.');
-        let digits = &rest[..rest.len() - number.len()];
-        let is_number = digits.bytes().any(|one| one != b'.') && digits.matches('.').count() <= 1;
-        let Some(unit) = UNITS.iter().find(|unit| number.starts_with(**unit)) else {
-            return false;
-        };
-        if !is_number {
-            return false;
-        }
-        rest = &number[unit.len()..];
-    }
-    !text.trim_start_matches(['-', '+']).is_empty()
-}
-
 pub fn integer(query: &Query, name: &str) -> Result<Option<i64>, Status> {
     match query.get(name) {
         None | Some("") => Ok(None),
         Some(text) => text.parse().map(Some).map_err(|_| {
-            Status::bad_request(format!(
-                "strconv.ParseInt: parsing {text:?}: invalid syntax"
-            ))
+            let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+            let is_number = !digits.is_empty() && digits.bytes().all(|one| one.is_ascii_digit());
+            let why = if is_number {
+                "value out of range"
+            } else {
+                "invalid syntax"
+            };
+            Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: {why}"))
         }),
     }
 }
@@ -162,7 +134,12 @@ impl ListOptions {
     pub fn parse(resource: &Resource, query: &Query, name: &str) -> Result<Self, Status> {
         let bad = |error: coracle_api::selector::SelectorError| Status::bad_request(error.0);
         let labels = LabelSelector::parse(query.text("labelSelector")).map_err(bad)?;
-        let fields = FieldSelector::parse(query.text("fieldSelector")).map_err(bad)?;
+        let mut fields = FieldSelector::parse(query.text("fieldSelector")).map_err(bad)?;
+        for one in &mut fields.requirements {
+            if let Some(name) = resource.rules.field_alias(&one.field) {
+                name.clone_into(&mut one.field);
+            }
+        }
         let seconds = integer(query, "timeoutSeconds")?;
         let limit = integer(query, "limit")?.filter(|limit| *limit > 0);
         let mut options = Self {
@@ -346,6 +323,8 @@ impl DeleteOptions {
         let policy = query.get("propagationPolicy");
         Self {
             grace_period_seconds: integer(query, "gracePeriodSeconds")?,
+            uid: query.get("uid").map(str::to_owned),
+            resource_version: query.get("resourceVersion").map(str::to_owned),
             orphan_dependents: boolean(query, "orphanDependents"),
             ..Self::default()
         }

@@ -15,8 +15,12 @@ use coracle_store::{
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 pub mod glance; // What can be read off stored bytes.
+
+/// As upstream's cache: a request for a state that is not there yet waits so long.
+const FRESH_MAX: Duration = Duration::from_secs(3);
 
 /// Where a resource's objects are. Every request asks, so each name is made once.
 pub fn partition(resource: &Resource) -> Arc<str> {
@@ -134,6 +138,24 @@ pub struct Registry {
 impl Registry {
     pub fn snapshot(&self, resource: &Resource) -> Snapshot {
         self.store.snapshot(&partition(resource))
+    }
+
+    /// The newest state, and as new as a revision at least. A client that saw a newer one is given
+    /// a moment; then it is told the newest there is.
+    pub async fn snapshot_not_older(
+        &self,
+        resource: &Resource,
+        least: Revision,
+    ) -> Result<Snapshot, Revision> {
+        if self.store.revision() < least {
+            // Late or not, what counts is where the store is after that.
+            drop(tokio::time::timeout(FRESH_MAX, self.store.reach(least)).await);
+        }
+        let snapshot = self.snapshot(resource);
+        if snapshot.revision() < least {
+            return Err(snapshot.revision());
+        }
+        Ok(snapshot)
     }
 
     pub fn entry(&self, resource: &Resource, namespace: &str, name: &str) -> Option<Entry> {

@@ -28,7 +28,7 @@ pub struct RequestInfo {
 }
 
 /// What may follow a namespace's name and is a part of the namespace itself.
-const NAMESPACE_SUBRESOURCES: &[&str] = &["status", "finalize"];
+pub const NAMESPACE_SUBRESOURCES: &[&str] = &["status", "finalize"];
 
 impl RequestInfo {
     pub fn parse(method: &Method, uri: &Uri) -> Self {

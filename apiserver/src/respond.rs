@@ -24,7 +24,9 @@ pub mod pretty; // JSON for people.
 pub mod stream; // Bodies made while they are sent.
 pub mod yaml; // Documents as YAML.
 
-pub use accept::{Accepted, Form, MetaVersion, Route, Served, Target, negotiate};
+pub use accept::{
+    Accepted, Form, MetaVersion, Route, Served, Target, best, check_produced, negotiate,
+};
 
 const WARNING: HeaderName = HeaderName::from_static("warning");
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
@@ -55,6 +57,15 @@ fn typed(code: StatusCode, content_type: HeaderValue, body: Body) -> Response<Bo
 /// A failure in JSON, for whoever negotiates nothing.
 pub fn failure(status: &Status) -> Response<Body> {
     Shape::json().failure(status)
+}
+
+/// The answer was not there in time: in upstream's words, which it calls text.
+pub fn timed_out() -> Response<Body> {
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    let status = "{\"metadata\":{},\"status\":\"Failure\",\"message\":\"Timeout: request did not \
+                  complete within the allotted timeout\",\"reason\":\"Timeout\",\"details\":{},\
+                  \"code\":504}\n";
+    typed(StatusCode::GATEWAY_TIMEOUT, text, full(status))
 }
 
 /// A path that nothing serves, in upstream's plain text.
@@ -117,7 +128,7 @@ impl Wishes {
             route: Route::One,
         };
         let accept = self.accept.as_ref().and_then(|value| value.to_str().ok());
-        let accepted = negotiate(accept.unwrap_or(""), plain).ok();
+        let accepted = best(accept.unwrap_or(""), plain).ok();
         // A transformed failure is none: only clauses without a target count.
         let shape = Shape {
             form: accepted.map_or(Form::Json, |accepted| accepted.form),
@@ -144,6 +155,13 @@ impl Wishes {
         });
         response
     }
+}
+
+/// The Accept headers of a request as one.
+pub fn accepted(request: &Parts) -> String {
+    let values = request.headers.get_all(ACCEPT).iter();
+    let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
+    texts.join(",")
 }
 
 /// True for a person at a browser or a command line, or one who asks to be taken for one.
@@ -187,16 +205,21 @@ impl Shape {
     }
 
     pub fn of(request: &Parts, served: Served, now: i64) -> Result<Self, Status> {
-        let accept = request.headers.get_all(ACCEPT);
-        let texts: Vec<&str> = accept
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .collect();
-        let accepted = match texts.as_slice() {
-            [] => negotiate("", served)?,
-            [one] => negotiate(one, served)?,
-            many => negotiate(&many.join(","), served)?,
-        };
+        Self::negotiated(request, served, now, negotiate)
+    }
+
+    /// The shape of a document about the API that has no route: nothing is asked of one.
+    pub fn beside_routes(request: &Parts, served: Served) -> Result<Self, Status> {
+        Self::negotiated(request, served, 0, best)
+    }
+
+    fn negotiated(
+        request: &Parts,
+        served: Served,
+        now: i64,
+        negotiate: fn(&str, Served) -> Result<Accepted, Status>,
+    ) -> Result<Self, Status> {
+        let accepted = negotiate(&accepted(request), served)?;
         let mut shape = Self {
             form: accepted.form,
             target: accepted.target,

@@ -123,6 +123,7 @@ impl Server {
         let fairness = Arc::new(Fairness::new(seats, store.clone()));
         let audit = open_audit(&config)?;
         metrics.set_audit(audit.clone());
+        metrics.set_admission(access.admission.times());
         let endpoints = Endpoints::new(
             store.clone(),
             Arc::clone(&metrics),

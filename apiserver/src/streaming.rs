@@ -27,6 +27,15 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use std::sync::Arc;
 
+pub const LOG: &str = "log";
+/// What a log comes as, or else what is wrong with it.
+pub const LOG_TYPES: [&str; 4] = [
+    "text/plain",
+    "application/json",
+    "application/yaml",
+    coracle_api::protobuf::MEDIA_TYPE,
+];
+
 /// What an agent may say about a failure; the rest is cut off.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 
@@ -84,7 +93,7 @@ impl Streams {
     ) -> Result<Response<Body>, Status> {
         let query = Query::parse(request.uri.query().unwrap_or(""));
         match info.subresource.as_str() {
-            "log" => self.log(request, info, &query).await,
+            LOG => self.log(request, info, &query).await,
             "exec" => self.exec("exec", request, info, user, &query),
             "attach" => self.exec("attach", request, info, user, &query),
             "portforward" => self.port_forward(request, info, user, &query),

@@ -10,6 +10,7 @@ mod handler {
     mod forms; // Tables, YAML, partial metadata.
     mod lists; // Pages, selectors, revisions.
     mod managers; // Who manages which field, and server-side apply.
+    mod metrics; // What is counted, as a scraper finds it.
     mod negotiation; // Accept headers, failures in each form, compression, methods and paths.
     mod patches; // The three kinds of patch, status, scale, binding.
     mod protobuf; // Bodies and answers in protobuf.

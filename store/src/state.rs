@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// How much history is in memory, a partition.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,8 @@ pub(crate) struct State {
     partitions: RwLock<HashMap<Arc<str>, Arc<Partition>>>,
     /// The newest revision that is visible.
     current: AtomicU64,
+    /// Wakes who waits for a revision.
+    moved: Notify,
     compacted: AtomicU64,
     /// States before this one are read no more.
     readable: AtomicU64,
@@ -55,6 +57,7 @@ impl State {
         let state = Self {
             partitions: RwLock::default(),
             current: AtomicU64::new(current.0),
+            moved: Notify::new(),
             compacted: AtomicU64::new(compacted.0),
             readable: AtomicU64::new(compacted.0),
             watchers: AtomicUsize::new(0),
@@ -89,6 +92,20 @@ impl State {
 
     pub(crate) fn set_revision(&self, revision: Revision) {
         self.current.store(revision.0, Ordering::Release);
+        self.moved.notify_waiters();
+    }
+
+    /// Waits until a revision is visible. Dropping the future loses nothing.
+    pub(crate) async fn reach(&self, revision: Revision) {
+        loop {
+            let mut moved = std::pin::pin!(self.moved.notified());
+            // In this order: what becomes visible after the look wakes.
+            moved.as_mut().enable();
+            if self.revision() >= revision {
+                return;
+            }
+            moved.await;
+        }
     }
 
     pub(crate) fn compacted(&self) -> Revision {

@@ -268,6 +268,12 @@ impl Store {
         self.shared.state.revision()
     }
 
+    /// Waits until a revision is visible, for as long as that takes. Dropping the future loses
+    /// nothing.
+    pub async fn reach(&self, revision: Revision) {
+        self.shared.state.reach(revision).await;
+    }
+
     /// History at and before this is gone.
     pub fn compacted(&self) -> Revision {
         self.shared.state.compacted()

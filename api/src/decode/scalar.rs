@@ -30,6 +30,11 @@ impl Seed<'_, '_, '_> {
             ));
             return None;
         };
+        if walk.converts && !own_decoder {
+            let error = conversion(walk.schema, self.shape, found, &wanted);
+            walk.type_error.get_or_insert(error);
+            return None;
+        }
         let slot = if own_decoder {
             &mut walk.fatal
         } else {
@@ -109,6 +114,36 @@ impl Seed<'_, '_, '_> {
             }
         }
     }
+}
+
+/// What the converter says of a value that its field cannot take.
+fn conversion(schema: &Schema, shape: Shape, found: &str, wanted: &str) -> String {
+    let from = match found {
+        "array" => "slice",
+        "object" => "map",
+        "bool" | "string" => found,
+        // `number`, or that and which one.
+        number if number.contains('.') => "float64",
+        _ => "int64",
+    };
+    let simple = match shape {
+        Shape::Map(_) => return format!("cannot restore map from {from}"),
+        Shape::List(_) | Shape::Bytes => return format!("cannot restore slice from {from}"),
+        Shape::Type(id) if schema.get(id).kind == TypeKind::Struct => {
+            return format!("cannot restore struct from: {from}");
+        }
+        Shape::String if from == "int64" => return format!("cannot convert int64 to {wanted}"),
+        Shape::Int32 | Shape::Int64 if matches!(from, "float64" | "int64") => {
+            return format!("cannot convert {from} to {wanted}");
+        }
+        Shape::String => "string",
+        Shape::Int32 => "int32",
+        Shape::Int64 => "int64",
+        Shape::Double => "float64",
+        Shape::Bool => "bool",
+        _ => wanted,
+    };
+    format!("unrecognized type: {simple}")
 }
 
 /// A scalar that is Go's zero value.

@@ -26,6 +26,8 @@ pub(super) struct Walk<'s> {
     /// The first text that a type's own decoder refuses. Go stops there, so it comes first.
     pub fatal: Option<String>,
     pub no_object: Option<String>,
+    /// Refusals are in the words of upstream's converter of documents, not of its JSON decoder.
+    pub converts: bool,
 }
 
 impl<'s> Walk<'s> {
@@ -37,6 +39,7 @@ impl<'s> Walk<'s> {
             type_error: None,
             fatal: None,
             no_object: None,
+            converts: false,
         }
     }
 

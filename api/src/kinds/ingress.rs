@@ -121,6 +121,11 @@ impl Rules for Ingress {
              instead"
         )]
     }
+
+    /// Who has the annotation was told when it came.
+    fn warnings_on_update(&self, _new: &Object, _old: &Object) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A reference is shown with its group, even where it has none.

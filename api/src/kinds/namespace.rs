@@ -116,6 +116,10 @@ impl Rules for Namespace {
         object.set(&["status", "phase"], "Terminating".into());
     }
 
+    fn is_taken_apart(&self) -> bool {
+        true
+    }
+
     fn columns(&self) -> &'static [Column] {
         COLUMNS
     }

@@ -101,6 +101,10 @@ const fn part(name: &'static str) -> Subresource {
 struct Pod;
 
 impl Rules for Pod {
+    fn field_alias(&self, name: &str) -> Option<&'static str> {
+        (name == "spec.host").then_some("spec.nodeName")
+    }
+
     fn default(&self, object: &mut Object) {
         json::default_in(object.root_mut(), "spec", json!({}));
         if let Some(spec) = object.get_mut(&["spec"]) {

@@ -336,14 +336,109 @@ fn json_patches() {
     expect!["test /a/b/0: value did not match"].assert_eq(&apply(
         json!([{ "op": "test", "path": "/a/b/0", "value": 7 }]),
     ));
-    expect!["remove /nothing: path is invalid"]
+    expect!["missing value at /nothing"]
         .assert_eq(&apply(json!([{ "op": "remove", "path": "/nothing" }])));
-    expect!["replace /x/y: path is invalid"].assert_eq(&apply(
+    expect![[r#"doc is missing path: "/x/y""#]].assert_eq(&apply(
         json!([{ "op": "replace", "path": "/x/y", "value": 1 }]),
     ));
     expect!["error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"]
         .assert_eq(&apply(json!({ "op": "remove" })));
-    expect!["unknown variant `explode`, expected one of `add`, `remove`, `replace`, `move`, `copy`, `test`"].assert_eq(&apply(json!([{ "op": "explode", "path": "/a" }])));
+    expect!["Unexpected kind: explode"]
+        .assert_eq(&apply(json!([{ "op": "explode", "path": "/a" }])));
+}
+
+/// What upstream's library takes and the RFC does not.
+#[test]
+fn json_patches_beyond_the_rfc() {
+    let current = json!({ "l": ["a", "b", "c"], "m": { "k": 1 } });
+    let apply = |operation: Value| {
+        let patch = json!([operation]).to_string();
+        match json_patch(&current, patch.as_bytes()) {
+            Ok(value) => format!("{} {}", value["l"], value["m"]),
+            Err(error) => error.to_string(),
+        }
+    };
+    let list = |verb: &str, index: &str| {
+        apply(json!({ "op": verb, "path": format!("/l/{index}"), "value": "x" }))
+    };
+    for (verb, index, expected) in [
+        ("remove", "01", r#"["a","c"] {"k":1}"#),
+        ("remove", "-1", r#"["a","b"] {"k":1}"#),
+        ("remove", "-3", r#"["b","c"] {"k":1}"#),
+        ("remove", "-4", "doc is missing path: \"/l/-4\""),
+        ("remove", "3", "doc is missing path: \"/l/3\""),
+        ("remove", "-", "doc is missing path: \"/l/-\""),
+        ("add", "-1", r#"["a","b","c","x"] {"k":1}"#),
+        ("add", "-2", r#"["a","b","x","c"] {"k":1}"#),
+        ("add", "00", r#"["x","a","b","c"] {"k":1}"#),
+        ("add", "+1", r#"["a","x","b","c"] {"k":1}"#),
+        ("add", "3", r#"["a","b","c","x"] {"k":1}"#),
+        ("add", "4", "doc is missing path: \"/l/4\""),
+        ("replace", "-1", r#"["a","b","x"] {"k":1}"#),
+        ("replace", "3", "doc is missing path: \"/l/3\""),
+    ] {
+        assert_eq!(list(verb, index), expected, "{verb} {index}");
+    }
+    for (operation, expected) in [
+        (
+            json!({ "op": "move", "from": "/l/-1", "path": "/l/0" }),
+            r#"["c","a","b"] {"k":1}"#,
+        ),
+        (
+            json!({ "op": "move", "from": "/l/0", "path": "/l/2" }),
+            r#"["b","c","a"] {"k":1}"#,
+        ),
+        (
+            json!({ "op": "copy", "from": "/l/02", "path": "/m/c" }),
+            r#"["a","b","c"] {"c":"c","k":1}"#,
+        ),
+        (
+            json!({ "op": "copy", "from": "/m/no", "path": "/m/c" }),
+            r#"["a","b","c"] {"c":null,"k":1}"#,
+        ),
+        (
+            json!({ "op": "replace", "path": "/m/j", "value": 2 }),
+            r#"["a","b","c"] {"j":2,"k":1}"#,
+        ),
+        (
+            json!({ "op": "test", "path": "/m/j", "value": null }),
+            r#"["a","b","c"] {"k":1}"#,
+        ),
+        (
+            json!({ "op": "test", "path": "/m/j", "value": 1 }),
+            "missing value at /m/j",
+        ),
+        (
+            json!({ "op": "add", "path": "x/m/~", "value": 2 }),
+            r#"["a","b","c"] {"k":1,"~":2}"#,
+        ),
+        (
+            json!({ "op": "add", "path": "", "value": 2 }),
+            "doc is missing path: \"\"",
+        ),
+        (json!({}), "Unexpected kind: "),
+    ] {
+        assert_eq!(apply(operation.clone()), expected, "{operation}");
+    }
+}
+
+#[test]
+fn what_is_no_operation() {
+    let apply = |patch: &str| {
+        json_patch(&json!({}), patch.as_bytes())
+            .unwrap_err()
+            .to_string()
+    };
+    let start = "error decoding patch: json: cannot unmarshal";
+    assert_eq!(
+        apply("[1]"),
+        format!("{start} number into Go value of type handlers.jsonPatchOp")
+    );
+    assert_eq!(
+        apply(r#"[{"op":1,"path":"/a"}]"#),
+        format!("{start} number into Go struct field jsonPatchOp.op of type string")
+    );
+    assert_eq!(apply("[null]"), "Unexpected kind: ");
 }
 
 #[test]
@@ -357,8 +452,10 @@ fn growth_is_bounded() {
     let copies = (0..4).map(|n| json!({ "op": "copy", "from": "/x", "path": format!("/y{n}") }));
     let error = apply(json!({ "x": "z".repeat(1 << 20) }), copies.collect());
     assert!(error.starts_with("Unable to complete the copy"), "{error}");
-    let copy = json!({ "op": "copy", "from": "", "path": "/a" });
-    let error = apply(json!({ "x": "y" }), vec![copy; 200]);
+    let deep = (0..100).fold(json!(1), |inside, _| json!([inside]));
+    let path = format!("/x{}", "/0".repeat(60));
+    let copy = json!({ "op": "copy", "from": "/x", "path": path });
+    let error = apply(json!({ "x": deep }), vec![copy]);
     assert_eq!(error, "exceeded max depth or size");
 }
 

@@ -259,8 +259,12 @@ pub fn text(bytes: &[u8]) -> String {
 }
 
 /// The envelope off a document. What it says of its content's type and encoding, nobody uses.
-fn unseal(bytes: &[u8]) -> Result<(TypeMeta, &[u8]), ProtobufError> {
-    let message = bytes.strip_prefix(MAGIC).ok_or(ProtobufError::NoMagic)?;
+pub fn unseal(bytes: &[u8]) -> Result<(TypeMeta, &[u8]), ProtobufError> {
+    let message = match bytes {
+        b"" => return Err(ProtobufError::Nothing),
+        MAGIC => return Err(ProtobufError::NothingInside),
+        _ => bytes.strip_prefix(MAGIC).ok_or(ProtobufError::NoMagic)?,
+    };
     let mut meta = TypeMeta::default();
     let mut object: &[u8] = b"";
     let mut fields = Fields::new(message);

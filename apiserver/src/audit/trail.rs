@@ -9,7 +9,7 @@ use super::event::{Event, UserInfo, without_managed_fields};
 use super::policy::{Level, Stage, Verdict};
 use crate::authenticate::User;
 use crate::authorize::Decision;
-use crate::body::{self, Content};
+use crate::body::{self, Content, Encoded};
 use crate::fairness;
 use crate::request_info::RequestInfo;
 use crate::tunnel::Body;
@@ -267,7 +267,8 @@ fn request_object(content: Content, bytes: Vec<u8>) -> Option<Value> {
         Content::Protobuf => Content::Protobuf,
         _ => Content::Json,
     };
-    let json = body::to_json(content, bytes.into()).ok()?;
+    let bytes = bytes.into();
+    let json = Encoded { content, bytes }.to_json().ok()?;
     serde_json::from_slice(&json).ok()
 }
 
@@ -293,7 +294,8 @@ fn response_object(headers: &HeaderMap, bytes: &[u8]) -> Option<Value> {
         Some(kind) if kind.ends_with("protobuf") => Content::Protobuf,
         _ => return None,
     };
-    let json = body::to_json(content, plain.into()).ok()?;
+    let bytes = plain.into();
+    let json = Encoded { content, bytes }.to_json().ok()?;
     serde_json::from_slice(&json).ok()
 }
 

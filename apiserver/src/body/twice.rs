@@ -36,24 +36,40 @@ pub fn read(bytes: &[u8]) -> Result<Read, String> {
             lines.push_str(&format!("\n  line {line}: key {key} already set in map"));
         }
     }
-    let text = format!("error converting YAML to JSON: yaml: unmarshal errors:{lines}");
+    let text = format!("yaml: unmarshal errors:{lines}");
     Ok(Read {
         value,
         twice: Some(text),
     })
 }
 
+/// Upstream's parser counts lines from zero, but for what its scanner refuses, and says none for
+/// the first; it names the line of what it was in the middle of, if it can.
 fn refusal(error: &serde_yaml_ng::Error) -> String {
     let text = error.to_string();
-    let problem = text.split(" at line ").next().unwrap_or(&text);
-    match error.location() {
-        // Upstream counts from zero, but for the first.
-        Some(at) => {
-            let line = (at.line() - 1).max(1);
-            format!("error converting YAML to JSON: yaml: line {line}: {problem}")
-        }
-        None => format!("error converting YAML to JSON: yaml: {problem}"),
+    let (fault, context) = text.split_once(", while ").unwrap_or((&text, ""));
+    let problem = fault.split(" at ").next().unwrap_or(fault);
+    let is_scanner = context.starts_with("scanning") || SCANNER.contains(&problem);
+    let lines = [line_of(context), line_of(fault)];
+    match lines.into_iter().flatten().find(|line| *line > 0) {
+        Some(line) => format!("yaml: line {}: {problem}", line + usize::from(is_scanner)),
+        None => format!("yaml: {problem}"),
     }
+}
+
+/// What the scanner says without saying that it is the scanner.
+const SCANNER: [&str; 4] = [
+    "block sequence entries are not allowed in this context",
+    "found a tab character that violates indentation",
+    "mapping keys are not allowed in this context",
+    "mapping values are not allowed in this context",
+];
+
+/// The line in `... at line 3 column 1`, from zero.
+fn line_of(text: &str) -> Option<usize> {
+    let (_, place) = text.rsplit_once(" at line ")?;
+    let number: usize = place.split(' ').next()?.parse().ok()?;
+    number.checked_sub(1)
 }
 
 /// Stands around the key in the error that ends a pass.
@@ -64,8 +80,11 @@ fn pass(
     count: &mut usize,
     stop_at: Option<usize>,
 ) -> Result<Value, serde_yaml_ng::Error> {
-    let deserializer = serde_yaml_ng::Deserializer::from_slice(bytes);
-    Seed { count, stop_at }.deserialize(deserializer)
+    // Of several documents the first one counts, as upstream has it.
+    match serde_yaml_ng::Deserializer::from_slice(bytes).next() {
+        Some(document) => Seed { count, stop_at }.deserialize(document),
+        None => Ok(Value::Null),
+    }
 }
 
 struct Seed<'c> {

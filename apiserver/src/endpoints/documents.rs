@@ -1,12 +1,12 @@
 //! Discovery and OpenAPI documents, with an `ETag` each, so that clients fetch them once.
 
-use super::accept;
 use crate::query::Query;
 use crate::respond::{self, Route, Served, Shape, Wishes, yaml};
 use crate::tunnel::Body;
 use bytes::Bytes;
 use coracle_api::discovery::Form;
 use coracle_api::openapi::Documents;
+use coracle_api::status::Status;
 use coracle_api::{catalogue, discovery, openapi};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, LOCATION, VARY};
 use http::request::Parts;
@@ -15,6 +15,7 @@ use ring::digest;
 use serde_json::Value;
 
 const OPENAPI_V3: &str = "/openapi/v3";
+const AGGREGATION: &str = "apiregistration.k8s.io";
 
 /// `/api/v1`, `/apis/apps`, `/apis/apps/v1` and so on.
 pub fn group_paths() -> Vec<String> {
@@ -33,35 +34,60 @@ pub fn group_paths() -> Vec<String> {
     paths
 }
 
-pub fn answer(path: &str, address: &str, request: &Parts, query: &Query) -> Option<Response<Body>> {
-    if path.starts_with("/openapi/") {
-        return open_api(path, request, query);
+/// The list of groups, and each group: for any method.
+pub fn groups(path: &str, request: &Parts) -> Option<Response<Body>> {
+    let rest = path.strip_prefix("/apis")?;
+    let name = rest.strip_prefix('/').unwrap_or(rest);
+    let name = name.strip_suffix('/').unwrap_or(name);
+    if rest.is_empty() || rest == "/" {
+        return Some(
+            match discovery::aggregated_form(&respond::accepted(request)) {
+                Some(form) => aggregated(&discovery::aggregated_groups(), form, request),
+                None => shaped(&discovery::group_list(), request, Shape::beside_routes),
+            },
+        );
     }
-    let form = discovery::aggregated_form(&accept(request));
-    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-    let document = match (parts.as_slice(), form) {
-        (["api"], Some(form)) => {
-            return Some(aggregated(&discovery::aggregated_core(), form, request));
+    // The group of what is aggregated is served by the one who does that, by its router.
+    if name == AGGREGATION {
+        return None;
+    }
+    let group = discovery::group(name)?;
+    Some(shaped(&group, request, Shape::beside_routes))
+}
+
+/// Versions, and the resources of each.
+pub fn resources(path: &str, address: &str, request: &Parts) -> Option<Response<Body>> {
+    let parts: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
+    let document = match parts.as_slice() {
+        ["api"] => {
+            if let Some(form) = discovery::aggregated_form(&respond::accepted(request)) {
+                return Some(aggregated(&discovery::aggregated_core(), form, request));
+            }
+            discovery::api_versions(address)
         }
-        (["apis"], Some(form)) => {
-            return Some(aggregated(&discovery::aggregated_groups(), form, request));
-        }
-        (["api"], None) => discovery::api_versions(address),
-        (["apis"], None) => discovery::group_list(),
-        (["api", version], _) => discovery::resource_list("", version, sha256)?,
-        (["apis", group], _) => discovery::group(group)?,
-        (["apis", group, version], _) => discovery::resource_list(group, version, sha256)?,
+        ["api", version] => discovery::resource_list("", version, sha256)?,
+        ["apis", AGGREGATION] => discovery::group(AGGREGATION)?,
+        ["apis", group, version] => discovery::resource_list(group, version, sha256)?,
         _ => return None,
     };
+    // Ages stand in tables alone.
+    let routed = |request: &Parts, served| Shape::of(request, served, 0);
+    Some(shaped(&document, request, routed))
+}
+
+fn shaped(
+    document: &Value,
+    request: &Parts,
+    negotiate: impl FnOnce(&Parts, Served) -> Result<Shape, Status>,
+) -> Response<Body> {
     let served = Served {
         table: false,
-        route: Route::One,
+        route: Route::Document,
     };
-    // Ages stand in tables alone.
-    Some(match Shape::of(request, served, 0) {
-        Ok(shape) => shape.document(StatusCode::OK, &document),
+    match negotiate(request, served) {
+        Ok(shape) => shape.document(StatusCode::OK, document),
         Err(status) => Wishes::of(request).failure(&status),
-    })
+    }
 }
 
 fn sha256(bytes: &[u8]) -> Vec<u8> {
@@ -118,9 +144,10 @@ fn is_same(known: &str, tag: &str) -> bool {
     known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
 }
 
-fn open_api(path: &str, request: &Parts, query: &Query) -> Option<Response<Body>> {
+/// `None` for a path that is no document and none of the third version.
+pub fn open_api(path: &str, request: &Parts, query: &Query) -> Option<Response<Body>> {
     if path == "/openapi/v2" {
-        let Some(form) = Documents::V2.negotiate(&accept(request)) else {
+        let Some(form) = Documents::V2.negotiate(&respond::accepted(request)) else {
             return Some(not_acceptable());
         };
         let kind = Documents::V2.content_type(form);
@@ -132,11 +159,16 @@ fn open_api(path: &str, request: &Parts, query: &Query) -> Option<Response<Body>
     }
     if path == OPENAPI_V3 {
         let index = openapi::v3_index().to_string();
-        return Some(document("application/json", index));
+        // Upstream calls it a text.
+        return Some(document("text/plain; charset=utf-8", index));
     }
     let name = path.strip_prefix("/openapi/v3/")?;
-    let hash = openapi::v3_hash(name)?;
-    let Some(form) = Documents::V3.negotiate(&accept(request)) else {
+    let Some(hash) = openapi::v3_hash(name) else {
+        let mut response = Response::new(respond::full(""));
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        return Some(response);
+    };
+    let Some(form) = Documents::V3.negotiate(&respond::accepted(request)) else {
         return Some(not_acceptable());
     };
     let asked = query.get("hash").filter(|asked| !asked.is_empty());

@@ -1,10 +1,14 @@
 //! `/healthz`, `/livez` and `/readyz`, with named checks, as upstream words them.
 
+mod results; // What they said.
+
 use super::text;
+use crate::metrics::text::Format;
 use crate::query::Query;
 use crate::tunnel::Body;
 use http::header::X_CONTENT_TYPE_OPTIONS;
 use http::{Response, StatusCode};
+use results::Results;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,6 +19,7 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 pub struct Health {
     is_ready: AtomicBool,
     is_shutting_down: AtomicBool,
+    results: Results,
 }
 
 /// One named check and whether it passes.
@@ -29,9 +34,25 @@ impl Health {
         self.is_shutting_down.store(true, Ordering::Release);
     }
 
+    /// The paths of the checks.
+    pub fn paths(&self) -> Vec<String> {
+        let endpoints = ["healthz", "livez", "readyz"];
+        let all = endpoints.into_iter().filter_map(|name| self.checks(name));
+        let paths = all.flat_map(|(endpoint, checks)| {
+            let names = checks.into_iter().map(|(name, _)| name);
+            names.map(move |name| format!("/{endpoint}/{name}"))
+        });
+        paths.collect()
+    }
+
+    /// What the checks said so far.
+    pub fn results(&self, format: Format, started_seconds: f64) -> String {
+        self.results.text(format, started_seconds)
+    }
+
     /// That this can be asked at all is what most of them say: the store ends the process when it
     /// fails, and nothing is served before the roles are in place.
-    fn checks(&self, endpoint: &str) -> Option<Vec<Check>> {
+    fn checks(&self, endpoint: &str) -> Option<(&'static str, Vec<Check>)> {
         let is_ready = self.is_ready.load(Ordering::Acquire);
         let mut checks = vec![
             ("ping", true),
@@ -48,21 +69,27 @@ impl Health {
                 is_ready,
             ),
         ];
-        match endpoint {
-            "healthz" | "livez" => {}
+        let endpoint = match endpoint {
+            "healthz" => "healthz",
+            "livez" => "livez",
             "readyz" => {
                 let goes_on = !self.is_shutting_down.load(Ordering::Acquire);
                 checks.push(("shutdown", goes_on));
+                "readyz"
             }
             _ => return None,
-        }
-        Some(checks)
+        };
+        Some((endpoint, checks))
     }
 
     pub fn answer(&self, path: &str, query: &Query) -> Option<Response<Body>> {
         let path = path.strip_prefix('/')?;
-        let (endpoint, one) = path.split_once('/').unwrap_or((path, ""));
-        let checks = self.checks(endpoint)?;
+        let (endpoint, one) = match path.split_once('/') {
+            Some((_, "")) => return None,
+            Some(parts) => parts,
+            None => (path, ""),
+        };
+        let (endpoint, checks) = self.checks(endpoint)?;
         if !one.is_empty() {
             let (_, passes) = checks.into_iter().find(|(name, _)| *name == one)?;
             return Some(if passes {
@@ -75,6 +102,8 @@ impl Health {
             });
         }
         let excluded: BTreeSet<&str> = query.all("exclude").collect();
+        let asked = checks.iter().filter(|check| !excluded.contains(check.0));
+        asked.for_each(|(name, passes)| self.results.add(name, endpoint, *passes));
         let failed = checks
             .iter()
             .any(|(name, passes)| !passes && !excluded.contains(name));

@@ -28,6 +28,13 @@ pub fn text(text: &mut Text, started: Timestamp) {
         "Virtual memory size in bytes.",
         kibibytes(&status, "VmSize:"),
     );
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    gauge(
+        "process_virtual_memory_max_bytes",
+        "gauge",
+        "Maximum amount of virtual memory available in bytes.",
+        limit(&limits, "Max address space"),
+    );
     gauge(
         "process_cpu_seconds_total",
         "counter",
@@ -40,6 +47,25 @@ pub fn text(text: &mut Text, started: Timestamp) {
         "gauge",
         "Number of open file descriptors.",
         open.ok().map(|count| count as f64),
+    );
+    gauge(
+        "process_max_fds",
+        "gauge",
+        "Maximum number of open file descriptors.",
+        limit(&limits, "Max open files"),
+    );
+    let network = std::fs::read_to_string("/proc/self/net/netstat").unwrap_or_default();
+    gauge(
+        "process_network_receive_bytes_total",
+        "counter",
+        "Number of bytes received by the process over the network.",
+        octets(&network, "InOctets"),
+    );
+    gauge(
+        "process_network_transmit_bytes_total",
+        "counter",
+        "Number of bytes sent by the process over the network.",
+        octets(&network, "OutOctets"),
     );
     gauge(
         "process_start_time_seconds",
@@ -64,3 +90,27 @@ fn cpu_seconds(stat: &str) -> Option<f64> {
     let system: f64 = fields.next()?.parse().ok()?;
     Some((user + system) / TICKS_PER_SECOND)
 }
+
+/// The soft limit of a line of `/proc/self/limits`; for none at all the largest number, as every
+/// Prometheus client says it.
+fn limit(limits: &str, name: &str) -> Option<f64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    match line.split_whitespace().next()? {
+        "unlimited" => Some(u64::MAX as f64),
+        number => number.parse().ok(),
+    }
+}
+
+/// A column of the line on IP in `/proc/self/net/netstat`, whose names stand in a line before.
+fn octets(netstat: &str, name: &str) -> Option<f64> {
+    let mut lines = netstat
+        .lines()
+        .filter_map(|line| line.strip_prefix("IpExt:"));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let mut columns = names.split_whitespace().zip(values.split_whitespace());
+    let (_, value) = columns.find(|(own, _)| *own == name)?;
+    value.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

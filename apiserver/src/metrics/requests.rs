@@ -6,7 +6,7 @@ use super::text::Text;
 use crate::request_info::RequestInfo;
 use coracle_api::catalogue;
 use parking_lot::{Mutex, RwLock};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
@@ -219,6 +219,7 @@ impl Requests {
                 text.sample(total, &labels, count);
             }
         }
+        deprecated_text(text, &series);
         histograms(text, &series);
         in_flight_text(text, &self.writing, &self.reading);
         let long = "apiserver_longrunning_requests";
@@ -241,6 +242,34 @@ impl Requests {
             }
         }
         watch_text(text, &series);
+    }
+}
+
+/// One for each deprecated API that somebody asked for. None of them has a release in which it
+/// ends.
+fn deprecated_text(text: &mut Text, all: &BTreeMap<Series, Arc<Counts>>) {
+    let asked = all.iter().filter(|(series, counts)| {
+        let row = catalogue::find(series.group, series.version, series.resource);
+        let is_deprecated = row.is_some_and(|row| row.rules.deprecation().is_some());
+        is_deprecated && !counts.codes.lock().is_empty()
+    });
+    let asked: BTreeSet<[(&str, &str); 5]> = asked
+        .map(|(series, _)| {
+            [
+                ("group", series.group),
+                ("removed_release", ""),
+                ("resource", series.resource),
+                ("subresource", series.subresource),
+                ("version", series.version),
+            ]
+        })
+        .collect();
+    let name = "apiserver_requested_deprecated_apis";
+    let help = "Gauge of deprecated APIs that have been requested, broken out by API group, \
+                version, resource, subresource, and removed_release.";
+    text.family(name, "gauge", help);
+    for labels in asked {
+        text.sample(name, &labels, 1);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What requests leave in the text.
 
 use super::*;
+use expect_test::expect;
 use http::Method;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ fn requests_are_counted_by_what_the_catalogue_knows() {
     let running = metrics.long_running(&watch);
     let _ongoing = metrics.begin(&watch, false);
     running.sent(2, 3000);
-    let text = metrics.text(&store, 2, &fairness);
+    let text = metrics.text(Format::Prometheus, &store, 2, &fairness);
     let has = |line: &str| assert!(text.lines().any(|own| own == line), "{line}\n{text}");
     let pods = "component=\"apiserver\",group=\"\",resource=\"pods\",scope=\"resource\",\
                 subresource=\"\",verb=\"GET\",version=\"v1\"";
@@ -53,7 +54,92 @@ fn requests_are_counted_by_what_the_catalogue_knows() {
     drop(running);
     assert!(
         metrics
-            .text(&store, 0, &fairness)
+            .text(Format::Prometheus, &store, 0, &fairness)
             .contains("version=\"v1\"} 0")
+    );
+}
+
+fn text_in(accept: &str) -> String {
+    let (format, content_type) = text::negotiate(accept);
+    let mut text = Text::new(format);
+    text.family("things_total", "counter", "Things.");
+    text.sample("things_total", &[("of", "a\"b")], 3);
+    text.family("attempts", "counter", "Attempts.");
+    text.sample("attempts", &[], 1);
+    text.family("lengths", "histogram", "Lengths.");
+    text.histogram("lengths", &[], [(1.0, 2)].into_iter(), 2.5, 2);
+    format!("{content_type}\n{}", text.into_string())
+}
+
+#[test]
+fn the_format_is_what_the_client_takes_best() {
+    let prometheus = expect![[r##"
+        text/plain; version=0.0.4; charset=utf-8; escaping=underscores
+        # HELP things_total Things.
+        # TYPE things_total counter
+        things_total{of="a\"b"} 3
+        # HELP attempts Attempts.
+        # TYPE attempts counter
+        attempts 1
+        # HELP lengths Lengths.
+        # TYPE lengths histogram
+        lengths_bucket{le="1"} 2
+        lengths_bucket{le="+Inf"} 2
+        lengths_sum 2.5
+        lengths_count 2
+    "##]];
+    prometheus.assert_eq(&text_in("text/html"));
+    prometheus.assert_eq(&text_in(
+        "application/openmetrics-text;version=1.0.0;q=0.5,text/plain",
+    ));
+    let open = expect![[r##"
+        application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=allow-utf-8
+        # HELP things Things.
+        # TYPE things counter
+        things_total{of="a\"b"} 3
+        # HELP attempts Attempts.
+        # TYPE attempts unknown
+        attempts 1
+        # HELP lengths Lengths.
+        # TYPE lengths histogram
+        lengths_bucket{le="1.0"} 2
+        lengths_bucket{le="+Inf"} 2
+        lengths_sum 2.5
+        lengths_count 2
+        # EOF
+    "##]];
+    open.assert_eq(&text_in(
+        "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,\
+         text/plain;version=0.0.4;q=0.4,*/*;q=0.1",
+    ));
+}
+
+#[test]
+fn admission_is_timed_by_plugin_and_by_step() {
+    use crate::admission::Operation;
+    use admission::Step;
+    let times = Times::default();
+    let took = |plugin, is_rejected, ms| {
+        let took = Duration::from_millis(ms);
+        times.add(plugin, Step::Admit, Operation::Create, is_rejected, took);
+    };
+    took("Priority", false, 4);
+    took("Priority", true, 30);
+    took("", true, 40);
+    let mut text = Text::default();
+    times.text(&mut text);
+    let text = text.into_string();
+    let has = |line: &str| assert!(text.lines().any(|own| own == line), "{line}\n{text}");
+    let name = "apiserver_admission_controller_admission_duration_seconds";
+    has(&format!(
+        "{name}_bucket{{name=\"Priority\",operation=\"CREATE\",rejected=\"false\",type=\"admit\",\
+         le=\"0.005\"}} 1"
+    ));
+    has(&format!(
+        "{name}_count{{name=\"Priority\",operation=\"CREATE\",rejected=\"true\",type=\"admit\"}} 1"
+    ));
+    has(
+        "apiserver_admission_step_admission_duration_seconds_sum{operation=\"CREATE\",\
+         rejected=\"true\",type=\"admit\"} 0.04",
     );
 }

@@ -1,32 +1,126 @@
-//! Prometheus' text format, version 0.0.4.
+//! Metrics as text: Prometheus' format 0.0.4 and OpenMetrics 1.0.0, as the Accept header asks.
 
 use std::fmt::{Display, Write};
 
-pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// How the names of metrics are escaped: ours need none, so any way a client asks for will do.
+const ESCAPINGS: [&str; 4] = ["allow-utf-8", "underscores", "dots", "values"];
+/// A header of more choices than this is cut off.
+const CHOICES_MAX: usize = 32;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    #[default]
+    Prometheus,
+    OpenMetrics,
+}
+
+/// The format that an Accept header asks for, and the Content-Type that says so. What cannot be
+/// had is answered in Prometheus' own, as every scraper reads that.
+pub fn negotiate(accept: &str) -> (Format, String) {
+    let mut choices: Vec<Choice<'_>> = accept
+        .split(',')
+        .take(CHOICES_MAX)
+        .map(Choice::parse)
+        .collect();
+    // Stable: equals stay in the order in which the client wrote them.
+    choices.sort_by(|a, b| b.quality.total_cmp(&a.quality));
+    let mut escaping = "underscores";
+    for choice in &choices {
+        if ESCAPINGS.contains(&choice.escaping) {
+            escaping = choice.escaping;
+        }
+        let version = match (choice.media_type, choice.version) {
+            ("text/plain", "" | "0.0.4") => {
+                return described(Format::Prometheus, "0.0.4", escaping);
+            }
+            ("application/openmetrics-text", "1.0.0") => "1.0.0",
+            ("application/openmetrics-text", "" | "0.0.1") => "0.0.1",
+            _ => continue,
+        };
+        return described(Format::OpenMetrics, version, escaping);
+    }
+    described(Format::Prometheus, "0.0.4", escaping)
+}
+
+fn described(format: Format, version: &str, escaping: &str) -> (Format, String) {
+    let media_type = match format {
+        Format::Prometheus => "text/plain",
+        Format::OpenMetrics => "application/openmetrics-text",
+    };
+    let text = format!("{media_type}; version={version}; charset=utf-8; escaping={escaping}");
+    (format, text)
+}
+
+struct Choice<'a> {
+    media_type: &'a str,
+    version: &'a str,
+    escaping: &'a str,
+    quality: f32,
+}
+
+impl<'a> Choice<'a> {
+    fn parse(text: &'a str) -> Self {
+        let mut parts = text.split(';').map(str::trim);
+        let mut choice = Self {
+            media_type: parts.next().unwrap_or(""),
+            version: "",
+            escaping: "",
+            quality: 1.0,
+        };
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            match name.trim() {
+                "version" => choice.version = value.trim(),
+                "escaping" => choice.escaping = value.trim(),
+                "q" => choice.quality = value.trim().parse().unwrap_or(0.0),
+                _ => {}
+            }
+        }
+        choice
+    }
+}
 
 #[derive(Debug, Default)]
-pub struct Text(String);
+pub struct Text {
+    format: Format,
+    written: String,
+}
 
 impl Text {
-    pub fn into_string(self) -> String {
-        self.0
+    pub fn new(format: Format) -> Self {
+        Self {
+            format,
+            written: String::new(),
+        }
+    }
+
+    pub fn into_string(mut self) -> String {
+        if self.format == Format::OpenMetrics {
+            self.written.push_str("# EOF\n");
+        }
+        self.written
     }
 
     /// The head of a family. A write into a string cannot fail.
     pub fn family(&mut self, name: &str, kind: &str, help: &str) {
-        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        let (name, kind) = match (self.format, kind, name.strip_suffix("_total")) {
+            (Format::OpenMetrics, "counter", Some(name)) => (name, kind),
+            // A counter must end in `_total` there, and a name is kept.
+            (Format::OpenMetrics, "counter", None) => (name, "unknown"),
+            _ => (name, kind),
+        };
+        let _ = writeln!(self.written, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
     pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
-        self.0.push_str(name);
+        self.written.push_str(name);
         for (place, (label, text)) in labels.iter().enumerate() {
             let before = if place == 0 { '{' } else { ',' };
-            let _ = write!(self.0, "{before}{label}=\"{}\"", escaped(text));
+            let _ = write!(self.written, "{before}{label}=\"{}\"", escaped(text));
         }
         if !labels.is_empty() {
-            self.0.push('}');
+            self.written.push('}');
         }
-        let _ = writeln!(self.0, " {value}");
+        let _ = writeln!(self.written, " {value}");
     }
 
     /// `buckets` have an upper bound and how many fell between it and the one before.
@@ -47,11 +141,20 @@ impl Text {
         };
         for (bound, own) in buckets {
             within += own;
-            labels_with(self, &bound.to_string(), within);
+            let bound = self.bound(bound);
+            labels_with(self, &bound, within);
         }
         labels_with(self, "+Inf", count);
         self.sample(&format!("{name}_sum"), labels, sum);
         self.sample(&format!("{name}_count"), labels, count);
+    }
+
+    /// OpenMetrics has one spelling for a bound, with a point.
+    fn bound(&self, bound: f64) -> String {
+        match self.format {
+            Format::Prometheus => bound.to_string(),
+            Format::OpenMetrics => format!("{bound:?}"),
+        }
     }
 }
 

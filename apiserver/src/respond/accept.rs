@@ -65,6 +65,8 @@ pub enum Route {
     One,
     List,
     Watch,
+    /// A document about the API, which is shown in one way.
+    Document,
 }
 
 /// A header of more choices than this is cut off.
@@ -90,26 +92,58 @@ impl Served {
     /// The refusal of the route itself.
     fn unknown(self) -> Status {
         let more = match self.route {
-            Route::One => String::new(),
+            Route::One | Route::Document => String::new(),
             Route::List | Route::Watch => format!(", {STREAMS}"),
         };
-        Status {
-            details: serde_json::json!({}),
-            ..Status::not_acceptable(format!(
-                "406: Not Acceptable\n\nAvailable representations: {PLAIN}{more}"
-            ))
-        }
+        not_produced(&format!("{PLAIN}{more}"))
     }
 
     fn takes(self, form: Form, target: Target) -> bool {
         match target {
+            Target::Object => true,
+            _ if self.route == Route::Document => false,
             Target::Table => self.table && form != Form::Protobuf,
             _ => true,
         }
     }
 }
 
+/// What a route makes of a header: first whether it produces anything that is asked for.
 pub fn negotiate(accept: &str, served: Served) -> Result<Accepted, Status> {
+    let is_produced = TYPES.iter().map(|(_, name)| *name);
+    if !accept.is_empty() && !names_any(accept, is_produced) {
+        return Err(served.unknown());
+    }
+    best(accept, served)
+}
+
+/// That a route for documents of these types alone produces one that is asked for.
+pub fn check_produced(accept: &str, types: &[&str]) -> Result<(), Status> {
+    if accept.is_empty() || names_any(accept, types.iter().copied()) {
+        return Ok(());
+    }
+    Err(not_produced(&types.join(", ")))
+}
+
+/// As upstream's router reads a header: names alone, and no other wildcard than for all.
+fn names_any<'t>(accept: &str, types: impl Iterator<Item = &'t str> + Clone) -> bool {
+    accept.split(',').any(|one| {
+        let name = one.split(';').next().unwrap_or("").trim_matches(' ');
+        name == "*/*" || types.clone().any(|own| own == name)
+    })
+}
+
+fn not_produced(types: &str) -> Status {
+    Status {
+        details: serde_json::json!({}),
+        ..Status::not_acceptable(format!(
+            "406: Not Acceptable\n\nAvailable representations: {types}"
+        ))
+    }
+}
+
+/// The best that can be made, for what has no route and for failures too.
+pub fn best(accept: &str, served: Served) -> Result<Accepted, Status> {
     let mut accepted = Accepted {
         form: Form::Json,
         target: Target::Object,
@@ -118,13 +152,6 @@ pub fn negotiate(accept: &str, served: Served) -> Result<Accepted, Status> {
     };
     if accept.is_empty() {
         return Ok(accepted);
-    }
-    let is_produced = |one: &str| {
-        let name = one.split(';').next().unwrap_or("").trim();
-        name == "*/*" || TYPES.iter().any(|(_, own)| *own == name)
-    };
-    if !accept.split(',').any(is_produced) {
-        return Err(served.unknown());
     }
     let mut clauses: Vec<Clause<'_>> = accept
         .split(',')

@@ -4,10 +4,11 @@
 use super::asked::Asked;
 use super::decode::Expected;
 use super::write_options::{Kind, WriteOptions};
+use crate::Api;
 use crate::admission::Operation;
+use crate::body::Encoded;
 use crate::respond::json_bytes;
 use crate::tunnel::Body;
-use crate::{Api, body};
 use coracle_api::object::Object;
 use coracle_api::status::Status;
 use http::{Response, StatusCode};
@@ -29,8 +30,8 @@ pub async fn read(
     request_body: Body,
 ) -> Result<Act, Status> {
     let options = WriteOptions::parse(asked, Kind::Create)?;
-    let bytes = body::read_object(&asked.request.headers, request_body).await?;
-    let (mut body, _) = expected.decode(&bytes, options.field_validation)?;
+    let body = Encoded::read(&asked.request.headers, request_body).await?;
+    let (mut body, _) = expected.decode(&body, options.field_validation)?;
     let name = match asked.info.name.as_str() {
         "" => body.name().to_owned(),
         name => name.to_owned(),

@@ -1,11 +1,13 @@
 //! From a body to an object of the kind that the endpoint takes.
 
 use super::asked::Asked;
-use coracle_api::apply;
-use coracle_api::decode::{self, DecodeError, FieldValidation};
+use crate::body::{self, Content, Encoded};
+use bytes::Bytes;
+use coracle_api::decode::{self, DecodeError, Decoded, FieldValidation, TypeMeta};
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
 use coracle_api::status::Status;
+use coracle_api::{apply, protobuf, scheme};
 use serde_json::{Value, json};
 
 /// The kind and type that a body must have.
@@ -47,42 +49,36 @@ impl Expected {
     }
 
     fn message(&self, error: &DecodeError, body: &[u8]) -> Status {
-        let version = self.api_version.rsplit('/').next().unwrap_or_default();
-        Status::bad_request(error.message(self.kind, version, body))
+        Status::bad_request(error.message(self.kind, self.version(), body))
+    }
+
+    fn version(&self) -> &str {
+        self.api_version.rsplit('/').next().unwrap_or_default()
     }
 
     /// A body that names another kind or version is refused; one that names none is taken.
-    fn check(&self, api_version: &str, kind: &str) -> Result<(), Status> {
-        if !api_version.is_empty() && api_version != self.api_version {
-            return Err(Status::bad_request(format!(
-                "the API version in the data ({api_version}) does not match the expected API \
-                 version ({})",
-                self.api_version
-            )));
+    fn check(&self, meta: &TypeMeta, body: &[u8]) -> Result<(), Status> {
+        if !scheme::is_group_version(&meta.api_version) {
+            let why = format!("unexpected GroupVersion string: {}", meta.api_version);
+            return Err(self.unrecognized(&why, body));
         }
-        if !kind.is_empty() && kind != self.kind {
-            return Err(Status::bad_request(format!(
-                "the kind in the data ({kind}) does not match the expected kind ({})",
-                self.kind
-            )));
+        let expected = scheme::Kind {
+            api_version: &self.api_version,
+            kind: self.kind,
+        };
+        let found = scheme::Kind {
+            api_version: &meta.api_version,
+            kind: &meta.kind,
+        };
+        match scheme::refusal(expected, found) {
+            None => Ok(()),
+            Some(why) => Err(Status::bad_request(why)),
         }
-        Ok(())
     }
 
-    /// A patched document of another kind or version is refused, in upstream's words for a kind
-    /// that it does not know.
-    pub fn check_registered(&self, patched: &Value) -> Result<(), String> {
-        let text = |name: &str| patched.get(name).and_then(Value::as_str).unwrap_or("");
-        let (api_version, kind) = (text("apiVersion"), text("kind"));
-        let is_own = (api_version.is_empty() || api_version == self.api_version)
-            && (kind.is_empty() || kind == self.kind);
-        if is_own {
-            return Ok(());
-        }
-        Err(format!(
-            "no kind {kind:?} is registered for version {api_version:?} in scheme \
-             \"pkg/api/legacyscheme/scheme.go:30\""
-        ))
+    /// A body that is no document of any kind.
+    fn unrecognized(&self, why: &str, body: &[u8]) -> Status {
+        Status::bad_request(decode::unrecognized(self.kind, why, body))
     }
 
     fn name(&self, object: &mut Object) {
@@ -98,27 +94,111 @@ impl Expected {
     /// Decodes a body strictly, leniently or with warnings.
     pub fn decode(
         &self,
-        body: &[u8],
+        body: &Encoded,
         mode: FieldValidation,
     ) -> Result<(Object, Vec<String>), Status> {
-        let meta = decode::type_meta(body).map_err(|error| self.message(&error, body))?;
-        self.check(&meta.api_version, &meta.kind)?;
-        let decoded = decode::decode(body, &self.type_name, mode)
-            .map_err(|error| self.message(&error, body))?;
+        let bytes = &body.bytes;
+        let unrecognized = |why: String| self.unrecognized(&why, bytes);
+        let (json, twice) = match body.content {
+            Content::Protobuf => (self.of_protobuf(bytes)?, None),
+            Content::Yaml => body::yaml(bytes).map_err(unrecognized)?,
+            _ => (bytes.clone(), None),
+        };
+        // Go reads a null into an object without fields.
+        let json = match json.trim_ascii() {
+            b"null" => Bytes::from_static(b"{}"),
+            _ => json,
+        };
+        let meta = decode::type_meta(&json).map_err(|error| self.message(&error, bytes))?;
+        self.check(&meta, bytes)?;
+        let decoded = decode::decode(&json, &self.type_name, mode);
+        let decoded = with_keys(twice, decoded, mode);
+        let decoded = decoded.map_err(|error| self.message(&error, bytes))?;
         let mut object = decoded.object;
         self.name(&mut object);
         Ok((object, decoded.warnings))
     }
 
+    /// The kind is looked at first: what its bytes mean depends on it.
+    fn of_protobuf(&self, bytes: &[u8]) -> Result<Bytes, Status> {
+        let meta = protobuf::type_meta(bytes);
+        let meta = meta.map_err(|error| self.unrecognized(&error.to_string(), bytes))?;
+        self.check(&meta, bytes)?;
+        let decoded = protobuf::decode_as(bytes, &self.type_name);
+        let (_, value) = decoded.map_err(|error| {
+            let (kind, version) = (self.kind, self.version());
+            Status::bad_request(format!(
+                "{kind} in version {version:?} cannot be handled as a {kind}: {error}"
+            ))
+        })?;
+        Ok(value.to_string().into())
+    }
+
+    /// Why a patched document is of another kind than it was.
+    pub fn other_kind(&self, patched: &Value) -> Option<String> {
+        let text = |name: &str| patched.get(name).and_then(Value::as_str).unwrap_or("");
+        let expected = scheme::Kind {
+            api_version: &self.api_version,
+            kind: self.kind,
+        };
+        let found = scheme::Kind {
+            api_version: text("apiVersion"),
+            kind: text("kind"),
+        };
+        scheme::mismatch(expected, found)
+    }
+
     /// Brings a patched document into the form of a decoded one.
     pub fn conform(
         &self,
-        mut value: Value,
+        value: Value,
         mode: FieldValidation,
     ) -> Result<(Object, Vec<String>), DecodeError> {
-        let warnings = decode::conform(&mut value, &self.type_name, mode)?;
+        self.formed(value, |value| decode::conform(value, &self.type_name, mode))
+    }
+
+    /// [`Self::conform`] of what a strategic merge patch made.
+    pub fn convert(
+        &self,
+        value: Value,
+        mode: FieldValidation,
+    ) -> Result<(Object, Vec<String>), DecodeError> {
+        self.formed(value, |value| decode::convert(value, &self.type_name, mode))
+    }
+
+    fn formed(
+        &self,
+        mut value: Value,
+        form: impl FnOnce(&mut Value) -> Result<Vec<String>, DecodeError>,
+    ) -> Result<(Object, Vec<String>), DecodeError> {
+        let warnings = form(&mut value)?;
         let mut object = Object::from_value(value).unwrap_or_else(|| Object::new("", ""));
         self.name(&mut object);
         Ok((object, warnings))
+    }
+}
+
+/// Keys that are there twice come before the fields that are not known.
+fn with_keys(
+    twice: Option<String>,
+    decoded: Result<Decoded, DecodeError>,
+    mode: FieldValidation,
+) -> Result<Decoded, DecodeError> {
+    let Some(twice) = twice else {
+        return decoded;
+    };
+    match (decoded, mode) {
+        (Err(DecodeError::Strict(errors)), _) => {
+            let all = std::iter::once(twice).chain(errors);
+            Err(DecodeError::Strict(all.collect()))
+        }
+        (Ok(_), FieldValidation::Strict) => Err(DecodeError::Strict(vec![twice])),
+        (Ok(mut decoded), FieldValidation::Warn) => {
+            // As upstream: a header has one line, the last.
+            let last = twice.lines().last().unwrap_or_default();
+            decoded.warnings.insert(0, last.trim().to_owned());
+            Ok(decoded)
+        }
+        (decoded, _) => decoded,
     }
 }

@@ -3,15 +3,19 @@
 use super::asked::Asked;
 use super::write::ATTEMPTS_MAX;
 use crate::admission::Operation;
+use crate::body::{Content, Encoded};
 use crate::options::{DeleteOptions, Propagation};
 use crate::registry::{Refusal, Stored};
 use crate::respond;
 use crate::tunnel::Body;
 use crate::{Api, body};
+use bytes::Bytes;
 use coracle_api::decode::{self, FieldValidation};
 use coracle_api::deletion::{self, DefaultPolicy};
 use coracle_api::object::Object;
+use coracle_api::protobuf::{self, ProtobufError};
 use coracle_api::resource::Part;
+use coracle_api::scheme;
 use coracle_api::status::{Status, Subject};
 use coracle_api::timestamp::format_time;
 use coracle_store::Expect;
@@ -21,7 +25,6 @@ use serde_json::{Value, json};
 
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
-const OPTIONS_KIND: &str = "DeleteOptions";
 const OPTIONS_TYPE: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
 
 pub async fn delete(
@@ -32,8 +35,8 @@ pub async fn delete(
     let options = options(asked, request_body).await?;
     let (resource, name) = (asked.resource, asked.info.name.as_str());
     let deleted = one(api, asked, name, &options).await?;
-    let is_accepted =
-        matches!(deleted, Deleted::Ending(_)) && options.orphan_dependents == Some(false);
+    let is_gone = matches!(deleted, Deleted::Gone(_));
+    let is_accepted = !is_gone && options.orphan_dependents == Some(false);
     let code = if is_accepted {
         StatusCode::ACCEPTED
     } else {
@@ -64,7 +67,11 @@ pub async fn options(asked: &Asked<'_>, request_body: Body) -> Result<DeleteOpti
     if bytes.is_empty() {
         return DeleteOptions::from_query(&asked.query);
     }
-    let bytes = body::to_json(body::content(&asked.request.headers), bytes)?;
+    let encoded = Encoded::of(&asked.request.headers, bytes)?;
+    let bytes = match encoded.content {
+        Content::Protobuf => of_protobuf(&encoded.bytes)?,
+        _ => encoded.to_json().map_err(Status::bad_request)?,
+    };
     if bytes.trim_ascii() == b"null" {
         return DeleteOptions::from_body(&Value::Null);
     }
@@ -78,19 +85,30 @@ pub async fn options(asked: &Asked<'_>, request_body: Body) -> Result<DeleteOpti
         })
     };
     let meta = decode::type_meta(&bytes).map_err(refused)?;
-    if !matches!(meta.kind.as_str(), "" | OPTIONS_KIND) {
-        let version = match meta.api_version.as_str() {
-            "" => "v1",
-            own => own,
-        };
-        let why = format!(
-            "no kind {:?} is registered for version {version:?}",
-            meta.kind
-        );
+    let found = scheme::Kind {
+        api_version: &meta.api_version,
+        kind: &meta.kind,
+    };
+    if let Some(why) = scheme::options_refusal(found) {
         return Err(Status::bad_request(why));
     }
     let decoded = decode::decode(&bytes, OPTIONS_TYPE, FieldValidation::Ignore).map_err(refused)?;
     DeleteOptions::from_body(&decoded.object.into_value())
+}
+
+/// The kind is looked at first: what the bytes mean depends on it.
+fn of_protobuf(bytes: &[u8]) -> Result<Bytes, Status> {
+    let refused = |error: ProtobufError| Status::bad_request(error.to_string());
+    let meta = protobuf::type_meta(bytes).map_err(refused)?;
+    let found = scheme::Kind {
+        api_version: &meta.api_version,
+        kind: &meta.kind,
+    };
+    if let Some(why) = scheme::options_refusal(found) {
+        return Err(Status::bad_request(why));
+    }
+    let (_, value) = protobuf::decode_as(bytes, OPTIONS_TYPE).map_err(refused)?;
+    Ok(value.to_string().into())
 }
 
 fn success(asked: &Asked<'_>, name: &str, uid: &str) -> Value {
@@ -175,6 +193,13 @@ pub fn check_preconditions(
             resource: asked.resource.kind,
             name,
         };
+        if asked.resource.rules.is_taken_apart() {
+            let why = format!(
+                "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: \
+                 {found}"
+            );
+            return Err(Status::conflict(asked.subject(name), &why));
+        }
         Err(Status::conflict(subject, &why))
     };
     match (&options.uid, &options.resource_version) {
@@ -200,6 +225,14 @@ enum Next {
 
 fn next_state(asked: &Asked<'_>, object: &Object, options: &DeleteOptions) -> Next {
     let rules = asked.resource.rules;
+    if rules.is_taken_apart() {
+        if !object.is_deleting() {
+            return Next::Ending(announced(asked, object, options));
+        }
+        if !object.list(&["spec", "finalizers"]).is_empty() {
+            return Next::Same;
+        }
+    }
     let grace = rules.grace_seconds(object, options.grace_period_seconds);
     let is_graceful = grace.is_some();
     let mut next = object.clone();
@@ -227,6 +260,21 @@ fn next_state(asked: &Asked<'_>, object: &Object, options: &DeleteOptions) -> Ne
         (false, 0) => Next::Gone(object.clone()),
         _ => Next::Ending(next),
     }
+}
+
+/// The state in which others begin to take an object apart.
+fn announced(asked: &Asked<'_>, object: &Object, options: &DeleteOptions) -> Object {
+    let mut next = object.clone();
+    let at = format_time(asked.now);
+    next.set(&["metadata", "deletionTimestamp"], at.into());
+    asked.resource.rules.begin_delete(&mut next);
+    let propagation = match options.orphan_dependents {
+        // The older way to say it means more here, as upstream has it.
+        Some(false) => Some(Propagation::Foreground),
+        _ => options.propagation,
+    };
+    set_finalizers(asked, &mut next, propagation);
+    next
 }
 
 /// The grace that is left, of an object that is being deleted.

@@ -19,7 +19,8 @@ pub async fn delete_collection(
     answer::check_target(asked)?;
     let list = ListOptions::parse(asked.resource, &asked.query, "")?;
     let options = delete::options(asked, request_body).await?;
-    let mut page = list::turn(api, asked, &list).map_err(|refused| match refused {
+    let page = list::turn(api, asked, &list).await;
+    let mut page = page.map_err(|refused| match refused {
         Refused::Plainly(status) => status,
         Refused::Stale(_) => Status::expired(list::TOO_OLD),
     })?;

@@ -9,7 +9,7 @@ use crate::tunnel::Body;
 use coracle_api::status::Status;
 use http::{Response, StatusCode};
 
-pub fn get(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
+pub async fn get(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
     let (resource, name) = (asked.resource, asked.info.name.as_str());
     if options::boolean(&asked.query, "export") == Some(true) {
         let why = "the export parameter, deprecated since v1.14, is no longer supported";
@@ -17,10 +17,9 @@ pub fn get(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
     }
     let least = options::revision(asked.query.text("resourceVersion"))
         .map_err(options::unreadable_revision)?;
-    let snapshot = api.registry.snapshot(resource);
-    if let Some(least) = least.filter(|least| *least > snapshot.revision()) {
-        return Err(too_new(least, snapshot.revision()));
-    }
+    let least = least.unwrap_or_default();
+    let snapshot = api.registry.snapshot_not_older(resource, least).await;
+    let snapshot = snapshot.map_err(|newest| too_new(least, newest))?;
     let entry = snapshot
         .get(&registry::key(asked.namespace(), name))
         .ok_or_else(|| Status::not_found(asked.subject(name)))?;

@@ -45,7 +45,7 @@ impl From<Status> for Refused {
 pub async fn list(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
     answer::check_target(asked)?;
     let options = ListOptions::parse(asked.resource, &asked.query, &asked.info.name)?;
-    match turn(api, asked, &options) {
+    match turn(api, asked, &options).await {
         Ok(page) => Ok(answer::answer(asked, page).await),
         Err(Refused::Plainly(status)) => Err(status),
         Err(Refused::Stale(token)) => Ok(stale(asked, &token)),
@@ -53,8 +53,8 @@ pub async fn list(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status
 }
 
 /// The page that the options ask for.
-pub fn turn(api: &Api, asked: &Asked<'_>, options: &ListOptions) -> Result<Page, Refused> {
-    let (snapshot, after) = snapshot(api, asked, options)?;
+pub async fn turn(api: &Api, asked: &Asked<'_>, options: &ListOptions) -> Result<Page, Refused> {
+    let (snapshot, after) = snapshot(api, asked, options).await?;
     Ok(Page::new(asked, options, snapshot, &after))
 }
 
@@ -65,7 +65,7 @@ fn stale(asked: &Asked<'_>, token: &str) -> Response<Body> {
 }
 
 /// The state to show, and the key after which the page begins.
-fn snapshot(
+async fn snapshot(
     api: &Api,
     asked: &Asked<'_>,
     options: &ListOptions,
@@ -97,11 +97,8 @@ fn snapshot(
         Match::Newest => newest(),
         Match::Exact(revision) => at(revision).map_err(unreadable)?,
         Match::NotOlderThan(revision) => {
-            let snapshot = newest();
-            if revision > snapshot.revision() {
-                return Err(too_new(revision, snapshot.revision()).into());
-            }
-            snapshot
+            let fresh = api.registry.snapshot_not_older(asked.resource, revision);
+            fresh.await.map_err(|newest| too_new(revision, newest))?
         }
     };
     Ok((snapshot, String::new()))
@@ -122,7 +119,14 @@ pub fn too_new(asked: Revision, current: Revision) -> Status {
 fn unreadable(error: SnapshotError) -> Status {
     match error {
         SnapshotError::Compacted { .. } => Status::expired(TOO_OLD),
-        SnapshotError::Future { asked, current } => too_new(asked, current),
+        // This one state is not waited for, and nothing says when it will be there.
+        SnapshotError::Future { asked, current } => {
+            let mut status = too_new(asked, current);
+            if let Some(details) = status.details.as_object_mut() {
+                details.remove("retryAfterSeconds");
+            }
+            status
+        }
         SnapshotError::Backend(why) => Status::internal(why),
     }
 }

@@ -94,15 +94,21 @@ pub fn conform(
         };
         Status::invalid(subject, &[error])
     };
-    let (object, unknown) = expected
-        .conform(patched, mode)
-        .map_err(|error| match error {
-            DecodeError::Strict(unknown) => {
-                let all: Vec<String> = strict.iter().cloned().chain(unknown).collect();
-                refused(DecodeError::Strict(all).to_string())
-            }
-            other => refused(other.to_string()),
-        })?;
+    let formed = match patch {
+        Patch::Strategic(..) => expected.convert(patched, mode),
+        // A strategic patch goes into the type that the object has; the others make a document.
+        Patch::Json(..) | Patch::Merge(..) => match expected.other_kind(&patched) {
+            Some(why) => return Err(refused(why)),
+            None => expected.conform(patched, mode),
+        },
+    };
+    let (object, unknown) = formed.map_err(|error| match error {
+        DecodeError::Strict(unknown) => {
+            let all: Vec<String> = strict.iter().cloned().chain(unknown).collect();
+            refused(DecodeError::Strict(all).to_string())
+        }
+        other => refused(other.to_string()),
+    })?;
     if mode == FieldValidation::Strict && !strict.is_empty() {
         return Err(refused(DecodeError::Strict(strict).to_string()));
     }

@@ -7,6 +7,7 @@ use super::patch;
 use super::warnings::Warnings;
 use super::write::{self, Wanted};
 use super::write_options::{Kind, WriteOptions};
+use crate::body::Encoded;
 use crate::registry::Stored;
 use crate::respond::Target;
 use crate::tunnel::Body;
@@ -66,9 +67,9 @@ async fn updated(
     request_body: Body,
     warnings: &Warnings,
 ) -> Result<Response<Body>, Status> {
-    let bytes = body::read_object(&asked.request.headers, request_body).await?;
+    let encoded = Encoded::read(&asked.request.headers, request_body).await?;
     let options = WriteOptions::parse(asked, Kind::Update)?;
-    let (mut wanted, unknown) = expected().decode(&bytes, options.field_validation)?;
+    let (mut wanted, unknown) = expected().decode(&encoded, options.field_validation)?;
     warnings.add(unknown);
     patch::settle(asked, &mut wanted)?;
     let want = |stored: &Stored| {

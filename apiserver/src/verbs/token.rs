@@ -3,12 +3,13 @@
 use super::asked::Asked;
 use super::decode::Expected;
 use super::write_options::{Kind, WriteOptions};
+use crate::Api;
 use crate::admission::Operation;
+use crate::body::Encoded;
 use crate::respond;
 use crate::tokens::claims::{Claims, Reference};
 use crate::tunnel::Body;
 use crate::view::View;
-use crate::{Api, body};
 use coracle_api::apply::{Filter, Writer, put_managed_fields};
 use coracle_api::field::{ErrorList, FieldError, Path};
 use coracle_api::json;
@@ -46,10 +47,10 @@ pub async fn create(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let bytes = body::read_object(&asked.request.headers, request_body).await?;
+    let body = Encoded::read(&asked.request.headers, request_body).await?;
     let options = WriteOptions::parse(asked, Kind::Create)?;
     let (mut object, warnings) =
-        Expected::of_request(asked).decode(&bytes, options.field_validation)?;
+        Expected::of_request(asked).decode(&body, options.field_validation)?;
     if seconds(&object).is_none() {
         object.set(&["spec", "expirationSeconds"], SECONDS_DEFAULT.into());
     }

@@ -5,6 +5,7 @@ use super::decode::Expected;
 use super::warnings::Warnings;
 use super::write::{self, New, Updated, Wanted};
 use super::write_options::{Kind, WriteOptions};
+use crate::body::Encoded;
 use crate::registry::Stored;
 use crate::tunnel::Body;
 use crate::{Api, body};
@@ -30,11 +31,11 @@ async fn updated(
 ) -> Result<Response<Body>, Status> {
     let bytes = body::read(request_body).await?;
     let options = WriteOptions::parse(asked, Kind::Update)?;
-    let bytes = body::to_json(body::content(&asked.request.headers), bytes)?;
+    let body = Encoded::of(&asked.request.headers, bytes)?;
     let expected = Expected::of(asked.resource);
-    let (mut object, unknown) = expected.decode(&bytes, options.field_validation)?;
+    let (mut object, unknown) = expected.decode(&body, options.field_validation)?;
     warnings.add(unknown);
-    drop(bytes);
+    drop(body);
     asked.resource.default(&mut object);
     asked.settle_namespace(&mut object)?;
     write::check_name(asked, &object)?;

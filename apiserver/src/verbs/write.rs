@@ -13,6 +13,7 @@ use super::write_options::WriteOptions;
 use crate::Api;
 use crate::admission::Operation;
 use crate::registry::{self, Refusal, Stored};
+use crate::routes;
 use coracle_api::apply::{self, Writer};
 use coracle_api::field::{FieldError, Path};
 use coracle_api::object::Object;
@@ -106,6 +107,7 @@ pub async fn update(
     warnings: &Warnings,
     want: impl Fn(&Stored) -> Result<Wanted, Status> + Sync,
 ) -> Result<Updated, Status> {
+    routes::check_name(asked.info)?;
     for _ in 0..ATTEMPTS_MAX {
         let stored = api.registry.get(asked.resource, asked.namespace(), name)?;
         let wanted = want(&stored)?;

@@ -161,7 +161,9 @@ async fn options_are_checked_all_at_once_and_answered_in_upstreams_words() {
         ),
         (
             json!({ "kind": "Pod", "apiVersion": "v1" }),
-            "400 BadRequest: no kind \"Pod\" is registered for version \"v1\"".to_owned(),
+            "400 BadRequest: no kind \"Pod\" is registered for version \"v1\" in scheme \
+             \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
+                .to_owned(),
         ),
     ];
     for (options, wanted) in cases {
@@ -256,6 +258,9 @@ async fn a_namespace_waits_for_its_finalizer_and_takes_nothing_new() {
     let path = "/api/v1/namespaces/team";
     let ending = site.delete(path, &Value::Null).await.ok();
     assert_eq!(ending["status"]["phase"], "Terminating");
+    // Nobody waits for its time to be over: others take it apart.
+    assert!(ending["metadata"]["deletionTimestamp"].is_string());
+    assert!(ending["metadata"]["deletionGracePeriodSeconds"].is_null());
     let inside = format!("{path}/configmaps");
     let refused = site.post(&inside, &config_map("a", "1")).await;
     assert_eq!(refused.status, 403);
@@ -263,6 +268,24 @@ async fn a_namespace_waits_for_its_finalizer_and_takes_nothing_new() {
     finalized["spec"]["finalizers"] = json!([]);
     site.put(&format!("{path}/finalize"), &finalized).await.ok();
     assert_eq!(site.get(path).await.status, 404);
+    site.post("/api/v1/namespaces", &asked).await.ok();
+    let other = json!({ "preconditions": { "uid": "x" } });
+    let other = site.delete(path, &other).await;
+    assert!(
+        other
+            .failure()
+            .contains("namespaces \"team\": Precondition failed: UID in precondition: x, UID in")
+    );
+    let older = json!({ "orphanDependents": false });
+    let first = site.delete(path, &older).await;
+    assert_eq!(first.status, 202);
+    assert_eq!(
+        first.json()["metadata"]["finalizers"],
+        json!(["foregroundDeletion"])
+    );
+    let again = json!({ "propagationPolicy": "Orphan" });
+    let again = site.delete(path, &again).await;
+    assert_eq!((again.status.as_u16(), again.json()), (200, first.json()));
     let refused = site
         .delete("/api/v1/namespaces/default", &Value::Null)
         .await;

@@ -76,6 +76,63 @@ async fn discovery_documents_are_negotiated() {
     );
 }
 
+/// What has a route of upstream's router is for one method and takes a slash behind; the rest is
+/// for any method and no other path.
+#[tokio::test]
+async fn methods_and_slashes_of_documents() {
+    let site = site().await;
+    let code = async |method: &str, path: &str| {
+        let answer = site.ask(method, path, "", Vec::new()).await;
+        answer.status.as_u16()
+    };
+    for path in [
+        "/version",
+        "/api",
+        "/api/v1",
+        "/apis/apps/v1",
+        "/apis/apiregistration.k8s.io",
+        "/openid/v1/jwks",
+    ] {
+        let slashed = format!("{path}/");
+        for (method, expected) in [("GET", 200), ("HEAD", 405), ("OPTIONS", 405), ("POST", 405)] {
+            assert_eq!(code(method, path).await, expected, "{method} {path}");
+            assert_eq!(code(method, &slashed).await, expected, "{method} {slashed}");
+        }
+    }
+    for path in [
+        "/",
+        "/index.html",
+        "/apis",
+        "/apis/",
+        "/apis/apps",
+        "/apis/apps/",
+    ] {
+        for method in ["GET", "HEAD", "OPTIONS", "POST"] {
+            assert_eq!(code(method, path).await, 200, "{method} {path}");
+        }
+    }
+    for path in [
+        "/livez/ping",
+        "/metrics",
+        "/metrics/slis",
+        "/openapi/v2",
+        "/openapi/v3",
+    ] {
+        let slashed = format!("{path}/");
+        for method in ["GET", "HEAD", "OPTIONS", "POST"] {
+            assert_eq!(code(method, path).await, 200, "{method} {path}");
+            assert_eq!(code(method, &slashed).await, 404, "{method} {slashed}");
+        }
+    }
+    let refused = site.ask("POST", "/version", "", Vec::new()).await;
+    assert_eq!(
+        refused.failure(),
+        "405 MethodNotAllowed: the server does not allow this method on the requested resource"
+    );
+    let none = site.get("/openapi/v3/apis/none/v1").await;
+    assert_eq!((none.status.as_u16(), none.body.len()), (404, 0));
+}
+
 #[tokio::test]
 async fn health_version_and_metrics_are_served() {
     let site = site().await;
@@ -111,4 +168,5 @@ async fn health_version_and_metrics_are_served() {
     let index = site.get("/").await.ok();
     let paths = index["paths"].as_array().unwrap();
     assert!(paths.contains(&"/apis/apps/v1".into()));
+    assert!(paths.contains(&"/readyz/shutdown".into()));
 }

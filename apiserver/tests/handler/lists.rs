@@ -117,9 +117,8 @@ async fn revisions_and_matches_mean_what_the_table_says() {
         (&now, "Exact", "2", "a b"),
         (&now, "NotOlderThan", "2", "a b"),
         (&now, "Other", "", "422"),
-        (&future, "", "", "504"),
         (&future, "Exact", "", "504"),
-        (&future, "NotOlderThan", "", "504"),
+        (&future, "", "2", "504"),
         ("x", "", "", "400"),
         ("-1", "Exact", "", "400"),
     ];
@@ -127,6 +126,9 @@ async fn revisions_and_matches_mean_what_the_table_says() {
         let query = format!("resourceVersion={revision}&resourceVersionMatch={how}&limit={limit}");
         assert_eq!(ask(query.clone()).await, wanted, "{query}");
     }
+    // One state is not waited for, and nobody knows when it will be there.
+    let exact = format!("{CONFIG_MAPS}?resourceVersion={future}&resourceVersionMatch=Exact");
+    assert!(!site.get(&exact).await.headers.contains_key("retry-after"));
     let future = site
         .get(&format!("{CONFIG_MAPS}?resourceVersion={future}"))
         .await;
@@ -269,4 +271,41 @@ async fn a_list_of_many_pieces_is_one_document() {
             .starts_with(b"{\n  \"kind\": \"ConfigMapList\",\n")
     );
     assert_eq!(pretty.json(), list);
+}
+
+/// A client that saw a newer state elsewhere is given a moment.
+#[tokio::test]
+async fn a_state_that_is_about_to_come_is_waited_for() {
+    let site = five().await;
+    let next = site.store.revision().0 + 1;
+    let named = format!("{CONFIG_MAPS}/a?resourceVersion={next}");
+    let list = format!("{CONFIG_MAPS}?resourceVersion={next}");
+    let (one, all, ()) = tokio::join!(site.get(&named), site.get(&list), async {
+        // The two wait by now: each of them looks before anything else runs here.
+        site.post(CONFIG_MAPS, &config_map("later", "1")).await.ok();
+    });
+    assert_eq!(one.ok()["metadata"]["name"], "a");
+    let items = all.ok()["items"].as_array().unwrap().len();
+    assert_eq!(items, 6);
+}
+
+/// Nothing that is no stream outlives the time that its client gives it.
+#[tokio::test]
+async fn a_timeout_cuts_a_wait_short() {
+    let site = five().await;
+    let future = site.store.revision().0 + 100;
+    let path = format!("{CONFIG_MAPS}?resourceVersion={future}&timeout=10ms");
+    let late = site.get(&path).await;
+    assert_eq!(late.status, 504);
+    assert_eq!(late.headers["content-type"], "text/plain; charset=utf-8");
+    assert!(
+        late.body
+            .starts_with(b"{\"metadata\":{},\"status\":\"Failure\",\"message\":\"Timeout: ")
+    );
+    let bad = site.get("/healthz?timeout=5").await;
+    assert_eq!(
+        bad.failure(),
+        "400 BadRequest: invalid timeout specified in the request URL - time: missing unit in \
+         duration \"5\""
+    );
 }

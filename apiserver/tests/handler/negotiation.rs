@@ -226,3 +226,121 @@ async fn methods_and_paths_that_nothing_serves() {
         200
     );
 }
+
+/// A body says what it is in its Content-Type, and of which kind it is in itself.
+#[tokio::test]
+async fn bodies_of_the_wrong_format_or_kind() {
+    let site = one().await;
+    let ask = async |kind: &str, body: &str| {
+        let answer = site.ask("POST", CONFIG_MAPS, kind, body.into()).await;
+        answer.failure()
+    };
+    let formats = "415 UnsupportedMediaType: the body of the request was in an unknown format - \
+                   accepted media types include: application/json, application/yaml, \
+                   application/vnd.kubernetes.protobuf";
+    for kind in [
+        "text/yaml",
+        "application/x-yaml",
+        "*/*",
+        "application/json;q",
+        "foo",
+    ] {
+        assert_eq!(ask(kind, "{}").await, formats, "{kind}");
+    }
+    let unrecognized = "400 BadRequest: the object provided is unrecognized (must be of type \
+                        ConfigMap):";
+    assert_eq!(
+        ask("application/vnd.kubernetes.protobuf", "{\"kind\":1}").await,
+        format!(
+            "{unrecognized} provided data does not appear to be a protobuf message, expected \
+             prefix [107 56 115 0] ({{\"kind\":1}})"
+        )
+    );
+    assert_eq!(
+        ask("application/yaml", "{\"kind\":\"ConfigMap\"").await,
+        format!(
+            "{unrecognized} yaml: line 1: did not find expected ',' or '}}' \
+             ({{\"kind\":\"ConfigMap\")"
+        )
+    );
+    assert_eq!(
+        ask("application/json", r#"{"apiVersion":"a/b/c"}"#).await,
+        format!(
+            "{unrecognized} unexpected GroupVersion string: a/b/c ({{\"apiVersion\":\"a/b/c\"}})"
+        )
+    );
+    assert_eq!(
+        ask("application/json", r#"{"apiVersion":"v1","kind":"Secret"}"#).await,
+        "400 BadRequest: Secret in version \"v1\" cannot be handled as a ConfigMap: converting \
+         (v1.Secret) to (core.ConfigMap): unknown conversion"
+    );
+    let named = format!("{CONFIG_MAPS}/a");
+    let merge = "application/merge-patch+json";
+    let patched = site
+        .ask("PATCH", &named, merge, br#"{"kind":"Foo"}"#.to_vec())
+        .await;
+    assert_eq!(patched.status, 422);
+    assert!(patched.failure().ends_with(
+        ": no kind \"Foo\" is registered for version \"v1\" in scheme \
+         \"pkg/api/legacyscheme/scheme.go:30\""
+    ));
+    let both = format!("{merge}, application/json");
+    let both = site.ask("PATCH", &named, &both, b"{}".to_vec()).await;
+    assert!(
+        both.failure()
+            .ends_with("application/strategic-merge-patch+json, application/apply-patch+yaml")
+    );
+    let strategic = "application/strategic-merge-patch+json";
+    let wrong = site
+        .ask("PATCH", &named, strategic, br#"{"data":{"x":5}}"#.to_vec())
+        .await;
+    assert_eq!(
+        wrong.failure(),
+        "422 Invalid:  \"\" is invalid: patch: Invalid value: \"map[data:map[x:5]]\": cannot convert \
+         int64 to string"
+    );
+}
+
+/// Documents with a route are for what the route produces, the others for what can be made.
+#[tokio::test]
+async fn documents_are_of_the_types_that_upstream_has_them_in() {
+    let site = site().await;
+    let ask = async |path: &str, accept: &str| {
+        let answer = site.get_as(path, accept).await;
+        let code = answer.status.as_u16();
+        let message = answer.json()["message"].as_str().unwrap_or("").to_owned();
+        (code, message)
+    };
+    let route = |types: &str| format!("406: Not Acceptable\n\nAvailable representations: {types}");
+    let all = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    for (path, types) in [
+        ("/version", "application/json"),
+        ("/.well-known/openid-configuration", "application/json"),
+        ("/openid/v1/jwks", "application/jwk-set+json"),
+        ("/api", all),
+        ("/apis/apps/v1", all),
+    ] {
+        assert_eq!(
+            ask(path, "application/*").await,
+            (406, route(types)),
+            "{path}"
+        );
+        assert_eq!(ask(path, "text/html,*/*;q=0.1").await.0, 200, "{path}");
+    }
+    let log = "/api/v1/namespaces/default/pods/none/log";
+    let refused = (406, route(&format!("text/plain, {all}")));
+    assert_eq!(ask(log, "text/html").await, refused);
+    // A failure could not be told.
+    assert_eq!(ask(log, "text/plain").await.0, 406);
+    assert_eq!(ask(log, "text/plain, */*").await.0, 404);
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    for path in ["/apis", "/apis/apps"] {
+        assert_eq!(ask(path, "application/*").await.0, 200, "{path}");
+        let refused = (
+            406,
+            format!("only the following media types are accepted: {all}"),
+        );
+        assert_eq!(ask(path, "text/html").await, refused, "{path}");
+        assert_eq!(ask(path, table).await, refused, "{path}");
+    }
+}

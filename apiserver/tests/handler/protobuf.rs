@@ -85,8 +85,8 @@ async fn what_cannot_be_read_is_a_bad_request() {
     let answer = ask(&site, "POST", CONFIG_MAPS, b"{}".to_vec()).await;
     assert_eq!(
         answer.failure(),
-        "400 BadRequest: provided data does not appear to be a protobuf message, expected \
-         prefix [107 56 115 0]"
+        "400 BadRequest: the object provided is unrecognized (must be of type ConfigMap): provided \
+         data does not appear to be a protobuf message, expected prefix [107 56 115 0] ({})"
     );
     let pod = encode(&json!({}), "v1", "Pod", "io.k8s.api.core.v1.Pod").unwrap();
     let answer = ask(&site, "POST", CONFIG_MAPS, pod).await;

@@ -130,3 +130,13 @@ fn addresses_of_a_balancer() {
         Age: 3m20s"#]],
     );
 }
+
+#[test]
+fn the_old_annotation_is_warned_of_once() {
+    let mut asked = front(json!({}));
+    asked["metadata"]["annotations"] = json!({ "kubernetes.io/ingress.class": "a" });
+    let ingress = object(asked);
+    let rules = resource("ingresses").rules;
+    assert_eq!(rules.warnings(&ingress).len(), 1);
+    assert!(rules.warnings_on_update(&ingress, &ingress).is_empty());
+}

@@ -47,22 +47,14 @@ fn without_followed(patch: &Value) -> Value {
         .into()
 }
 
-/// The kind of patch that the request is; 415 for what is none.
+/// The kind of patch that the request is. The router took what has one of them among others.
 pub fn content(asked: &Asked<'_>) -> Result<Content, Status> {
-    let content = body::content(&asked.request.headers);
-    let is_patch = matches!(
-        content,
-        Content::JsonPatch
-            | Content::MergePatch
-            | Content::StrategicMergePatch
-            | Content::ApplyPatch
-    );
-    if is_patch {
-        return Ok(content);
-    }
-    let mut status = Status::unsupported_media_type("415: Unsupported Media Type");
-    status.details = json!({});
-    Err(status)
+    body::patch_content(&asked.request.headers).ok_or_else(|| {
+        Status::unsupported_media_type(format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            body::PATCH_TYPES.join(", ")
+        ))
+    })
 }
 
 pub fn read(content: Content, bytes: Bytes) -> Result<Patch, Status> {
@@ -110,22 +102,16 @@ pub fn apply(
     };
     patched.map_err(|error| match error {
         PatchError::Malformed(text) => Status::bad_request(text),
-        PatchError::Failed(text) => Status {
-            code: 500,
-            reason: "",
-            message: text,
-            details: json!({}),
-        },
+        PatchError::Failed(text) => Status::failed(text),
         PatchError::TooManyOperations(_) => Status::request_too_large(error.to_string()),
         PatchError::NotApplicable(text) => {
-            let text = if matches!(patch, Patch::Json(..)) {
-                patch::REJECTED.to_owned()
-            } else {
-                text
-            };
+            let is_json = matches!(patch, Patch::Json(..));
             let mut status = Status::invalid(asked.subject(name), &[]);
-            status.message = text;
-            status.details = Value::Null;
+            (status.message, status.details) = if is_json {
+                (patch::REJECTED.to_owned(), json!({}))
+            } else {
+                (text, Value::Null)
+            };
             status
         }
     })

@@ -1,0 +1,92 @@
+//! Durations as Go writes and reads them: `1h30m`, `-1.5s`, `0`.
+
+const UNITS: [(&str, u64); 8] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("\u{b5}s", 1_000),
+    ("\u{3bc}s", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+const HALF: u64 = 1 << 63;
+
+/// Nanoseconds, or why it is none in Go's words, which begin with `time: `.
+pub fn parse(text: &str) -> Result<i64, String> {
+    let invalid = || format!("time: invalid duration {text:?}");
+    let (is_negative, unsigned) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if unsigned == "0" {
+        return Ok(0);
+    }
+    let mut rest = unsigned;
+    let mut total: u64 = 0;
+    loop {
+        let (part, behind) = part(rest, text)?;
+        total = total
+            .checked_add(part)
+            .filter(|sum| *sum <= HALF)
+            .ok_or_else(invalid)?;
+        rest = behind;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    match (i64::try_from(total), is_negative) {
+        (Ok(total), true) => Ok(-total),
+        (Ok(total), false) => Ok(total),
+        (Err(_), true) => Ok(i64::MIN),
+        (Err(_), false) => Err(invalid()),
+    }
+}
+
+/// A number and its unit, and what is behind them.
+fn part<'a>(text: &'a str, whole: &str) -> Result<(u64, &'a str), String> {
+    let invalid = || format!("time: invalid duration {whole:?}");
+    let (before, behind) = digits(text);
+    let (fraction, behind) = behind.strip_prefix('.').map_or(("", behind), digits);
+    if before.is_empty() && fraction.is_empty() {
+        return Err(invalid());
+    }
+    let end = behind
+        .find(|one: char| one == '.' || one.is_ascii_digit())
+        .unwrap_or(behind.len());
+    let (name, behind) = behind.split_at(end);
+    if name.is_empty() {
+        return Err(format!("time: missing unit in duration {whole:?}"));
+    }
+    let Some((_, unit)) = UNITS.iter().find(|(own, _)| *own == name) else {
+        return Err(format!("time: unknown unit {name:?} in duration {whole:?}"));
+    };
+    let before: u64 = match before {
+        "" => 0,
+        number => number.parse().map_err(|_| invalid())?,
+    };
+    let nanoseconds = before.checked_mul(*unit).ok_or_else(invalid)?;
+    let rest = nanoseconds.checked_add(of_unit(fraction, *unit));
+    let part = rest.filter(|sum| *sum <= HALF).ok_or_else(invalid)?;
+    Ok((part, behind))
+}
+
+fn digits(text: &str) -> (&str, &str) {
+    let end = text.bytes().take_while(u8::is_ascii_digit).count();
+    text.split_at(end)
+}
+
+/// The digits behind a point, in nanoseconds. Those too small to count are left out.
+fn of_unit(fraction: &str, unit: u64) -> u64 {
+    let digits: String = fraction.chars().take(18).collect();
+    let number: u64 = digits.parse().unwrap_or_default();
+    let scale: f64 = digits.chars().map(|_| 10.0).product();
+    let nanoseconds = number as f64 * (unit as f64 / scale);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // At most one unit.
+    {
+        nanoseconds as u64
+    }
+}
+
+#[cfg(test)]
+mod tests;
