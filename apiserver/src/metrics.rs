@@ -44,16 +44,12 @@ impl Metrics {
         }
     }
 
-    /// Whose counts are shown too.
-    pub fn set_audit(&self, audit: Option<Arc<Audit>>) {
+    /// What is counted elsewhere and shown here too.
+    pub fn show_too(&self, audit: Option<Arc<Audit>>, admission: Arc<Times>) {
         if let Some(audit) = audit {
             drop(self.audit.set(audit));
         }
-    }
-
-    /// Whose times are shown too.
-    pub fn set_admission(&self, times: Arc<Times>) {
-        drop(self.admission.set(times));
+        drop(self.admission.set(admission));
     }
 
     pub fn started(&self) -> Timestamp {

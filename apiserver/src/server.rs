@@ -122,8 +122,7 @@ impl Server {
         let seats = config.limits.reading.saturating_add(config.limits.mutating);
         let fairness = Arc::new(Fairness::new(seats, store.clone()));
         let audit = open_audit(&config)?;
-        metrics.set_audit(audit.clone());
-        metrics.set_admission(access.admission.times());
+        metrics.show_too(audit.clone(), access.admission.times());
         let endpoints = Endpoints::new(
             store.clone(),
             Arc::clone(&metrics),
