@@ -323,7 +323,7 @@ impl Api {
             respond::check_produced(&accept, &streaming::LOG_TYPES)?;
             let served = Served {
                 table: false,
-                route: Route::Document,
+                route: Route::One,
             };
             respond::best(&accept, served)?;
         }
