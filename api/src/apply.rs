@@ -12,6 +12,7 @@ mod fields; // All fields that a value names.
 mod last_applied; // The annotation of client-side apply.
 mod managed; // The entries of `managedFields`.
 mod merge; // A configuration over an object.
+pub mod order; // `managedFields` as bytes.
 mod prune; // What an applier no longer applies.
 mod remove; // Fields out of a value.
 mod reset; // Fields that an endpoint does not write.
@@ -19,7 +20,7 @@ pub mod scale; // The managers of a Scale.
 mod set; // Sets of fields.
 mod types; // What the schema says of merging.
 mod validate; // Whether a configuration is of its type.
-mod value; // Values compared and written as Go does.
+pub(crate) mod value; // Values compared and written as Go does.
 mod versions; // One object in several versions.
 mod zero; // Objects before anything is set.
 

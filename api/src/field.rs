@@ -213,12 +213,15 @@ impl FieldError {
     }
 }
 
-/// Strings in quotes as Go's, everything else as JSON.
+/// Strings in Go's quotes, everything else as the JSON that Go writes.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => crate::decode::quoted(text),
-        Value::Null => "null".to_owned(),
-        other => other.to_string(),
+        other => {
+            let mut text = String::new();
+            crate::apply::value::write(&mut text, other);
+            text
+        }
     }
 }
 

@@ -1,283 +1,258 @@
 //! A value as upstream's errors show it: the fields of a Go struct, by their Go names, in the order
 //! of the struct, with all that is unset.
 //!
-//! Upstream validates internal types, whose fields have no JSON names. What is common to all
-//! groups (`metav1`) keeps its JSON form there, and so it does here.
+//! Upstream validates internal types, whose fields have no JSON names; `facts/internal.tsv` has
+//! them. What is common to all groups (`metav1`) keeps its JSON form there, and so it does here.
 
+use crate::apply::value::write as write_json;
 use crate::json;
-use crate::protobuf::table::{self, Held, Table, Wire};
-use crate::schema::{Field, Schema, Shape, TypeId, TypeKind, schema};
-use serde_json::Value;
-use std::fmt::Write;
+use crate::schema::{Schema, Shape, TypeId, TypeKind, schema};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
 
-/// Types whose internal form has its fields in another order than the served one.
-const ORDERS: &[(&str, &[&str])] = &[
-    (
-        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion",
-        &[
-            "name",
-            "served",
-            "storage",
-            "deprecated",
-            "deprecationWarning",
-            "schema",
-            "subresources",
-            "additionalPrinterColumns",
-            "selectableFields",
-        ],
-    ),
-    (
-        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps",
-        &[
-            "id",
-            "$schema",
-            "$ref",
-            "description",
-            "type",
-            "nullable",
-            "format",
-            "title",
-            "default",
-            "maximum",
-            "exclusiveMaximum",
-            "minimum",
-            "exclusiveMinimum",
-            "maxLength",
-            "minLength",
-            "pattern",
-            "maxItems",
-            "minItems",
-            "uniqueItems",
-            "multipleOf",
-            "enum",
-            "maxProperties",
-            "minProperties",
-            "required",
-            "items",
-            "allOf",
-            "oneOf",
-            "anyOf",
-            "not",
-            "properties",
-            "additionalProperties",
-            "patternProperties",
-            "dependencies",
-            "additionalItems",
-            "definitions",
-            "externalDocs",
-            "example",
-            "x-kubernetes-preserve-unknown-fields",
-            "x-kubernetes-embedded-resource",
-            "x-kubernetes-int-or-string",
-            "x-kubernetes-list-map-keys",
-            "x-kubernetes-list-type",
-            "x-kubernetes-map-type",
-            "x-kubernetes-validations",
-        ],
-    ),
-    (
-        "io.k8s.api.core.v1.PersistentVolumeClaimSpec",
-        &[
-            "accessModes",
-            "selector",
-            "resources",
-            "volumeName",
-            "storageClassName",
-            "volumeMode",
-            "dataSource",
-            "dataSourceRef",
-            "volumeAttributesClassName",
-        ],
-    ),
-    (
-        "io.k8s.api.core.v1.ServicePort",
-        &[
-            "name",
-            "protocol",
-            "appProtocol",
-            "port",
-            "targetPort",
-            "nodePort",
-        ],
-    ),
-];
+static FACTS: &str = include_str!("../facts/internal.tsv");
 
-/// Words that Go writes in capitals at the beginning of a name.
-const INITIALISMS: [&str; 15] = [
-    "api", "cel", "id", "ip", "ips", "uid", "url", "uri", "cidr", "cpu", "tcp", "http", "dns",
-    "csi", "nfs",
+/// Fields of a pod's spec that are in the internal security context.
+const HOST_FIELDS: [&str; 5] = [
+    "hostNetwork",
+    "hostPID",
+    "hostIPC",
+    "shareProcessNamespace",
+    "hostUsers",
 ];
+const POD_SPEC: &str = "io.k8s.api.core.v1.PodSpec";
 
 /// Compact JSON of a value of the named type.
 pub fn internal(type_name: &str, value: &Value) -> String {
     let mut out = String::new();
-    match schema().find(type_name) {
-        Some(id) if !value.is_null() => write_type(&mut out, schema(), id, value),
-        _ => out.push_str(&value.to_string()),
-    }
+    Printer::new().named(&mut out, type_name, value);
     out
 }
 
 /// A list of values of the named type.
 pub fn internal_list(type_name: &str, values: &[Value]) -> String {
-    let texts: Vec<String> = values
-        .iter()
-        .map(|value| internal(type_name, value))
-        .collect();
-    format!("[{}]", texts.join(","))
+    let printer = Printer::new();
+    let mut out = "[".to_owned();
+    for (index, value) in values.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        printer.named(&mut out, type_name, value);
+    }
+    out.push(']');
+    out
 }
 
-fn write_type(out: &mut String, schema: &Schema, id: TypeId, value: &Value) {
-    let name = schema.type_name(id);
-    if schema.get(id).kind != TypeKind::Struct {
-        out.push_str(&value.to_string());
-        return;
-    }
-    let is_common = name.starts_with("io.k8s.apimachinery.");
-    out.push('{');
-    let mut comma = "";
-    for field in ordered(schema, id) {
-        let field_name = schema.text(field.name);
-        if is_common && value.get(field_name).is_none_or(json::is_empty) && !field.required {
-            continue;
-        }
-        // Embedded in Go, metadata shows its fields in its place.
-        if let (Shape::Type(inner), "metadata", false) = (field.shape, field_name, is_common) {
-            let before = out.len();
-            write_type(
-                out,
-                schema,
-                inner,
-                value.get(field_name).unwrap_or(&json::NULL),
-            );
-            let inlined = out.split_off(before);
-            let inlined = inlined
-                .strip_prefix('{')
-                .and_then(|rest| rest.strip_suffix('}'));
-            let inlined = inlined.unwrap_or("");
-            if !inlined.is_empty() {
-                out.push_str(comma);
-                out.push_str(inlined);
-                comma = ",";
+/// The facts, taken apart by type for one text.
+struct Printer {
+    schema: &'static Schema,
+    rows: HashMap<&'static str, &'static str>,
+}
+
+/// One field in a row of the facts.
+#[derive(Debug)]
+struct Field<'a> {
+    name: &'a str,
+    json: String,
+    unset: &'a str,
+}
+
+impl<'a> Field<'a> {
+    fn parse(text: &'a str) -> Self {
+        let (text, unset) = text.split_once(':').unwrap_or((text, ""));
+        let (name, json) = match text.split_once('=') {
+            Some((name, json)) => (name, json.to_owned()),
+            None => {
+                let (first, rest) = text.split_at(1);
+                (text, format!("{}{rest}", first.to_ascii_lowercase()))
             }
-            continue;
-        }
-        let shown = if is_common {
-            field_name.to_owned()
-        } else {
-            go_name(field_name)
         };
-        let _ = write!(out, "{comma}\"{shown}\":");
-        comma = ",";
-        match value.get(field_name).filter(|value| !value.is_null()) {
-            Some(value) => write_shape(out, schema, field.shape, value),
-            None => write_unset(out, schema, field),
+        Self { name, json, unset }
+    }
+}
+
+impl Printer {
+    fn new() -> Self {
+        let rows = FACTS.lines().filter(|line| !line.starts_with('#'));
+        Self {
+            schema: schema(),
+            rows: rows.filter_map(|line| line.split_once('\t')).collect(),
         }
     }
-    out.push('}');
-}
 
-/// The fields by number, or as told above.
-fn ordered(schema: &Schema, id: TypeId) -> Vec<&Field> {
-    let name = schema.type_name(id);
-    if let Some((_, order)) = ORDERS.iter().find(|(known, _)| *known == name) {
-        let fields = order.iter().filter_map(|field| schema.field(id, field));
-        return fields.collect();
+    fn named(&self, out: &mut String, type_name: &str, value: &Value) {
+        match self.schema.find(type_name) {
+            Some(id) if !value.is_null() => self.of_type(out, id, value),
+            _ => write_json(out, value),
+        }
     }
-    let mut numbered: Vec<(usize, &Field)> = Vec::new();
-    let order = message_fields(table::table(), name);
-    for field in schema.fields(id) {
-        let name = schema.text(field.name);
-        let place = order.iter().position(|known| *known == name);
-        numbered.push((place.unwrap_or(usize::MAX), field));
-    }
-    numbered.sort_by_key(|(place, _)| *place);
-    numbered.into_iter().map(|(_, field)| field).collect()
-}
 
-/// JSON names by field number, those of inlined messages in their place.
-fn message_fields(table: &'static Table, name: &str) -> Vec<&'static str> {
-    let mut names = Vec::new();
-    let Some(id) = table.find(name) else {
-        return names;
-    };
-    let mut fields: Vec<_> = table.fields(id).to_vec();
-    fields.reverse();
-    while let Some(field) = fields.pop() {
-        match (field.held, field.wire) {
-            (Held::Inline, Wire::Message(inner)) => {
-                fields.extend(table.fields(inner).iter().rev().copied());
+    fn of_type(&self, out: &mut String, id: TypeId, value: &Value) {
+        let name = self.schema.type_name(id);
+        if self.either(out, name, value) {
+            return;
+        }
+        let row = self.rows.get(name);
+        let is_struct = self.schema.get(id).kind == TypeKind::Struct;
+        debug_assert!(row.is_some() || !is_struct, "{name} has no row of facts");
+        let (Some(row), true) = (row, is_struct) else {
+            return write_json(out, value);
+        };
+        out.push('{');
+        let start = out.len();
+        if name == POD_SPEC {
+            self.fields(out, id, row, &with_internal_context(value));
+        } else {
+            self.fields(out, id, row, value);
+        }
+        debug_assert!(!out[start..].starts_with(','));
+        out.push('}');
+    }
+
+    fn fields(&self, out: &mut String, id: TypeId, row: &str, value: &Value) {
+        let is_common = self
+            .schema
+            .type_name(id)
+            .starts_with("io.k8s.apimachinery.");
+        let start = out.len();
+        for text in row.split(' ') {
+            // Embedded in Go, metadata shows its fields in its place.
+            if text == "@metadata" {
+                self.metadata(out, id, json::get(value, "metadata"));
+                continue;
             }
-            _ => names.push(field.name),
+            let field = Field::parse(text);
+            let found = json::some(value, &field.json);
+            if field.unset == "-" && found.is_none_or(json::is_empty) {
+                continue;
+            }
+            if out.len() > start {
+                out.push(',');
+            }
+            let shown = if is_common { &field.json } else { field.name };
+            write_json(out, &shown.into());
+            out.push(':');
+            let shape = self.schema.field(id, &field.json).map(|field| field.shape);
+            match found {
+                Some(found) => self.of_shape(out, shape.unwrap_or(Shape::Any), found),
+                None => self.unset(out, shape, field.unset),
+            }
         }
     }
-    names
-}
 
-fn write_shape(out: &mut String, schema: &Schema, shape: Shape, value: &Value) {
-    match (shape, value) {
-        (Shape::Type(id), value) => write_type(out, schema, id, value),
-        (Shape::List(item), Value::Array(values)) => {
-            out.push('[');
-            for (index, value) in values.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
+    fn metadata(&self, out: &mut String, id: TypeId, metadata: &Value) {
+        let Some(Shape::Type(id)) = self.schema.field(id, "metadata").map(|field| field.shape)
+        else {
+            return;
+        };
+        if let Some(row) = self.rows.get(self.schema.type_name(id)) {
+            self.fields(out, id, row, metadata);
+        }
+    }
+
+    fn of_shape(&self, out: &mut String, shape: Shape, value: &Value) {
+        match (shape, value) {
+            (Shape::Type(id), value) => self.of_type(out, id, value),
+            (Shape::List(item), Value::Array(values)) => {
+                out.push('[');
+                for (index, value) in values.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    self.of_shape(out, self.schema.shape(item), value);
                 }
-                write_shape(out, schema, schema.shape(item), value);
+                out.push(']');
             }
-            out.push(']');
-        }
-        (Shape::Map(item), Value::Object(map)) => {
-            out.push('{');
-            for (index, (key, value)) in map.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
+            (Shape::Map(item), Value::Object(map)) => {
+                out.push('{');
+                for (index, (key, value)) in map.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    write_json(out, &key.as_str().into());
+                    out.push(':');
+                    self.of_shape(out, self.schema.shape(item), value);
                 }
-                let _ = write!(out, "{}:", Value::from(key.as_str()));
-                write_shape(out, schema, schema.shape(item), value);
+                out.push('}');
             }
+            _ => write_json(out, value),
+        }
+    }
+
+    /// Go's zero value: of a pointer, a list or a map it is null.
+    fn unset(&self, out: &mut String, shape: Option<Shape>, code: &str) {
+        match (code, shape) {
+            ("s", _) => out.push_str("\"\""),
+            ("0", _) => out.push('0'),
+            ("f", _) => out.push_str("false"),
+            ("q", _) => out.push_str("\"0\""),
+            ("o", Some(Shape::Type(id))) => self.of_type(out, id, &Value::Object(Map::new())),
+            _ => out.push_str("null"),
+        }
+    }
+
+    /// A schema, or something else that stands for several or for none; false for other types.
+    fn either(&self, out: &mut String, name: &str, value: &Value) -> bool {
+        let Some(kind) = name.strip_suffix("OrArray").map(|_| "JSONSchemas").or(name
+            .strip_suffix("OrStringArray")
+            .map(|_| "Property"))
+        else {
+            if !name.ends_with("JSONSchemaPropsOrBool") {
+                return false;
+            }
+            let allows = value.as_bool().unwrap_or(true);
+            out.push_str(if allows { "{\"Allows\":true" } else { "{\"Allows\":false" });
+            out.push_str(",\"Schema\":");
+            self.schema_or_null(out, name, value);
             out.push('}');
+            return true;
+        };
+        out.push_str("{\"Schema\":");
+        self.schema_or_null(out, name, value);
+        out.push_str(",\"");
+        out.push_str(kind);
+        out.push_str("\":");
+        match value {
+            Value::Array(items) => {
+                out.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    if item.is_object() {
+                        self.schema_or_null(out, name, item);
+                    } else {
+                        write_json(out, item);
+                    }
+                }
+                out.push(']');
+            }
+            _ => out.push_str("null"),
         }
-        _ => out.push_str(&value.to_string()),
+        out.push('}');
+        true
+    }
+
+    /// `name` is that of the type that may be a schema: its own, with more behind it.
+    fn schema_or_null(&self, out: &mut String, name: &str, value: &Value) {
+        let end = name.rfind("Or").unwrap_or(name.len());
+        match self.schema.find(&name[..end]) {
+            Some(id) if value.is_object() => self.of_type(out, id, value),
+            _ => out.push_str("null"),
+        }
     }
 }
 
-/// Go's zero value: of a pointer, a list or a map it is null.
-fn write_unset(out: &mut String, schema: &Schema, field: &Field) {
-    let is_value = field.required || field.drops_zero;
-    match field.shape {
-        Shape::Type(id) if schema.text(field.default) == "{}" || field.required => {
-            write_type(out, schema, id, &Value::Null);
+/// A pod's spec with what the internal security context has more than the served one.
+fn with_internal_context(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    json::default(&mut spec, "securityContext", Map::new());
+    for field in HOST_FIELDS {
+        if let Some(value) = spec.as_object_mut().and_then(|spec| spec.remove(field)) {
+            spec["securityContext"][field] = value;
         }
-        Shape::String if is_value => out.push_str("\"\""),
-        Shape::Int32 | Shape::Int64 | Shape::Double if is_value => out.push('0'),
-        Shape::Bool if is_value => out.push_str("false"),
-        _ => out.push_str("null"),
     }
-}
-
-/// `podIP` is `PodIP`, `apiVersion` is `APIVersion`.
-fn go_name(json: &str) -> String {
-    if json == "jsonPath" {
-        return "JSONPath".to_owned();
-    }
-    if let Some(extension) = json.strip_prefix("x-kubernetes-") {
-        let words = extension.split('-').map(go_name);
-        return format!("X{}", words.collect::<String>());
-    }
-    let json = json.trim_start_matches('$');
-    let end = json
-        .find(|c: char| c.is_ascii_uppercase())
-        .unwrap_or(json.len());
-    let (first, rest) = json.split_at(end);
-    let first = if INITIALISMS.contains(&first) {
-        first.to_uppercase()
-    } else {
-        let mut letters = first.chars();
-        let head = letters.next().map(|c| c.to_ascii_uppercase());
-        head.into_iter().chain(letters).collect()
-    };
-    format!("{first}{rest}")
+    spec
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use crate::view;
 use bytes::Bytes;
 use coracle_api::catalogue;
+use coracle_api::apply;
 use coracle_api::object::{Object, ObjectKey};
 use coracle_api::resource::{Durability, Resource};
 use coracle_api::status::{Status, Subject};
@@ -108,7 +109,11 @@ fn write_metadata(out: &mut Vec<u8>, metadata: &Map<String, Value>) -> usize {
         out.push(b',');
         write_text(out, name);
         out.push(b':');
-        write_value(out, value);
+        if name == "managedFields" {
+            apply::order::write_managed_fields(out, value);
+        } else {
+            write_value(out, value);
+        }
     }
     out.push(b'}');
     place

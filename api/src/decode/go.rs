@@ -18,7 +18,7 @@ pub(super) const TYPE_META: &str = "struct { \
 const SUMMARY_BYTES_MAX: usize = 30;
 
 /// Go's `%q`.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

@@ -181,6 +181,11 @@ pub fn write(
             wire::put_int(out, time::SECONDS, at.as_second());
             wire::put_int(out, time::NANOSECONDS, at.subsec_nanosecond().into());
         }
+        Form::Raw if name == "fieldsV1" => {
+            let mut text = Vec::new();
+            crate::apply::order::write_fields(&mut text, value);
+            wire::put_bytes(out, ONLY, &text);
+        }
         Form::Raw => wire::put_bytes(out, ONLY, value.to_string().as_bytes()),
         Form::List => {
             let field = table.fields(id).first().ok_or_else(refused)?;

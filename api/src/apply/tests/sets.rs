@@ -61,3 +61,18 @@ fn what_is_no_path_is_refused() {
         assert!(Set::from_fields(&parsed(text)).is_err(), "{text}");
     }
 }
+
+#[test]
+fn documents_are_written_in_the_order_of_their_steps() {
+    let fields = parsed(
+        r#"{"f:ports":{".":{},"f:x":{},"i:1":{},
+            "k:{\"port\":10,\"protocol\":\"TCP\"}":{".":{}},
+            "k:{\"port\":9,\"protocol\":\"TCP\"}":{".":{}},
+            "v:10":{},"v:9":{},"v:\"a\"":{}}}"#,
+    );
+    let list = serde_json::json!([{ "manager": "m", "fieldsV1": fields }, 1]);
+    let mut out = Vec::new();
+    crate::apply::order::write_managed_fields(&mut out, &list);
+    expect![[r#"[{"fieldsV1":{"f:ports":{".":{},"f:x":{},"k:{\"port\":9,\"protocol\":\"TCP\"}":{".":{}},"k:{\"port\":10,\"protocol\":\"TCP\"}":{".":{}},"v:9":{},"v:10":{},"v:\"a\"":{},"i:1":{}}},"manager":"m"},1]"#]]
+        .assert_eq(&String::from_utf8(out).expect("UTF-8"));
+}

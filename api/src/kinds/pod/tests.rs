@@ -329,7 +329,7 @@ fn security_and_host() {
         "pods",
         bad,
         expect![[r#"
-            spec.containers[0].securityContext: Invalid value: {"Capabilities":null,"Privileged":true,"SeLinuxOptions":null,"RunAsUser":null,"RunAsNonRoot":null,"ReadOnlyRootFilesystem":null,"AllowPrivilegeEscalation":false,"RunAsGroup":null,"ProcMount":null,"WindowsOptions":null,"SeccompProfile":null,"AppArmorProfile":null}: cannot set `allowPrivilegeEscalation` to false and `privileged` to true
+            spec.containers[0].securityContext: Invalid value: {"Capabilities":null,"Privileged":true,"SELinuxOptions":null,"WindowsOptions":null,"RunAsUser":null,"RunAsGroup":null,"RunAsNonRoot":null,"ReadOnlyRootFilesystem":null,"AllowPrivilegeEscalation":false,"ProcMount":null,"SeccompProfile":null,"AppArmorProfile":null}: cannot set `allowPrivilegeEscalation` to false and `privileged` to true
             spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true
             spec.securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive
             spec.securityContext.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both be enabled
