@@ -17,7 +17,7 @@ type Place = (String, String);
 pub struct Facts {
     /// `lists.tsv`: list type, map keys, patch strategy, merge key, map type.
     lists: Table,
-    /// `go.tsv`: Go type, `drop` for zero values.
+    /// `go.tsv`: Go type, and `drop` for zero values or `null` for unset ones.
     go: Table,
     /// `values.tsv`: default, enumeration.
     values: Table,

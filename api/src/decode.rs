@@ -13,8 +13,6 @@ pub mod strict; // Documents of no known type, whose keys may not be there twice
 mod syntax;
 mod walk;
 
-pub(crate) use go::quoted;
-
 use crate::object::Object;
 use crate::schema::{Schema, schema};
 use serde::de::DeserializeSeed;

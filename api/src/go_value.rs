@@ -193,15 +193,20 @@ impl Printer {
 
     /// A schema, or something else that stands for several or for none; false for other types.
     fn either(&self, out: &mut String, name: &str, value: &Value) -> bool {
-        let Some(kind) = name.strip_suffix("OrArray").map(|_| "JSONSchemas").or(name
-            .strip_suffix("OrStringArray")
-            .map(|_| "Property"))
+        let Some(kind) = name
+            .strip_suffix("OrArray")
+            .map(|_| "JSONSchemas")
+            .or(name.strip_suffix("OrStringArray").map(|_| "Property"))
         else {
             if !name.ends_with("JSONSchemaPropsOrBool") {
                 return false;
             }
             let allows = value.as_bool().unwrap_or(true);
-            out.push_str(if allows { "{\"Allows\":true" } else { "{\"Allows\":false" });
+            out.push_str(if allows {
+                "{\"Allows\":true"
+            } else {
+                "{\"Allows\":false"
+            });
             out.push_str(",\"Schema\":");
             self.schema_or_null(out, name, value);
             out.push('}');

@@ -68,6 +68,7 @@ fn inside(schema: &Schema, shape: Shape, value: &mut Value) {
 fn zero(schema: &Schema, field: &Field) -> Option<Value> {
     let is_said = !schema.text(field.default).is_empty();
     match field.shape {
+        _ if field.shows_null => Some(Value::Null),
         Shape::Type(id) if schema.text(field.default) == "{}" => {
             let mut map = Map::new();
             fields(schema, id, &mut map);

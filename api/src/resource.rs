@@ -229,6 +229,12 @@ pub trait Rules: Sync {
     /// One cell a column, in order. `now` in seconds since the epoch, for ages.
     fn cells(&self, object: &Object, now: i64) -> Vec<Value>;
 
+    /// What rows of a list's Table are sorted by, before their names; `None` for those that are in
+    /// the order of names alone.
+    fn row_rank(&self) -> Option<fn(&Object) -> i64> {
+        None
+    }
+
     /// `conditions` of the object's row in a Table: null, or a list.
     fn row_conditions(&self, _object: &Object) -> Value {
         Value::Null

@@ -110,6 +110,8 @@ pub struct Field {
     pub go_type: Name,
     /// Go never writes the zero value, so it is the same as absent.
     pub drops_zero: bool,
+    /// Go writes null where nothing is said.
+    pub shows_null: bool,
     /// JSON; empty when the schema states none. What Go has where nothing is said: `""`, `0`, `{}`
     /// of what is no pointer among them.
     pub default: Name,

@@ -5,8 +5,8 @@
 
 use crate::view;
 use bytes::Bytes;
-use coracle_api::catalogue;
 use coracle_api::apply;
+use coracle_api::catalogue;
 use coracle_api::object::{Object, ObjectKey};
 use coracle_api::resource::{Durability, Resource};
 use coracle_api::status::{Status, Subject};

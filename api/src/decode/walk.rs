@@ -16,6 +16,10 @@ use std::fmt;
 /// As upstream: enough to mend a file by, and a hostile body cannot make the answer grow.
 const STRICT_ERRORS_MAX: usize = 100;
 
+/// Fields in which an empty list says more than none: it asks to forget who manages what, and it is
+/// not filled in where the behaviour of an autoscaler is.
+const KEPT_EMPTY: [&str; 2] = ["managedFields", "policies"];
+
 /// What one pass gathers.
 pub(super) struct Walk<'s> {
     pub schema: &'s Schema,
@@ -261,8 +265,7 @@ impl Seed<'_, '_, '_> {
                 walk: &mut *self.walk,
                 shape: field.shape,
                 here,
-                // An empty list of managers asks to forget them.
-                keep_empty: field.required || name == "managedFields",
+                keep_empty: field.required || KEPT_EMPTY.contains(&name),
                 go_type: schema.text(field.go_type),
             };
             let value = access.next_value_seed(seed)?;

@@ -62,11 +62,17 @@ fn the_facts_name_types_and_fields_that_there_are() {
     let mut missing = Vec::new();
     for line in FACTS.lines().filter(|line| !line.starts_with('#')) {
         let (name, row) = line.split_once('\t').unwrap();
-        let id = schema().find(name).unwrap_or_else(|| panic!("no type {name}"));
+        let id = schema()
+            .find(name)
+            .unwrap_or_else(|| panic!("no type {name}"));
         for text in row.split(' ').filter(|text| *text != "@metadata") {
             let field = Field::parse(text);
             if schema().field(id, &field.json).is_none() {
-                missing.push(format!("{} {}", name.rsplit('.').next().unwrap(), field.json));
+                missing.push(format!(
+                    "{} {}",
+                    name.rsplit('.').next().unwrap(),
+                    field.json
+                ));
             }
         }
     }
@@ -75,5 +81,6 @@ fn the_facts_name_types_and_fields_that_there_are() {
         PodSecurityContext hostPID
         PodSecurityContext hostIPC
         PodSecurityContext shareProcessNamespace
-        PodSecurityContext hostUsers"#]].assert_eq(&missing.join("\n"));
+        PodSecurityContext hostUsers"#]]
+    .assert_eq(&missing.join("\n"));
 }

@@ -27,6 +27,15 @@ fn structures_that_are_no_pointers_are_there() {
 }
 
 #[test]
+fn times_that_are_no_pointers_are_null() {
+    let pod = json!({ "status": { "conditions": [{ "type": "Ready", "status": "True" }] } });
+    let shown = check("io.k8s.api.core.v1.Pod", pod);
+    let condition =
+        r#"{"lastProbeTime":null,"lastTransitionTime":null,"status":"True","type":"Ready"}"#;
+    assert!(shown.contains(condition), "{shown}");
+}
+
+#[test]
 fn empty_lists_that_nobody_requires_are_gone() {
     let class = json!({ "provisioner": "a", "mountOptions": [], "parameters": {} });
     expect![[r#"{"metadata":{},"provisioner":"a"}"#]]

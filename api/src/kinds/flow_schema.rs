@@ -89,6 +89,14 @@ impl Rules for FlowSchema {
         }
     }
 
+    /// The first that matches a request is the one that counts.
+    fn row_rank(&self) -> Option<fn(&Object) -> i64> {
+        Some(|schema| {
+            let precedence = schema.i64(&["spec", "matchingPrecedence"]);
+            precedence.unwrap_or(PRECEDENCE_DEFAULT)
+        })
+    }
+
     fn columns(&self) -> &'static [Column] {
         COLUMNS
     }

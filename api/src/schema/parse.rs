@@ -150,7 +150,8 @@ fn field<'a>(builder: &mut Builder, columns: &mut impl Iterator<Item = &'a str>)
         _ => MapType::Unsaid,
     };
     let go_type = builder.name(next());
-    let drops_zero = next() == "drop";
+    let zero = next();
+    let (drops_zero, shows_null) = (zero == "drop", zero == "null");
     let default = builder.name(next());
     let enumeration = builder.name(next());
     Some(Field {
@@ -164,6 +165,7 @@ fn field<'a>(builder: &mut Builder, columns: &mut impl Iterator<Item = &'a str>)
         map_type,
         go_type,
         drops_zero,
+        shows_null,
         default,
         enumeration,
     })

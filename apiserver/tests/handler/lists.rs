@@ -309,3 +309,21 @@ async fn a_timeout_cuts_a_wait_short() {
          duration \"5\""
     );
 }
+
+#[tokio::test]
+async fn rows_of_flow_schemas_are_in_the_order_in_which_they_are_asked() {
+    let site = site().await;
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    let path = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
+    let shown = site.get_as(path, table).await.ok();
+    let rows = shown["rows"].as_array().unwrap();
+    let precedences: Vec<i64> = rows
+        .iter()
+        .map(|row| row["cells"][2].as_i64().unwrap())
+        .collect();
+    assert!(
+        precedences.len() > 5 && precedences.is_sorted(),
+        "{precedences:?}"
+    );
+    assert_eq!(rows[0]["cells"][0], "exempt");
+}

@@ -80,7 +80,7 @@ fn bounds_target_and_metrics() {
         { "type": "Pods", "external": { "metric": {}, "target": { "type": "Value", "value": "0" } } },
         { "type": "Some" },
     ]);
-    bad["spec"]["behavior"] = json!({ "scaleDown": {
+    bad["spec"]["behavior"] = json!({ "scaleUp": { "policies": [] }, "scaleDown": {
         "stabilizationWindowSeconds": 9999, "policies": [{ "type": "All", "value": 0 }],
         "tolerance": "-1",
     } });
@@ -104,6 +104,7 @@ fn bounds_target_and_metrics() {
         spec.metrics[2].type: Unsupported value: "Some": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"
         spec.metrics[2].type: Unsupported value: "Some": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"
         spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas
+        spec.behavior.scaleUp.policies: Required value: must specify at least one Policy
         spec.behavior.scaleDown.stabilizationWindowSeconds: Invalid value: 9999: must be less than or equal to 3600
         spec.behavior.scaleDown.policies[0].type: Unsupported value: "All": supported values: "Percent", "Pods"
         spec.behavior.scaleDown.policies[0].value: Invalid value: 0: must be greater than zero

@@ -32,7 +32,12 @@ pub fn check_target(asked: &Asked<'_>) -> Result<(), Status> {
     )))
 }
 
-pub async fn answer(asked: &Asked<'_>, page: Page) -> Response<Body> {
+pub async fn answer(asked: &Asked<'_>, mut page: Page) -> Response<Body> {
+    if let (Target::Table, Some(rank)) = (asked.shape.target, asked.resource.rules.row_rank()) {
+        page.items.sort_by_rank(|value| {
+            registry::decode(asked.resource, value).map_or(0, |object| rank(&object))
+        });
+    }
     let list = List {
         shape: asked.shape,
         resource: asked.resource,

@@ -184,6 +184,16 @@ impl Walk {
 }
 
 impl Items {
+    /// Takes all objects of the page at once, lower ranks first; those of one rank stay in order.
+    pub fn sort_by_rank(&mut self, rank: impl Fn(&Bytes) -> i64) {
+        let mut all = Vec::new();
+        while let Some(step) = self.step() {
+            all.extend(step);
+        }
+        all.sort_by_cached_key(rank);
+        *self = Self::Some(all.into_iter());
+    }
+
     /// The next objects; `None` at the end.
     pub fn step(&mut self) -> Option<Vec<Bytes>> {
         match self {
