@@ -141,6 +141,10 @@ impl FieldError {
         Self::new(FieldErrorKind::TypeInvalid, path, value.into(), detail)
     }
 
+    pub fn internal(path: &Path, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::InternalError, path, Value::Null, detail)
+    }
+
     pub fn duplicate(path: &Path, value: impl Into<Value>) -> Self {
         Self::new(FieldErrorKind::Duplicate, path, value.into(), "")
     }

@@ -22,6 +22,7 @@ pub mod names; // What names, labels and ports may look like, in upstream's word
 pub mod pod_spec; // The pod spec, shared by pods and pod templates.
 pub mod print; // Ages for people.
 pub mod quantity; // Kubernetes quantities: `100m`, `1Gi`.
+pub mod structural; // Values and the schemas of custom resources.
 pub mod timestamp; // RFC 3339 times, to the second and to the microsecond.
 pub mod toleration; // Whether a toleration bears a taint.
 pub mod url; // URLs, taken apart as Go takes them apart.

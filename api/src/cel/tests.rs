@@ -1,48 +1,298 @@
-//! What can be read, and what cannot.
+//! What can be read, of which type it is, and what is wrong.
 
+use super::functions::Functions;
 use super::*;
-use expect_test::expect;
+use expect_test::{Expect, expect};
 
-fn check(text: &str, declared: &[&str]) -> String {
-    match Expression::parse(text).and_then(|expression| expression.undeclared(declared)) {
-        Ok(()) => "good".to_owned(),
+fn environment() -> Environment {
+    Environment::default()
+        .with("o", Type::Dyn)
+        .with("n", Type::Int)
+        .with("s", Type::String)
+        .with("l", Type::list(Type::Int))
+        .with("m", Type::map(Type::String, Type::list(Type::String)))
+        .with("p", Type::of_struct("P"))
+        .with_struct(
+            "P",
+            &[
+                ("name", Type::String),
+                ("size", Type::parse("kubernetes.Quantity").unwrap()),
+            ],
+        )
+}
+
+fn told(text: &str) -> String {
+    match Expression::parse(text).and_then(|expression| expression.check(&environment())) {
+        Ok(found) => found.to_string(),
         Err(error) => error,
     }
 }
 
+fn check(texts: &[&str], expected: Expect) {
+    let lines: Vec<String> = texts
+        .iter()
+        .map(|text| format!("{text} => {}", told(text)))
+        .collect();
+    expected.assert_eq(&lines.join("\n"));
+}
+
 #[test]
-fn expressions_of_upstream_are_read() {
-    for text in [
-        "device.driver == 'a'",
-        "device.capacity['x'].mem.compareTo(quantity('1Gi')) >= 0",
-        "device.attributes['a'].?b.orValue('x') == 'x' || has(device.a)",
-        "device.list.exists(x, x > 1) && device.list[?0].hasValue()",
-        "cel.bind(x, device.driver, x == 'a')",
-        "type(device.driver) == string",
-        "{'a': device.driver}['a'] in ['b'] // why",
-    ] {
-        assert_eq!(check(text, &["device"]), "good", "{text}");
+fn results() {
+    check(
+        &[
+            "o.a.b == 1 || o['x'].exists(i, i > 2)",
+            "n + 1",
+            "n < 1.5",
+            "[1, 2].map(i, string(i))",
+            "l.filter(i, i > 1)",
+            "m.all(k, m[k].size() > 0)",
+            "m['a'][0]",
+            "{'a': 1}",
+            "[]",
+            "o.?a.orValue('x')",
+            "m[?'a'].optMap(v, v.size()).orValue(0)",
+            "l.transformList(i, v, i + v)",
+            "l.sortBy(i, -i)",
+            "cel.bind(x, s, x == 'a')",
+            "type(n) == int",
+            "p.size.compareTo(quantity('1Gi'))",
+            "has(p.name) ? p.name : 'x'",
+            "o",
+            "null",
+            "ip('::1').family() == 6 && ip.isCanonical('::1')",
+            "optional.of(1)",
+            "timestamp('2020-01-02T03:04:05Z') - duration('1h30m')",
+            "n in l && s in m",
+            "[1, o]",
+            "sets.contains([1], l)",
+            "s.split(',').join('.')",
+            "dyn(1) == 'a'",
+            "l.exists(i, v, i == v)",
+            "!o && -n < 0",
+        ],
+        expect![[r#"
+            o.a.b == 1 || o['x'].exists(i, i > 2) => bool
+            n + 1 => int
+            n < 1.5 => bool
+            [1, 2].map(i, string(i)) => list(string)
+            l.filter(i, i > 1) => list(int)
+            m.all(k, m[k].size() > 0) => bool
+            m['a'][0] => string
+            {'a': 1} => map(string, int)
+            [] => list(dyn)
+            o.?a.orValue('x') => dyn
+            m[?'a'].optMap(v, v.size()).orValue(0) => int
+            l.transformList(i, v, i + v) => list(int)
+            l.sortBy(i, -i) => list(int)
+            cel.bind(x, s, x == 'a') => bool
+            type(n) == int => bool
+            p.size.compareTo(quantity('1Gi')) => int
+            has(p.name) ? p.name : 'x' => string
+            o => dyn
+            null => null_type
+            ip('::1').family() == 6 && ip.isCanonical('::1') => bool
+            optional.of(1) => optional_type(int)
+            timestamp('2020-01-02T03:04:05Z') - duration('1h30m') => google.protobuf.Timestamp
+            n in l && s in m => bool
+            [1, o] => list(dyn)
+            sets.contains([1], l) => bool
+            s.split(',').join('.') => string
+            dyn(1) == 'a' => bool
+            l.exists(i, v, i == v) => bool
+            !o && -n < 0 => bool"#]],
+    );
+}
+
+#[test]
+fn problems() {
+    check(
+        &[
+            "s ==",
+            "'a' == 1 || nobody",
+            "n == 'a'",
+            "n + s",
+            "s.foo(1)",
+            "foo(1)",
+            "p.nothing",
+            "n.field",
+            "n && s",
+            "s.startsWith(1)",
+            "size(1)",
+            "[1, 'a']",
+            "{'a': 1, 2: 'b'}",
+            "n.all(x, true)",
+            "l.all(x, x + 1)",
+            "l.exists(x, x.y)",
+            "quantity('1Gi') > quantity('2Gi')",
+            "duration('1x') == timestamp('x')",
+            "s.matches('[')",
+            "p.name.size() > 'a'.size() ||\n  p.other",
+            "P{name: 1}",
+            "Q{}",
+            "m.a.b",
+            "n.optMap(x, x)",
+            "true ? 1 : 'a'",
+            "1 / 2.0",
+        ],
+        expect![[r#"
+            s == => ERROR: <input>:1:5: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}
+             | s ==
+             | ....^
+            'a' == 1 || nobody => ERROR: <input>:1:5: found no matching overload for '_==_' applied to '(string, int)'
+             | 'a' == 1 || nobody
+             | ....^
+            ERROR: <input>:1:13: undeclared reference to 'nobody' (in container '')
+             | 'a' == 1 || nobody
+             | ............^
+            n == 'a' => ERROR: <input>:1:3: found no matching overload for '_==_' applied to '(int, string)'
+             | n == 'a'
+             | ..^
+            n + s => ERROR: <input>:1:3: found no matching overload for '_+_' applied to '(int, string)'
+             | n + s
+             | ..^
+            s.foo(1) => ERROR: <input>:1:6: undeclared reference to 'foo' (in container '')
+             | s.foo(1)
+             | .....^
+            foo(1) => ERROR: <input>:1:4: undeclared reference to 'foo' (in container '')
+             | foo(1)
+             | ...^
+            p.nothing => ERROR: <input>:1:2: undefined field 'nothing'
+             | p.nothing
+             | .^
+            n.field => ERROR: <input>:1:2: type 'int' does not support field selection
+             | n.field
+             | .^
+            n && s => ERROR: <input>:1:1: expected type 'bool' but found 'int'
+             | n && s
+             | ^
+            ERROR: <input>:1:6: expected type 'bool' but found 'string'
+             | n && s
+             | .....^
+            s.startsWith(1) => ERROR: <input>:1:13: found no matching overload for 'startsWith' applied to 'string.(int)'
+             | s.startsWith(1)
+             | ............^
+            size(1) => ERROR: <input>:1:5: found no matching overload for 'size' applied to '(int)'
+             | size(1)
+             | ....^
+            [1, 'a'] => ERROR: <input>:1:5: expected type 'int' but found 'string'
+             | [1, 'a']
+             | ....^
+            {'a': 1, 2: 'b'} => ERROR: <input>:1:10: expected type 'string' but found 'int'
+             | {'a': 1, 2: 'b'}
+             | .........^
+            ERROR: <input>:1:13: expected type 'int' but found 'string'
+             | {'a': 1, 2: 'b'}
+             | ............^
+            n.all(x, true) => ERROR: <input>:1:1: expression of type 'int' cannot be range of a comprehension (must be list, map, or dynamic)
+             | n.all(x, true)
+             | ^
+            l.all(x, x + 1) => ERROR: <input>:1:12: expected type 'bool' but found 'int'
+             | l.all(x, x + 1)
+             | ...........^
+            l.exists(x, x.y) => ERROR: <input>:1:14: type 'int' does not support field selection
+             | l.exists(x, x.y)
+             | .............^
+            quantity('1Gi') > quantity('2Gi') => ERROR: <input>:1:17: found no matching overload for '_>_' applied to '(kubernetes.Quantity, kubernetes.Quantity)'
+             | quantity('1Gi') > quantity('2Gi')
+             | ................^
+            duration('1x') == timestamp('x') => ERROR: <input>:1:16: found no matching overload for '_==_' applied to '(duration, timestamp)'
+             | duration('1x') == timestamp('x')
+             | ...............^
+            s.matches('[') => ERROR: <input>:1:11: invalid matches argument
+             | s.matches('[')
+             | ..........^
+            p.name.size() > 'a'.size() ||
+              p.other => ERROR: <input>:2:4: undefined field 'other'
+             |   p.other
+             | ...^
+            P{name: 1} => ERROR: <input>:1:7: expected type of field 'name' is 'string' but provided type is 'int'
+             | P{name: 1}
+             | ......^
+            Q{} => ERROR: <input>:1:2: undeclared reference to 'Q' (in container '')
+             | Q{}
+             | .^
+            m.a.b => ERROR: <input>:1:4: type 'list(string)' does not support field selection
+             | m.a.b
+             | ...^
+            n.optMap(x, x) => ERROR: <input>:1:9: found no matching overload for 'hasValue' applied to 'int.()'
+             | n.optMap(x, x)
+             | ........^
+            true ? 1 : 'a' => ERROR: <input>:1:6: found no matching overload for '_?_:_' applied to '(bool, int, string)'
+             | true ? 1 : 'a'
+             | .....^
+            1 / 2.0 => ERROR: <input>:1:3: found no matching overload for '_/_' applied to '(int, double)'
+             | 1 / 2.0
+             | ..^"#]],
+    );
+}
+
+/// Every row of the facts can be read, and says something.
+#[test]
+fn the_facts_are_good() {
+    let functions = Functions::new();
+    let names: Vec<&str> = functions.names().collect();
+    assert!(names.len() > 150);
+    for name in names {
+        assert!(!functions.find(name).unwrap().is_empty(), "{name}");
     }
 }
 
 #[test]
-fn errors_point_into_the_source() {
+fn a_schema_says_what_there_is() {
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": {
+            "size": { "type": "integer" },
+            "a-b.c/d__e": { "type": "string" },
+            "namespace": { "type": "boolean" },
+            "either": { "x-kubernetes-int-or-string": true },
+            "when": { "type": "string", "format": "date-time" },
+            "list": { "type": "array", "items": { "type": "object",
+                "properties": { "x": { "type": "number" } } } },
+            "map": { "type": "object", "additionalProperties": { "type": "string" } },
+            "open": { "x-kubernetes-preserve-unknown-fields": true },
+        },
+    });
+    let mut environment = Environment::default();
+    let of = environment.of_schema(&schema, true, "self").unwrap();
+    let environment = environment.with("self", of);
+    let told = |text: &str| {
+        let expression = Expression::parse(text).unwrap();
+        match expression.check(&environment) {
+            Ok(of) => format!("{text} => {of}"),
+            Err(error) => error,
+        }
+    };
+    let texts = [
+        "self.size",
+        "self.a__dash__b__dot__c__slash__d__underscores__e",
+        "self.__namespace__",
+        "self.either",
+        "self.when",
+        "self.list.map(i, i.x)",
+        "self.map",
+        "self.metadata.name + self.kind",
+        "self.open",
+        "self.metadata.labels",
+        "self.list[0].y",
+    ];
+    let lines: Vec<String> = texts.into_iter().map(told).collect();
     expect![[r#"
-        ERROR: <input>:1:17: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}
-         | device.driver ==
-         | ................^"#]]
-    .assert_eq(&check("device.driver ==", &["device"]));
-    expect![[r#"
-        ERROR: <input>:1:13: undeclared reference to 'driver' (in container '')
-         | 'a' == 1 || driver
-         | ............^"#]]
-    .assert_eq(&check("'a' == 1 || driver", &["device"]));
-}
-
-#[test]
-fn a_literal_has_a_type() {
-    let of = |text: &str| Expression::parse(text).unwrap().plain_type();
-    assert_eq!(of("1"), Some("int"));
-    assert_eq!(of("true"), Some("bool"));
-    assert_eq!(of("device.x"), None);
+        self.size => int
+        self.a__dash__b__dot__c__slash__d__underscores__e => string
+        self.__namespace__ => bool
+        self.either => dyn
+        self.when => google.protobuf.Timestamp
+        self.list.map(i, i.x) => list(double)
+        self.map => map(string, string)
+        self.metadata.name + self.kind => string
+        ERROR: <input>:1:5: undefined field 'open'
+         | self.open
+         | ....^
+        ERROR: <input>:1:14: undefined field 'labels'
+         | self.metadata.labels
+         | .............^
+        ERROR: <input>:1:13: undefined field 'y'
+         | self.list[0].y
+         | ............^"#]].assert_eq(&lines.join("\n"));
 }

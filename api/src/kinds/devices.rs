@@ -7,6 +7,8 @@ pub mod policy; // How much of a capacity one request may take.
 pub mod status; // What was allocated.
 
 use crate::cel::Expression;
+use crate::cel::environment::Environment;
+use crate::cel::types::Type;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
 use crate::kinds::checks;
@@ -84,18 +86,29 @@ fn expression(text: &str, path: &Path) -> ErrorList {
     if text.len() > EXPRESSION_BYTES_MAX {
         return vec![FieldError::too_long(path, EXPRESSION_BYTES_MAX)];
     }
-    let compiled = Expression::parse(text).and_then(|expression| {
-        expression.undeclared(&["device"])?;
-        Ok(expression)
-    });
+    let compiled = Expression::parse(text).and_then(|one| one.check(&device()));
     let detail = match compiled {
         Err(error) => format!("compilation failed: {error}"),
-        Ok(expression) => match expression.plain_type() {
-            None | Some("bool") => return ErrorList::new(),
-            Some(other) => format!("must evaluate to bool or the unknown type, not {other}"),
-        },
+        Ok(Type::Bool | Type::Any) => return ErrorList::new(),
+        Ok(other) => format!("must evaluate to bool or the unknown type, not {other}"),
     };
     vec![FieldError::invalid(path, text, detail)]
+}
+
+/// What is said of a device: attributes and capacities by the domain of their owner and by name.
+fn device() -> Environment {
+    const DEVICE: &str = "kubernetes.DRADevice";
+    let by_domain = |of: Type| Type::map(Type::String, Type::map(Type::String, of));
+    let quantity = Type::Opaque("kubernetes.Quantity".into(), Vec::new());
+    let fields = [
+        ("driver", Type::String),
+        ("attributes", by_domain(Type::Any)),
+        ("capacity", by_domain(quantity)),
+        ("allowMultipleAllocations", Type::Bool),
+    ];
+    Environment::default()
+        .with_struct(DEVICE, &fields)
+        .with("device", Type::of_struct(DEVICE))
 }
 
 /// A DeviceConfiguration: parameters for a driver, which only the driver knows.

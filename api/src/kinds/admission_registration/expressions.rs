@@ -1,9 +1,12 @@
 //! Expressions: that they can be read, name only what is there, and give what is asked for.
 
 use crate::cel::Expression;
+use crate::cel::environment::Environment;
+use crate::cel::types::Type;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::{json, names};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 const MATCH_CONDITIONS_MAX: usize = 64;
 /// Words that no variable is named by.
@@ -31,13 +34,19 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
+/// The struct whose fields are the variables of a policy.
+const VARIABLES: &str = "kubernetes.variables";
+
+/// The variables of a policy, with their types.
+pub type Variables = BTreeMap<String, Type>;
+
 /// Which variables an expression may name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scope<'a> {
     pub params: bool,
     pub authorizer: bool,
     /// Variables of the policy itself, where it may have some.
-    pub variables: Option<&'a [Value]>,
+    pub variables: Option<&'a Variables>,
     pub patches: bool,
 }
 
@@ -53,33 +62,114 @@ pub enum Gives {
 }
 
 impl Scope<'_> {
-    fn names(self) -> Vec<&'static str> {
-        let mut names = vec!["object", "oldObject", "namespaceObject", "request"];
-        let more = [
-            (self.params, "params"),
-            (self.authorizer, "authorizer"),
-            (self.variables.is_some(), "variables"),
-            (self.patches, "jsonpatch"),
-        ];
-        names.extend(
-            more.iter()
-                .filter(|(there, _)| *there)
-                .map(|(_, name)| name),
-        );
-        names
+    /// What is in the objects nobody knows here.
+    fn environment(self) -> Environment {
+        let mut environment = request(namespace(Environment::default()))
+            .with("object", Type::Dyn)
+            .with("oldObject", Type::Dyn);
+        if self.params {
+            environment = environment.with("params", Type::Dyn);
+        }
+        if self.authorizer {
+            let of = |name: &str| Type::of_struct(&format!("kubernetes.authorization.{name}"));
+            environment = environment
+                .with("authorizer", of("Authorizer"))
+                .with("authorizer.requestResource", of("ResourceCheck"));
+        }
+        if let Some(variables) = self.variables {
+            let fields: Vec<(&str, Type)> = variables
+                .iter()
+                .map(|(name, of)| (name.as_str(), of.clone()))
+                .collect();
+            environment = environment
+                .with_struct(VARIABLES, &fields)
+                .with("variables", Type::of_struct(VARIABLES));
+        }
+        if self.patches {
+            environment = environment.with_patches();
+        }
+        environment
     }
+}
 
-    /// False for a variable that the policy does not have; what is in one, nobody knows here.
-    fn has_variable(self, steps: &[&str]) -> bool {
-        let Some(name) = steps.first() else {
-            return true;
-        };
-        let mut variables = self.variables.unwrap_or(&[]).iter();
-        variables.any(|one| {
-            let expression = json::text(one, "expression");
-            json::text(one, "name") == *name && !expression.trim().is_empty()
-        })
-    }
+fn texts(names: &[&'static str]) -> Vec<(&'static str, Type)> {
+    names.iter().map(|name| (*name, Type::String)).collect()
+}
+
+/// `namespaceObject`, without what upstream leaves out of it.
+fn namespace(environment: Environment) -> Environment {
+    let of = |name: &str| Type::of_struct(&format!("kubernetes.Namespace{name}"));
+    let words = || Type::map(Type::String, Type::String);
+    let list = || Type::list(Type::String);
+    let mut metadata = texts(&[
+        "name",
+        "generateName",
+        "namespace",
+        "UID",
+        "resourceVersion",
+    ]);
+    metadata.extend([
+        ("labels", words()),
+        ("annotations", words()),
+        ("finalizers", list()),
+        ("creationTimestamp", Type::Timestamp),
+        ("deletionTimestamp", Type::Timestamp),
+        ("deletionGracePeriodSeconds", Type::Int),
+        ("generation", Type::Int),
+    ]);
+    let mut condition = texts(&["status", "type", "message", "reason"]);
+    condition.push(("lastTransitionTime", Type::Timestamp));
+    let status = [
+        ("conditions", Type::list(of("Condition"))),
+        ("phase", Type::String),
+    ];
+    let whole = [
+        ("metadata", of("Metadata")),
+        ("spec", of("Spec")),
+        ("status", of("Status")),
+    ];
+    environment
+        .with("namespaceObject", of(""))
+        .with_struct("kubernetes.Namespace", &whole)
+        .with_struct("kubernetes.NamespaceMetadata", &metadata)
+        .with_struct("kubernetes.NamespaceSpec", &[("finalizers", list())])
+        .with_struct("kubernetes.NamespaceStatus", &status)
+        .with_struct("kubernetes.NamespaceCondition", &condition)
+}
+
+/// `request`: what is asked, and by whom.
+fn request(environment: Environment) -> Environment {
+    let of = |name: &str| Type::of_struct(&format!("kubernetes.{name}"));
+    let list = || Type::list(Type::String);
+    let mut user = texts(&["username", "uid"]);
+    user.extend([
+        ("groups", list()),
+        ("extra", Type::map(Type::String, list())),
+    ]);
+    let names = [
+        "subResource",
+        "requestSubResource",
+        "name",
+        "namespace",
+        "operation",
+    ];
+    let mut request = texts(&names);
+    request.extend([
+        ("kind", of("GroupVersionKind")),
+        ("requestKind", of("GroupVersionKind")),
+        ("resource", of("GroupVersionResource")),
+        ("requestResource", of("GroupVersionResource")),
+        ("userInfo", of("UserInfo")),
+        ("dryRun", Type::Bool),
+        ("options", Type::Dyn),
+    ]);
+    let [kind, resource] = ["kind", "resource"].map(|one| texts(&["group", "version", one]));
+    environment
+        .with("request", of("AdmissionRequest"))
+        .with_struct("kubernetes.AdmissionRequest", &request)
+        .with_struct("kubernetes.GroupVersionKind", &kind)
+        .with_struct("kubernetes.GroupVersionResource", &resource)
+        .with_struct("kubernetes.UserInfo", &user)
 }
 
 impl Gives {
@@ -103,17 +193,31 @@ impl Gives {
 
 /// What is wrong with an expression, at `path`.
 pub fn compile(text: &str, scope: Scope<'_>, gives: Gives, path: &Path) -> ErrorList {
-    let expression = match Expression::parse(text) {
-        Ok(expression) => expression,
-        Err(error) => return invalid(path, text, &format!("compilation failed: {error}")),
-    };
-    let declared = expression.undeclared(&scope.names());
-    let defined = |steps: &[&str]| scope.has_variable(steps);
-    if let Err(error) = declared.and_then(|()| expression.undefined("variables", &defined)) {
-        return invalid(path, text, &format!("compilation failed: {error}"));
+    compiled(text, scope, gives, path).err().unwrap_or_default()
+}
+
+/// The type of the result, or what is wrong.
+fn compiled(text: &str, scope: Scope<'_>, gives: Gives, path: &Path) -> Result<Type, ErrorList> {
+    let expression = Expression::parse(text);
+    let result = expression.and_then(|expression| expression.check(&scope.environment()));
+    let result =
+        result.map_err(|error| invalid(path, text, &format!("compilation failed: {error}")))?;
+    match gives.problem(&result.to_string()) {
+        Some(detail) => Err(invalid(path, text, &detail)),
+        None => Ok(result),
     }
-    let problem = expression.plain_type().and_then(|got| gives.problem(got));
-    problem.map_or_else(ErrorList::new, |detail| invalid(path, text, &detail))
+}
+
+/// The type of a variable as others see it.
+fn known_part(of: &Type) -> Type {
+    match of {
+        Type::List(item) => Type::list(known_part(item)),
+        Type::Map(key, value) => Type::map(known_part(key), known_part(value)),
+        Type::Opaque(..) | Type::Struct(_) | Type::Kind(_) | Type::Parameter(_) | Type::Error => {
+            Type::Dyn
+        }
+        plain => plain.clone(),
+    }
 }
 
 fn invalid(path: &Path, text: &str, detail: &str) -> ErrorList {
@@ -157,15 +261,10 @@ pub fn match_conditions(conditions: &[Value], params: bool, path: &Path) -> Erro
 }
 
 /// The variables of a policy, each of which may name those before it.
-pub fn variables(variables: &[Value], params: bool, path: &Path) -> ErrorList {
+pub fn variables(variables: &[Value], params: bool, path: &Path) -> (ErrorList, Variables) {
     let mut errors = ErrorList::new();
+    let mut known = Variables::new();
     for (index, variable) in variables.iter().enumerate() {
-        let scope = Scope {
-            params,
-            authorizer: true,
-            variables: Some(&variables[..index]),
-            patches: false,
-        };
         let path = path.index(index);
         let (name, of_name) = (json::text(variable, "name"), path.child("name"));
         if name.trim().is_empty() {
@@ -178,11 +277,24 @@ pub fn variables(variables: &[Value], params: bool, path: &Path) -> ErrorList {
         if text.trim().is_empty() {
             let detail = "expression is not specified";
             errors.push(FieldError::required(&path, detail));
-        } else {
-            errors.extend(compile(text, scope, Gives::Anything, &path));
+            continue;
         }
+        let scope = Scope {
+            params,
+            authorizer: true,
+            variables: Some(&known),
+            patches: false,
+        };
+        let of = match compiled(text, scope, Gives::Anything, &path) {
+            Ok(of) => known_part(&of),
+            Err(found) => {
+                errors.extend(found);
+                Type::Dyn
+            }
+        };
+        known.insert(name.to_owned(), of);
     }
-    errors
+    (errors, known)
 }
 
 fn is_identifier(name: &str) -> bool {

@@ -1,6 +1,7 @@
 //! What policies that judge and policies that change have in common.
 
-use super::{FAILURE_POLICIES, expressions, rules};
+use super::expressions::{self, Variables};
+use super::{FAILURE_POLICIES, rules};
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
 use crate::object::Object;
@@ -27,8 +28,8 @@ pub fn param_kind_cell(object: &Object) -> Value {
     }
 }
 
-/// Everything in a spec up to its variables.
-pub fn head(spec: &Value, changes: bool, path: &Path) -> ErrorList {
+/// Everything in a spec up to its variables, and of which types those are.
+pub fn head(spec: &Value, changes: bool, path: &Path) -> (ErrorList, Variables) {
     let mut errors = ErrorList::new();
     match json::some(spec, "failurePolicy") {
         None => errors.push(FieldError::required(&path.child("failurePolicy"), "")),
@@ -62,12 +63,13 @@ pub fn head(spec: &Value, changes: bool, path: &Path) -> ErrorList {
         params.is_some(),
         &path.child("matchConditions"),
     ));
-    errors.extend(expressions::variables(
+    let (found, variables) = expressions::variables(
         json::list(spec, "variables"),
         params.is_some(),
         &path.child("variables"),
-    ));
-    errors
+    );
+    errors.extend(found);
+    (errors, variables)
 }
 
 fn param_kind(kind: &Value, path: &Path) -> ErrorList {

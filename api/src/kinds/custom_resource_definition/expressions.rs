@@ -3,6 +3,8 @@
 
 use super::field_path;
 use crate::cel::Expression;
+use crate::cel::environment::Environment;
+use crate::cel::types::Type;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
 use serde_json::Value;
@@ -15,6 +17,8 @@ const REASONS: &[&str] = &[
     "FieldValueInvalid",
     "FieldValueRequired",
 ];
+/// The name of the type of `self`, which no expression can name.
+const SELF: &str = "selfType";
 const LINE_BREAKS: [char; 2] = ['\n', '\r'];
 
 /// What is wrong with rules, their expressions aside.
@@ -77,85 +81,74 @@ fn message(rule: &str, message: &str, path: &Path) -> Option<FieldError> {
     }
 }
 
-/// What is wrong with the expressions; `uncorrelatable` says within what there is no `oldSelf`.
-pub fn compile(
-    rules: &[Value],
-    schema: &Value,
-    uncorrelatable: Option<&Path>,
-    path: &Path,
-) -> ErrorList {
+/// Where rules stand, as far as their expressions depend on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    pub is_resource: bool,
+    /// Within what there is no `oldSelf`.
+    pub uncorrelatable: Option<&'a Path>,
+}
+
+/// What is wrong with the expressions.
+pub fn compile(rules: &[Value], schema: &Value, place: Place<'_>, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
+    if rules.is_empty() {
+        return errors;
+    }
+    let mut environment = Environment::default();
+    let Some(of_self) = environment.of_schema(schema, place.is_resource, SELF) else {
+        let detail = "internal error: failed to retrieve type information for \
+                      x-kubernetes-validations";
+        return vec![FieldError::internal(&path.child(FIELD), detail)];
+    };
+    let environment = environment.with("self", of_self.clone());
     for (index, rule) in rules.iter().enumerate() {
         let path = path.child(FIELD).index(index);
+        let of_old = if json::flag(rule, "optionalOldSelf") {
+            Type::optional(of_self.clone())
+        } else {
+            of_self.clone()
+        };
+        let environment = environment.clone().with("oldSelf", of_old);
         let mut wrong = |field: &str, detail: String| {
             let error = FieldError::invalid(&path.child(field), rule.clone(), detail);
             errors.push(error.as_go(TYPE));
         };
         let text = json::text(rule, "rule");
-        if let Err(error) = expression(text, schema, "bool") {
-            let prefix = if error.starts_with("ERROR") {
-                "compilation failed: "
-            } else {
-                ""
-            };
-            let error = error.replace("must evaluate to a", "cel expression must evaluate to a");
-            wrong("rule", format!("{prefix}{error}"));
-        }
+        let result = Expression::parse(text).and_then(|one| one.check(&environment));
+        let is_good = match result {
+            Ok(Type::Bool) => true,
+            Ok(_) => {
+                wrong("rule", "cel expression must evaluate to a bool".to_owned());
+                false
+            }
+            Err(error) => {
+                wrong("rule", format!("compilation failed: {error}"));
+                false
+            }
+        };
         let of_message = json::text(rule, "messageExpression");
-        if !of_message.is_empty()
-            && let Err(error) = expression(of_message, schema, "string")
-        {
-            let prefix = if error.starts_with("ERROR") {
-                "messageExpression compilation failed: "
-            } else {
-                "messageExpression "
-            };
-            wrong("messageExpression", format!("{prefix}{error}"));
+        if is_good && !of_message.is_empty() {
+            let field = "messageExpression";
+            match Expression::parse(of_message).and_then(|one| one.check(&environment)) {
+                Ok(Type::String) => {}
+                Ok(_) => wrong(field, format!("{field} must evaluate to a string")),
+                Err(error) => wrong(field, format!("{field} compilation failed: {error}")),
+            }
         }
-        errors.extend(old_self(rule, text, uncorrelatable, &path));
+        let uses = is_good && Expression::parse(text).is_ok_and(|one| one.names("oldSelf"));
+        errors.extend(old_self(rule, uses, place.uncorrelatable, &path));
     }
     errors
 }
 
-/// An error that begins with `ERROR` is of the compiler.
-fn expression(text: &str, schema: &Value, gives: &str) -> Result<(), String> {
-    let expression = Expression::parse(text)?;
-    expression.undeclared(&["self", "oldSelf"])?;
-    for variable in ["self", "oldSelf"] {
-        expression.undefined(variable, &|steps| is_defined(schema, steps))?;
-    }
-    match expression.plain_type() {
-        Some(kind) if kind != gives => Err(format!("must evaluate to a {gives}")),
-        _ => Ok(()),
-    }
-}
-
-/// False for a field that the schema surely does not have.
-fn is_defined(schema: &Value, steps: &[&str]) -> bool {
-    let mut schema = schema;
-    for step in steps {
-        // Names that are no identifiers are written with these.
-        let is_open = json::text(schema, "type") != "object"
-            || json::flag(schema, "x-kubernetes-embedded-resource")
-            || step.contains("__");
-        if is_open || json::has(schema, "additionalProperties") {
-            return true;
-        }
-        match json::some(json::get(schema, "properties"), step) {
-            Some(property) => schema = property,
-            None => return matches!(*step, "metadata" | "kind" | "apiVersion"),
-        }
-    }
-    true
-}
-
-fn old_self(rule: &Value, text: &str, uncorrelatable: Option<&Path>, path: &Path) -> ErrorList {
-    let uses = Expression::parse(text).is_ok_and(|one| one.names("oldSelf"));
+fn old_self(rule: &Value, uses: bool, uncorrelatable: Option<&Path>, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     if let Some(within) = uncorrelatable.filter(|_| uses) {
         let detail = format!(
             "oldSelf cannot be used on the uncorrelatable portion of the schema within {within}"
         );
+        let text = json::text(rule, "rule");
         errors.push(FieldError::invalid(&path.child("rule"), text, detail));
     }
     if let Some(optional) = json::some(rule, "optionalOldSelf").filter(|_| !uses) {

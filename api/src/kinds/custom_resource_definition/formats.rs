@@ -3,38 +3,9 @@
 use super::schema;
 use crate::json;
 use crate::object::Object;
+use crate::structural::is_known_format;
 use serde_json::Value;
 use std::cell::RefCell;
-
-/// Without their dashes.
-const OF_STRINGS: &[&str] = &[
-    "bsonobjectid",
-    "uri",
-    "email",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "cidr",
-    "mac",
-    "uuid",
-    "uuid3",
-    "uuid4",
-    "uuid5",
-    "isbn",
-    "isbn10",
-    "isbn13",
-    "creditcard",
-    "ssn",
-    "hexcolor",
-    "rgbcolor",
-    "byte",
-    "password",
-    "date",
-    "duration",
-    "datetime",
-    "k8sshortname",
-    "k8slongname",
-];
 
 pub fn warnings(object: &Object) -> Vec<String> {
     let warnings = RefCell::new(Vec::new());
@@ -54,7 +25,7 @@ pub fn warnings(object: &Object) -> Vec<String> {
 
 fn is_known(schema: &Value, format: &str) -> bool {
     match json::text(schema, "type") {
-        "" | "string" => OF_STRINGS.contains(&format.replace('-', "").as_str()),
+        "" | "string" => is_known_format(format),
         "integer" => matches!(format, "int32" | "int64"),
         "number" => matches!(format, "float" | "double"),
         _ => false,

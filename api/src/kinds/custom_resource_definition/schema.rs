@@ -126,7 +126,11 @@ fn walk(schema: &Value, place: Place<'_>, is_structural: bool, path: &Path) -> F
     let rules = json::list(schema, expressions::FIELD);
     found.errors.extend(expressions::form(rules, schema, path));
     if is_structural && found.errors.is_empty() {
-        let of_rules = expressions::compile(rules, schema, place.no_old_self, path);
+        let place = expressions::Place {
+            is_resource: place.is_root || json::flag(schema, "x-kubernetes-embedded-resource"),
+            uncorrelatable: place.no_old_self,
+        };
+        let of_rules = expressions::compile(rules, schema, place, path);
         found.of_expressions.extend(of_rules);
     }
     found

@@ -338,7 +338,6 @@ fn expressions() {
              | object.a
              | ^
             spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[3].rule: Invalid value: {"Rule":"1","Message":"","MessageExpression":"2","Reason":null,"FieldPath":"","OptionalOldSelf":true}: cel expression must evaluate to a bool
-            spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[3].messageExpression: Invalid value: {"Rule":"1","Message":"","MessageExpression":"2","Reason":null,"FieldPath":"","OptionalOldSelf":true}: messageExpression must evaluate to a string
             spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[3].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule"#]],
     );
     check_schema(

@@ -1,6 +1,6 @@
 //! Versions: their schemas, subresources, printed columns and selectable fields.
 
-use super::{field_path, schema, structural, validate};
+use super::{defaults, field_path, schema, structural, validate};
 use crate::field::{ErrorList, FieldError, Path};
 use crate::{json, names};
 use serde_json::Value;
@@ -214,7 +214,10 @@ fn root_schema(validation: &Value, has_status: bool, path: &Path) -> ErrorList {
     let unsupported = structural::unsupported(root);
     let mut is_structural = unsupported.is_none();
     if is_structural {
-        let found = structural::validate(root, &path);
+        let mut found = structural::validate(root, &path);
+        if found.is_empty() {
+            found = defaults::validate(root, &path);
+        }
         is_structural = found.is_empty();
         errors.extend(found);
     }

@@ -17,11 +17,11 @@ const PATCHES: [(&str, &str, Gives); 2] = [
 pub fn spec(object: &Object) -> ErrorList {
     let path = Path::root("spec");
     let spec = object.get(&["spec"]).unwrap_or(&Value::Null);
-    let mut errors = policy::head(spec, true, &path);
+    let (mut errors, variables) = policy::head(spec, true, &path);
     let scope = Scope {
         params: json::has(spec, "paramKind"),
         authorizer: true,
-        variables: Some(json::list(spec, "variables")),
+        variables: Some(&variables),
         patches: true,
     };
     let mutations = json::list(spec, "mutations");

@@ -173,7 +173,10 @@ fn expressions() {
              | .........^
             spec.validations[3].messageExpression: Invalid value: "authorizer.path('/').x": compilation failed: ERROR: <input>:1:1: undeclared reference to 'authorizer' (in container '')
              | authorizer.path('/').x
-             | ^"#]],
+             | ^
+            ERROR: <input>:1:21: unexpected failed resolution of 'kubernetes.authorization.PathCheck'
+             | authorizer.path('/').x
+             | ....................^"#]],
     );
     check_errors(
         PLURAL,

@@ -17,11 +17,11 @@ const REASONS: &[&str] = &["Forbidden", "Invalid", "RequestEntityTooLarge"];
 pub fn spec(object: &Object) -> ErrorList {
     let path = Path::root("spec");
     let spec = object.get(&["spec"]).unwrap_or(&Value::Null);
-    let mut errors = policy::head(spec, false, &path);
+    let (mut errors, variables) = policy::head(spec, false, &path);
     let scope = Scope {
         params: json::has(spec, "paramKind"),
         authorizer: true,
-        variables: Some(json::list(spec, "variables")).filter(|all| !all.is_empty()),
+        variables: Some(&variables).filter(|_| !json::list(spec, "variables").is_empty()),
         patches: false,
     };
     let validations = json::list(spec, "validations");

@@ -1,0 +1,454 @@
+//! Gives the type of an expression, or tells all that is wrong with it.
+//!
+//! Follows upstream's checker step by step: which overload of a function is meant, what the
+//! parameters of its type stand for, what is said where. Never evaluates. What a macro expands to
+//! the parser has put there; those that it does not know have their rules in `macros`.
+
+mod literals; // Arguments that can be checked as they stand.
+mod macros; // Macros that the parser leaves as calls.
+
+use super::environment::Environment;
+use super::functions::{Functions, Overload};
+use super::types::{Bindings, Type, most_general};
+use cel::IdedExpr;
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, MapExpr, SelectExpr,
+    StructExpr,
+};
+
+const AND: &str = "_&&_";
+const OR: &str = "_||_";
+const OPTIONAL_SELECT: &str = "_?._";
+
+/// One thing wrong, at the node of that number.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub id: u64,
+    pub message: String,
+}
+
+/// The type of the result, or the problems in the order in which they were found.
+pub fn check(root: &IdedExpr, environment: &Environment) -> Result<Type, Vec<Problem>> {
+    let mut checker = Checker {
+        environment,
+        functions: Functions::new(),
+        bindings: Bindings::default(),
+        scope: Vec::new(),
+        problems: Vec::new(),
+    };
+    let result = checker.check(root);
+    if checker.problems.is_empty() {
+        literals::check(root, &mut checker.problems);
+    }
+    if checker.problems.is_empty() {
+        Ok(checker.bindings.resolved(&result, true))
+    } else {
+        Err(checker.problems)
+    }
+}
+
+struct Checker<'e> {
+    environment: &'e Environment,
+    functions: Functions,
+    bindings: Bindings,
+    /// Variables that the expression itself introduces, the innermost last.
+    scope: Vec<(String, Type)>,
+    problems: Vec<Problem>,
+}
+
+impl Checker<'_> {
+    fn check(&mut self, node: &IdedExpr) -> Type {
+        match &node.expr {
+            Expr::Literal(literal) => of_literal(literal),
+            Expr::Ident(name) => self.identifier(node.id, name),
+            Expr::Select(select) => self.select(node, select),
+            Expr::Call(call) => self.call(node, call),
+            Expr::List(list) => self.list(list),
+            Expr::Map(map) => self.map(map),
+            Expr::Struct(made) => self.structure(node.id, made),
+            Expr::Comprehension(loops) => self.comprehension(loops),
+            Expr::Unspecified => Type::Error,
+        }
+    }
+
+    fn problem(&mut self, id: u64, message: String) -> Type {
+        self.problems.push(Problem { id, message });
+        Type::Error
+    }
+
+    fn undeclared(&mut self, id: u64, name: &str) -> Type {
+        let message = format!("undeclared reference to '{name}' (in container '')");
+        self.problem(id, message)
+    }
+
+    fn mismatch(&mut self, id: u64, expected: &Type, found: &Type) -> Type {
+        let (expected, found) = (expected.shown(), found.shown());
+        self.problem(
+            id,
+            format!("expected type '{expected}' but found '{found}'"),
+        )
+    }
+
+    fn variable(&self, name: &str) -> Option<Type> {
+        let own = self.scope.iter().rev().find(|(known, _)| known == name);
+        own.map(|(_, of)| of.clone())
+            .or_else(|| self.environment.variable(name))
+    }
+
+    fn identifier(&mut self, id: u64, name: &str) -> Type {
+        match self.variable(name) {
+            Some(found) => found,
+            None => self.undeclared(id, name),
+        }
+    }
+
+    /// Checks with variables that are there for no longer.
+    fn within<T>(&mut self, variables: Vec<(String, Type)>, act: impl FnOnce(&mut Self) -> T) -> T {
+        let depth = self.scope.len();
+        self.scope.extend(variables);
+        let result = act(self);
+        self.scope.truncate(depth);
+        result
+    }
+
+    fn select(&mut self, node: &IdedExpr, select: &SelectExpr) -> Type {
+        // Names with dots are variables too.
+        if let Some(name) = qualified_name(node)
+            && let Some(found) = self.variable(&name)
+        {
+            return found;
+        }
+        let found = self.field(node.id, &select.operand, &select.field, false);
+        if select.test { Type::Bool } else { found }
+    }
+
+    /// `is_optional` where the field may be missing.
+    fn field(&mut self, id: u64, operand: &IdedExpr, field: &str, is_optional: bool) -> Type {
+        let operand = self.check(operand);
+        let operand = self.bindings.resolved(&operand, false);
+        let (target, is_optional) = match operand.optional_of() {
+            Some(inner) => (inner.clone(), true),
+            None => (operand, is_optional),
+        };
+        let found = match &target {
+            Type::Map(_, value) => Type::clone(value),
+            Type::Struct(name) => match self.environment.field(name, field) {
+                Some(Some(found)) => found,
+                Some(None) => self.problem(id, format!("undefined field '{field}'")),
+                None => self.problem(id, format!("unexpected failed resolution of '{name}'")),
+            },
+            Type::Parameter(_) => {
+                self.bindings.assign(&Type::Dyn, &target);
+                Type::Dyn
+            }
+            other => {
+                if !other.is_dyn() && !other.is_error() {
+                    let shown = other.shown();
+                    self.problem(
+                        id,
+                        format!("type '{shown}' does not support field selection"),
+                    );
+                }
+                Type::Dyn
+            }
+        };
+        let found = self.bindings.resolved(&found, false);
+        if is_optional {
+            Type::optional(found)
+        } else {
+            found
+        }
+    }
+
+    fn call(&mut self, node: &IdedExpr, call: &CallExpr) -> Type {
+        if call.func_name == OPTIONAL_SELECT {
+            return self.optional_select(node.id, call);
+        }
+        if let Some(result) = self.macro_call(node, call) {
+            return result;
+        }
+        let arguments: Vec<Type> = call.args.iter().map(|one| self.check(one)).collect();
+        let Some(target) = call.target.as_deref() else {
+            return match self.functions.find(&call.func_name) {
+                Some(overloads) => self.resolve(node.id, call, &overloads, arguments, false),
+                None => self.undeclared(node.id, &call.func_name),
+            };
+        };
+        // Either the function of a package, or one of the target.
+        if let Some(package) = qualified_name(target) {
+            let name = format!("{package}.{}", call.func_name);
+            if let Some(overloads) = self.functions.find(&name) {
+                let named = CallExpr {
+                    func_name: name,
+                    target: None,
+                    args: call.args.clone(),
+                };
+                return self.resolve(node.id, &named, &overloads, arguments, false);
+            }
+        }
+        let mut all = vec![self.check(target)];
+        all.extend(arguments);
+        match self.functions.find(&call.func_name) {
+            Some(overloads) => self.resolve(node.id, call, &overloads, all, true),
+            None => self.undeclared(node.id, &call.func_name),
+        }
+    }
+
+    fn optional_select(&mut self, id: u64, call: &CallExpr) -> Type {
+        let [operand, field] = &call.args[..] else {
+            let count = call.args.len();
+            let why = format!("incorrect signature. argument count: {count}");
+            return self.problem(id, format!("unsupported optional field selection: {why}"));
+        };
+        match &field.expr {
+            Expr::Literal(LiteralValue::String(name)) => {
+                let name = name.inner().to_owned();
+                self.field(id, operand, &name, true)
+            }
+            _ => self.problem(field.id, "unsupported optional field selection".to_owned()),
+        }
+    }
+
+    /// The result of the overloads that the arguments fit.
+    fn resolve(
+        &mut self,
+        id: u64,
+        call: &CallExpr,
+        overloads: &[Overload],
+        arguments: Vec<Type>,
+        is_member: bool,
+    ) -> Type {
+        let name = call.func_name.as_str();
+        if matches!(name, AND | OR) {
+            return self.logical(call, &arguments);
+        }
+        let mut result: Option<Type> = None;
+        for overload in overloads.iter().filter(|one| one.is_member == is_member) {
+            let fresh = self.instantiated(overload);
+            if !self.bindings.assign_all(&arguments, &fresh.arguments) {
+                continue;
+            }
+            let found = self.bindings.resolved(&fresh.result, false);
+            result = Some(match result {
+                None => found,
+                Some(before) if !before.is_dyn() && found != before => Type::Dyn,
+                Some(before) => before,
+            });
+        }
+        result.unwrap_or_else(|| {
+            let signature = self.signature(&arguments, is_member);
+            let message =
+                format!("found no matching overload for '{name}' applied to '{signature}'");
+            self.problem(id, message)
+        })
+    }
+
+    fn logical(&mut self, call: &CallExpr, arguments: &[Type]) -> Type {
+        let mut result = Type::Bool;
+        for (argument, of) in call.args.iter().zip(arguments) {
+            if !self.bindings.assign(of, &Type::Bool) {
+                let of = self.bindings.resolved(of, false);
+                result = self.mismatch(argument.id, &Type::Bool, &of);
+            }
+        }
+        result
+    }
+
+    fn signature(&self, arguments: &[Type], is_member: bool) -> String {
+        let mut shown: Vec<String> = arguments
+            .iter()
+            .map(|one| self.bindings.resolved(one, true).shown())
+            .collect();
+        let target = if is_member && !shown.is_empty() {
+            format!("{}.", shown.remove(0))
+        } else {
+            String::new()
+        };
+        format!("{target}({})", shown.join(", "))
+    }
+
+    /// The overload with parameters of its own.
+    fn instantiated(&mut self, overload: &Overload) -> Overload {
+        let mut known: Vec<(Type, Type)> = Vec::new();
+        let mut all = overload.arguments.clone();
+        all.push(overload.result.clone());
+        for one in &mut all {
+            *one = one.instantiated(&mut |parameter| {
+                if let Some((_, fresh)) = known.iter().find(|(old, _)| old == parameter) {
+                    return fresh.clone();
+                }
+                let fresh = self.bindings.fresh();
+                known.push((parameter.clone(), fresh.clone()));
+                fresh
+            });
+        }
+        Overload {
+            is_member: overload.is_member,
+            result: all.pop().unwrap_or(Type::Dyn),
+            arguments: all,
+        }
+    }
+
+    fn list(&mut self, list: &ListExpr) -> Type {
+        let mut joined = None;
+        for (index, element) in list.elements.iter().enumerate() {
+            let mut of = self.check(element);
+            if list.optional_indices.contains(&index) {
+                of = self.unwrapped(element.id, of);
+            }
+            joined = Some(self.joined(element.id, joined, of));
+        }
+        Type::list(joined.unwrap_or_else(|| self.bindings.fresh()))
+    }
+
+    fn map(&mut self, map: &MapExpr) -> Type {
+        let (mut keys, mut values) = (None, None);
+        for entry in &map.entries {
+            let EntryExpr::MapEntry(entry) = &entry.expr else {
+                continue;
+            };
+            let key = self.check(&entry.key);
+            keys = Some(self.joined(entry.key.id, keys, key));
+            let mut value = self.check(&entry.value);
+            if entry.optional {
+                value = self.unwrapped(entry.value.id, value);
+            }
+            values = Some(self.joined(entry.value.id, values, value));
+        }
+        let key = keys.unwrap_or_else(|| self.bindings.fresh());
+        let value = values.unwrap_or_else(|| self.bindings.fresh());
+        Type::map(key, value)
+    }
+
+    /// What an optional that stands for an element or a field holds.
+    fn unwrapped(&mut self, id: u64, of: Type) -> Type {
+        if let Some(inner) = of.optional_of() {
+            return inner.clone();
+        }
+        if !of.is_dyn() {
+            self.mismatch(id, &Type::optional(of.clone()), &of);
+        }
+        of
+    }
+
+    /// Elements of a literal are of one type.
+    fn joined(&mut self, id: u64, before: Option<Type>, of: Type) -> Type {
+        let Some(before) = before else {
+            return of;
+        };
+        if self.bindings.assign(&before, &of) {
+            return most_general(&before, &of).clone();
+        }
+        self.mismatch(id, &before, &of)
+    }
+
+    fn structure(&mut self, id: u64, made: &StructExpr) -> Type {
+        let name = made.type_name.as_str();
+        let Some(result) = self.environment.made(name) else {
+            return self.undeclared(id, name);
+        };
+        for entry in &made.entries {
+            let EntryExpr::StructField(field) = &entry.expr else {
+                continue;
+            };
+            let mut value = self.check(&field.value);
+            let wanted = match self.environment.field(name, &field.field) {
+                Some(Some(wanted)) => wanted,
+                _ => self.problem(entry.id, format!("undefined field '{}'", field.field)),
+            };
+            if field.optional {
+                value = self.unwrapped(field.value.id, value);
+            }
+            if !self.bindings.assign(&wanted, &value) {
+                let (name, wanted, value) = (&field.field, wanted.shown(), value.shown());
+                let message = format!(
+                    "expected type of field '{name}' is '{wanted}' but provided type is '{value}'"
+                );
+                self.problem(entry.id, message);
+            }
+        }
+        result
+    }
+
+    fn comprehension(&mut self, loops: &ComprehensionExpr) -> Type {
+        let range = self.check(&loops.iter_range);
+        let gathered = self.check(&loops.accu_init);
+        let variables = self.range(&loops.iter_range, &range, &loops.iter_var, &loops.iter_var2);
+        let accumulator = vec![(loops.accu_var.clone(), gathered.clone())];
+        let result = self.within(accumulator, |checker| {
+            checker.within(variables, |checker| {
+                checker.asserted(&loops.loop_cond, &Type::Bool);
+                checker.asserted(&loops.loop_step, &gathered);
+            });
+            checker.check(&loops.result)
+        });
+        self.bindings.resolved(&result, false)
+    }
+
+    /// The variables of a loop over a range.
+    fn range(
+        &mut self,
+        node: &IdedExpr,
+        range: &Type,
+        first: &str,
+        second: &Option<String>,
+    ) -> Vec<(String, Type)> {
+        let range = self.bindings.resolved(range, false);
+        let (one, two) = match &range {
+            Type::List(item) if second.is_some() => (Type::Int, Type::clone(item)),
+            Type::List(item) => (Type::clone(item), Type::Error),
+            Type::Map(key, value) => (Type::clone(key), Type::clone(value)),
+            Type::Dyn | Type::Any | Type::Error | Type::Parameter(_) => {
+                self.bindings.assign(&Type::Dyn, &range);
+                (Type::Dyn, Type::Dyn)
+            }
+            other => {
+                let shown = other.shown();
+                let message = format!(
+                    "expression of type '{shown}' cannot be range of a comprehension (must be \
+                     list, map, or dynamic)"
+                );
+                self.problem(node.id, message);
+                (Type::Error, Type::Error)
+            }
+        };
+        let second = second.iter().map(|name| (name.clone(), two.clone()));
+        std::iter::once((first.to_owned(), one))
+            .chain(second)
+            .collect()
+    }
+
+    /// The node is of a type that may stand where another is wanted.
+    fn asserted(&mut self, node: &IdedExpr, wanted: &Type) -> Type {
+        let of = self.check(node);
+        if !self.bindings.assign(wanted, &of) {
+            let wanted = self.bindings.resolved(wanted, false);
+            self.mismatch(node.id, &wanted, &of);
+        }
+        of
+    }
+}
+
+fn of_literal(literal: &LiteralValue) -> Type {
+    match literal {
+        LiteralValue::Boolean(_) => Type::Bool,
+        LiteralValue::Bytes(_) => Type::Bytes,
+        LiteralValue::Double(_) => Type::Double,
+        LiteralValue::Int(_) => Type::Int,
+        LiteralValue::Null => Type::Null,
+        LiteralValue::String(_) => Type::String,
+        LiteralValue::UInt(_) => Type::Uint,
+    }
+}
+
+/// `a.b.c`, when that is what the node is.
+fn qualified_name(node: &IdedExpr) -> Option<String> {
+    match &node.expr {
+        Expr::Ident(name) => Some(name.clone()),
+        Expr::Select(select) if !select.test => {
+            let before = qualified_name(&select.operand)?;
+            Some(format!("{before}.{}", select.field))
+        }
+        _ => None,
+    }
+}
