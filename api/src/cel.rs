@@ -10,7 +10,7 @@ mod functions; // What it may call.
 pub mod types; // Types, and which goes where.
 
 use cel::IdedExpr;
-use cel::common::ast::{EntryExpr, Expr, SourceInfo};
+use cel::common::ast::{EntryExpr, Expr, LiteralValue, SourceInfo};
 use cel::parser::Parser;
 use check::Problem;
 use environment::Environment;
@@ -53,6 +53,15 @@ impl Expression {
         })
     }
 
+    /// What is wrong where there are these variables, of which nothing more is known.
+    pub fn undeclared(&self, declared: &[&str]) -> Result<(), String> {
+        let none = Environment::default();
+        let environment = declared
+            .iter()
+            .fold(none, |environment, name| environment.with(name, Type::Dyn));
+        self.check(&environment).map(drop)
+    }
+
     /// Whether a variable is named.
     pub fn names(&self, variable: &str) -> bool {
         let mut found = false;
@@ -60,6 +69,22 @@ impl Expression {
             found |= identifier(expression) == Some(variable);
         });
         found
+    }
+
+    /// The type of the result, where it can be told without knowing any variable.
+    pub fn plain_type(&self) -> Option<&'static str> {
+        match &self.root.expr {
+            Expr::Literal(literal) => Some(match literal {
+                LiteralValue::Boolean(_) => "bool",
+                LiteralValue::Bytes(_) => "bytes",
+                LiteralValue::Double(_) => "double",
+                LiteralValue::Int(_) => "int",
+                LiteralValue::Null => "null_type",
+                LiteralValue::String(_) => "string",
+                LiteralValue::UInt(_) => "uint",
+            }),
+            _ => None,
+        }
     }
 
     /// Line and column of a node, from zero; columns are counted in characters.

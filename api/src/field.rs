@@ -169,12 +169,14 @@ impl FieldError {
     }
 
     pub fn too_long(path: &Path, bytes_max: usize) -> Self {
-        let detail = format!("may not be more than {bytes_max} bytes");
+        let plural = if bytes_max == 1 { "" } else { "s" };
+        let detail = format!("may not be more than {bytes_max} byte{plural}");
         Self::new(FieldErrorKind::TooLong, path, Value::Null, detail)
     }
 
     pub fn too_many(path: &Path, actual: usize, max: usize) -> Self {
-        let detail = format!("must have at most {max} items");
+        let plural = if max == 1 { "" } else { "s" };
+        let detail = format!("must have at most {max} item{plural}");
         Self::new(FieldErrorKind::TooMany, path, actual.into(), detail)
     }
 

@@ -35,10 +35,12 @@ pub fn check(root: &IdedExpr, environment: &Environment) -> Result<Type, Vec<Pro
         bindings: Bindings::default(),
         scope: Vec::new(),
         problems: Vec::new(),
+        literals: Vec::new(),
     };
     let result = checker.check(root);
     if checker.problems.is_empty() {
         literals::check(root, &mut checker.problems);
+        checker.alike();
     }
     if checker.problems.is_empty() {
         Ok(checker.bindings.resolved(&result, true))
@@ -54,9 +56,28 @@ struct Checker<'e> {
     /// Variables that the expression itself introduces, the innermost last.
     scope: Vec<(String, Type)>,
     problems: Vec<Problem>,
+    /// The elements of each list, and the keys and the values of each map: nodes and types.
+    literals: Vec<Vec<(u64, Type)>>,
 }
 
 impl Checker<'_> {
+    /// Elements that go with each other have to be of one type for all that.
+    fn alike(&mut self) {
+        for elements in std::mem::take(&mut self.literals) {
+            let mut types = elements
+                .into_iter()
+                .map(|(id, of)| (id, self.bindings.resolved(&of, true)))
+                .collect::<Vec<_>>()
+                .into_iter();
+            let Some((_, first)) = types.next() else {
+                continue;
+            };
+            if let Some((id, other)) = types.find(|(_, of)| *of != first) {
+                self.mismatch(id, &first, &other);
+            }
+        }
+    }
+
     fn check(&mut self, node: &IdedExpr) -> Type {
         match &node.expr {
             Expr::Literal(literal) => of_literal(literal),
@@ -167,7 +188,12 @@ impl Checker<'_> {
         if let Some(result) = self.macro_call(node, call) {
             return result;
         }
+        let known = self.literals.len();
         let arguments: Vec<Type> = call.args.iter().map(|one| self.check(one)).collect();
+        if call.func_name == "format" {
+            // What is formatted may be of any types.
+            self.literals.truncate(known);
+        }
         let Some(target) = call.target.as_deref() else {
             return match self.functions.find(&call.func_name) {
                 Some(overloads) => self.resolve(node.id, call, &overloads, arguments, false),
@@ -177,7 +203,9 @@ impl Checker<'_> {
         // Either the function of a package, or one of the target.
         if let Some(package) = qualified_name(target) {
             let name = format!("{package}.{}", call.func_name);
-            if let Some(overloads) = self.functions.find(&name) {
+            if let Some(overloads) = self.functions.find(&name)
+                && self.environment.may_call(&name)
+            {
                 let named = CallExpr {
                     func_name: name,
                     target: None,
@@ -291,30 +319,37 @@ impl Checker<'_> {
 
     fn list(&mut self, list: &ListExpr) -> Type {
         let mut joined = None;
+        let mut elements = Vec::new();
         for (index, element) in list.elements.iter().enumerate() {
             let mut of = self.check(element);
             if list.optional_indices.contains(&index) {
                 of = self.unwrapped(element.id, of);
             }
+            elements.push((element.id, of.clone()));
             joined = Some(self.joined(element.id, joined, of));
         }
+        self.literals.push(elements);
         Type::list(joined.unwrap_or_else(|| self.bindings.fresh()))
     }
 
     fn map(&mut self, map: &MapExpr) -> Type {
         let (mut keys, mut values) = (None, None);
+        let (mut all_keys, mut all_values) = (Vec::new(), Vec::new());
         for entry in &map.entries {
             let EntryExpr::MapEntry(entry) = &entry.expr else {
                 continue;
             };
             let key = self.check(&entry.key);
+            all_keys.push((entry.key.id, key.clone()));
             keys = Some(self.joined(entry.key.id, keys, key));
             let mut value = self.check(&entry.value);
             if entry.optional {
                 value = self.unwrapped(entry.value.id, value);
             }
+            all_values.push((entry.value.id, value.clone()));
             values = Some(self.joined(entry.value.id, values, value));
         }
+        self.literals.extend([all_keys, all_values]);
         let key = keys.unwrap_or_else(|| self.bindings.fresh());
         let value = values.unwrap_or_else(|| self.bindings.fresh());
         Type::map(key, value)
@@ -398,7 +433,7 @@ impl Checker<'_> {
             Type::List(item) if second.is_some() => (Type::Int, Type::clone(item)),
             Type::List(item) => (Type::clone(item), Type::Error),
             Type::Map(key, value) => (Type::clone(key), Type::clone(value)),
-            Type::Dyn | Type::Any | Type::Error | Type::Parameter(_) => {
+            Type::Dyn | Type::Error | Type::Parameter(_) => {
                 self.bindings.assign(&Type::Dyn, &range);
                 (Type::Dyn, Type::Dyn)
             }

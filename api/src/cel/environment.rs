@@ -36,8 +36,10 @@ pub enum Fields {
 pub struct Environment {
     variables: BTreeMap<String, Type>,
     structs: BTreeMap<String, Fields>,
-    /// `Object`, with all below it, and `JSONPatch` may be made.
+    /// `Object`, with all below it, and `JSONPatch` may be made, and `jsonpatch.` has a function.
     has_patches: bool,
+    /// There is `cel.bind`.
+    has_bind: bool,
 }
 
 impl Environment {
@@ -56,6 +58,21 @@ impl Environment {
         let fields = Fields::Known(fields.collect());
         self.structs.insert(name.to_owned(), fields);
         self
+    }
+
+    #[must_use]
+    pub fn with_bind(mut self) -> Self {
+        self.has_bind = true;
+        self
+    }
+
+    pub fn has_bind(&self) -> bool {
+        self.has_bind
+    }
+
+    /// Whether there is a function of the name, as far as that differs.
+    pub fn may_call(&self, function: &str) -> bool {
+        self.has_patches || !function.starts_with("jsonpatch.")
     }
 
     #[must_use]

@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 
 fn environment() -> Environment {
     Environment::default()
+        .with_bind()
         .with("o", Type::Dyn)
         .with("n", Type::Int)
         .with("s", Type::String)
@@ -63,7 +64,7 @@ fn results() {
             "optional.of(1)",
             "timestamp('2020-01-02T03:04:05Z') - duration('1h30m')",
             "n in l && s in m",
-            "[1, o]",
+            "s.format([1, o])",
             "sets.contains([1], l)",
             "s.split(',').join('.')",
             "dyn(1) == 'a'",
@@ -131,6 +132,12 @@ fn problems() {
             "Q{}",
             "m.a.b",
             "n.optMap(x, x)",
+            "[1, o]",
+            "jsonpatch.escapeKey('a')",
+            "m[?'a'].optFlatMap(v, v)",
+            "l.transformList(i, v, 1, 2)",
+            "l.filter(x, x + 1)",
+            "l.all(1, true)",
             "true ? 1 : 'a'",
             "1 / 2.0",
         ],
@@ -294,5 +301,6 @@ fn a_schema_says_what_there_is() {
          | .............^
         ERROR: <input>:1:13: undefined field 'y'
          | self.list[0].y
-         | ............^"#]].assert_eq(&lines.join("\n"));
+         | ............^"#]]
+    .assert_eq(&lines.join("\n"));
 }

@@ -107,6 +107,7 @@ fn device() -> Environment {
         ("allowMultipleAllocations", Type::Bool),
     ];
     Environment::default()
+        .with_bind()
         .with_struct(DEVICE, &fields)
         .with("device", Type::of_struct(DEVICE))
 }

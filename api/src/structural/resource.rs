@@ -75,7 +75,13 @@ fn resource(errors: &mut ErrorList, value: &Value, path: &Path) {
             let name = json::text(metadata, "name");
             let details = names::path_segment(name);
             meta_validate::invalid_each(errors, &path.child("name"), name, details);
-            errors.extend(meta_validate::template_metadata(metadata, &path));
+            let (labels, annotations) = (path.child("labels"), path.child("annotations"));
+            errors.extend(meta_validate::labels(
+                json::get(metadata, "labels"),
+                &labels,
+            ));
+            let of = json::get(metadata, "annotations");
+            errors.extend(meta_validate::annotations(of, &annotations));
         }
         Some(other) => {
             let kind = super::type_of(other).0;

@@ -47,7 +47,11 @@ fn types_and_bounds() {
             d.t: Invalid value: "b": t in body should match '^a'
             d.r: Required value"#]],
     );
-    check(schema, json!("x"), expect![[r#"d: Invalid value: "string":  in body must be of type object: "string""#]]);
+    check(
+        schema,
+        json!("x"),
+        expect![[r#"d: Invalid value: "string":  in body must be of type object: "string""#]],
+    );
 }
 
 #[test]
@@ -62,7 +66,11 @@ fn bad_patterns_and_formats() {
             error: unclosed character class'"#]],
     );
     let formats = json!({ "type": "object", "additionalProperties": { "type": "string" } });
-    check(formats, json!({ "a": 1, "b": "c" }), expect![[r#"d.a: Invalid value: "integer": .a in body must be of type string: "integer""#]]);
+    check(
+        formats,
+        json!({ "a": 1, "b": "c" }),
+        expect![[r#"d.a: Invalid value: "integer": .a in body must be of type string: "integer""#]],
+    );
     for (format, good, bad) in [
         (
             "date-time",
@@ -111,17 +119,29 @@ fn alternatives() {
         "allOf": [{ "minimum": 1 }],
     });
     check(schema.clone(), json!(3), expect![[""]]);
-    check(schema.clone(), json!(7), expect![[r#"
+    check(
+        schema.clone(),
+        json!(7),
+        expect![[r#"
         d: Invalid value: "": "" must validate one and only one schema (oneOf). Found 2 valid alternatives
-        d: Invalid value: "": "" must not validate the schema (not)"#]]);
-    check(schema.clone(), json!(true), expect![[r#"
+        d: Invalid value: "": "" must not validate the schema (not)"#]],
+    );
+    check(
+        schema.clone(),
+        json!(true),
+        expect![[r#"
         d: Invalid value: "boolean":  in body must be of type integer,string: "boolean"
         d: Invalid value: "": "" must validate at least one schema (anyOf)
         d: Invalid value: "boolean":  in body must be of type integer: "boolean"
-        d: Invalid value: "": "" must validate one and only one schema (oneOf). Found 2 valid alternatives"#]]);
-    check(schema, json!(0), expect![[r#"
+        d: Invalid value: "": "" must validate one and only one schema (oneOf). Found 2 valid alternatives"#]],
+    );
+    check(
+        schema,
+        json!(0),
+        expect![[r#"
         d: Invalid value: 0:  in body should be greater than or equal to 1
-        d: Invalid value: "": "" must validate all the schemas (allOf). None validated"#]]);
+        d: Invalid value: "": "" must validate all the schemas (allOf). None validated"#]],
+    );
 }
 
 #[test]

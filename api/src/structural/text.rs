@@ -19,11 +19,7 @@ impl<'s> Patterns<'s> {
     /// Why the text does not match.
     fn problem(&self, pattern: &'s str, text: &str) -> Option<String> {
         let mut known = self.0.borrow_mut();
-        let compiled = known.entry(pattern).or_insert_with(|| {
-            let mut builder = RegexBuilder::new(pattern);
-            let compiled = builder.size_limit(PATTERN_BYTES_MAX).build();
-            compiled.map_err(|error| error.to_string())
-        });
+        let compiled = known.entry(pattern).or_insert_with(|| compile(pattern));
         match compiled {
             Ok(regex) if regex.is_match(text) => None,
             Ok(_) => Some(format!("should match '{pattern}'")),
@@ -32,6 +28,24 @@ impl<'s> Patterns<'s> {
             )),
         }
     }
+}
+
+/// The error is worded as Go's, for what often goes wrong.
+pub fn compile(pattern: &str) -> Result<Regex, String> {
+    let mut builder = RegexBuilder::new(pattern);
+    let compiled = builder.size_limit(PATTERN_BYTES_MAX).build();
+    compiled.map_err(|error| {
+        let text = error.to_string();
+        let last = text.lines().last().unwrap_or("");
+        let why = match last.strip_prefix("error: ").unwrap_or(last) {
+            "unclosed character class" => "missing closing ]",
+            "unclosed group" => "missing closing )",
+            "unopened group" => "unexpected )",
+            "repetition operator missing expression" => "missing argument to repetition operator",
+            other => other,
+        };
+        format!("error parsing regexp: {why}: `{pattern}`")
+    })
 }
 
 pub fn check<'s>(schema: &'s Value, text: &str, at: &str, patterns: &Patterns<'s>) -> Found {

@@ -10,7 +10,9 @@ impl Checker<'_> {
     pub(super) fn macro_call(&mut self, node: &IdedExpr, call: &CallExpr) -> Option<Type> {
         let target = call.target.as_deref()?;
         match (call.func_name.as_str(), &call.args[..]) {
-            ("bind", [name, value, result]) if is_named(target, "cel") => {
+            ("bind", [name, value, result])
+                if self.environment.has_bind() && is_named(target, "cel") =>
+            {
                 let name = self.name_of(name)?;
                 let of = self.check(value);
                 Some(self.within(vec![(name, of)], |checker| checker.check(result)))
@@ -19,11 +21,15 @@ impl Checker<'_> {
                 let variable = self.name_of(variable)?;
                 let of = self.held(node.id, target);
                 let result = self.within(vec![(variable, of)], |checker| checker.check(result));
-                Some(if name == "optMap" {
-                    Type::optional(result)
-                } else {
-                    result
-                })
+                if name == "optMap" {
+                    return Some(Type::optional(result));
+                }
+                let wanted = Type::optional(self.bindings.fresh());
+                if self.bindings.assign(&result, &wanted) {
+                    return Some(result);
+                }
+                let none = Type::optional(Type::Dyn);
+                Some(self.no_choice(node.id, &[Type::Bool, result, none]))
             }
             ("all" | "exists" | "existsOne" | "exists_one", [first, second, holds]) => {
                 let variables = self.pair(target, first, second)?;
@@ -38,13 +44,26 @@ impl Checker<'_> {
                 Some(self.bindings.resolved(&range, false))
             }
             (name, arguments) if name.starts_with("transform") => {
-                self.transform(name, target, arguments)
+                self.transform(node.id, name, target, arguments)
             }
             _ => None,
         }
     }
 
-    fn transform(&mut self, name: &str, target: &IdedExpr, arguments: &[IdedExpr]) -> Option<Type> {
+    /// What macros make of conditions is a choice, of which the arguments are told.
+    fn no_choice(&mut self, id: u64, arguments: &[Type]) -> Type {
+        let signature = self.signature(arguments, false);
+        let message = format!("found no matching overload for '_?_:_' applied to '{signature}'");
+        self.problem(id, message)
+    }
+
+    fn transform(
+        &mut self,
+        id: u64,
+        name: &str,
+        target: &IdedExpr,
+        arguments: &[IdedExpr],
+    ) -> Option<Type> {
         if !matches!(name, "transformList" | "transformMap" | "transformMapEntry") {
             return None;
         }
@@ -55,17 +74,21 @@ impl Checker<'_> {
         };
         let variables = self.pair(target, first, second)?;
         let key = variables.first().map_or(Type::Dyn, |(_, of)| of.clone());
-        let of = self.within(variables, |checker| {
-            if let Some(filter) = filter {
-                checker.asserted(filter, &Type::Bool);
-            }
-            checker.check(result)
+        let (holds, of) = self.within(variables, |checker| {
+            let holds = filter.map(|filter| checker.check(filter));
+            (holds, checker.check(result))
         });
-        Some(match name {
+        let made = match name {
             "transformList" => Type::list(of),
             "transformMap" => Type::map(key, of),
             _ => of,
-        })
+        };
+        match holds {
+            Some(holds) if !self.bindings.assign(&holds, &Type::Bool) => {
+                Some(self.no_choice(id, &[holds, made.clone(), made]))
+            }
+            _ => Some(made),
+        }
     }
 
     /// What an optional holds on which a macro is called.
@@ -79,9 +102,13 @@ impl Checker<'_> {
             Some(inner) => inner.clone(),
             None => {
                 let signature = format!("{}.()", of.shown());
-                let message =
-                    format!("found no matching overload for 'hasValue' applied to '{signature}'");
-                self.problem(id, message)
+                for function in ["hasValue", "value"] {
+                    let message = format!(
+                        "found no matching overload for '{function}' applied to '{signature}'"
+                    );
+                    self.problem(id, message);
+                }
+                Type::Error
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
+use crate::structural::compile_pattern;
 use serde_json::{Value, json};
 use std::cell::Cell;
 
@@ -96,6 +97,7 @@ fn invariants(errors: &mut ErrorList, schema: &Value, level: Level, path: &Path)
         }
     }
     extensions(errors, schema, path);
+    pattern(errors, schema, path);
     let skips_any = is_int_or_string(json::list(schema, "anyOf"));
     let first = json::list(schema, "allOf").first();
     let skips_first = first.is_some_and(|one| is_int_or_string(json::list(one, "anyOf")));
@@ -122,6 +124,14 @@ fn extensions(errors: &mut ErrorList, schema: &Value, path: &Path) {
             let detail = "must be false if x-kubernetes-int-or-string is true";
             errors.push(FieldError::invalid(&path.child(name), true, detail));
         }
+    }
+}
+
+fn pattern(errors: &mut ErrorList, schema: &Value, path: &Path) {
+    let pattern = json::text(schema, "pattern");
+    if let Err(error) = compile_pattern(pattern) {
+        let detail = format!("must be a valid regular expression, but isn't: {error}");
+        errors.push(FieldError::invalid(&path.child("pattern"), pattern, detail));
     }
 }
 
@@ -232,6 +242,7 @@ fn narrowing(
 }
 
 fn nested(errors: &mut ErrorList, schema: &Value, skips_any: bool, path: &Path) {
+    pattern(errors, schema, path);
     narrowing(errors, schema, skips_any, false, path);
     if let Some(items) = json::some(schema, "items") {
         nested(errors, items, false, &path.child("items"));
