@@ -95,7 +95,7 @@ fn results() {
             optional.of(1) => optional_type(int)
             timestamp('2020-01-02T03:04:05Z') - duration('1h30m') => google.protobuf.Timestamp
             n in l && s in m => bool
-            [1, o] => list(dyn)
+            s.format([1, o]) => string
             sets.contains([1], l) => bool
             s.split(',').join('.') => string
             dyn(1) == 'a' => bool
@@ -105,7 +105,7 @@ fn results() {
 }
 
 #[test]
-fn problems() {
+fn problems_of_names_and_arguments() {
     check(
         &[
             "s ==",
@@ -118,28 +118,6 @@ fn problems() {
             "n.field",
             "n && s",
             "s.startsWith(1)",
-            "size(1)",
-            "[1, 'a']",
-            "{'a': 1, 2: 'b'}",
-            "n.all(x, true)",
-            "l.all(x, x + 1)",
-            "l.exists(x, x.y)",
-            "quantity('1Gi') > quantity('2Gi')",
-            "duration('1x') == timestamp('x')",
-            "s.matches('[')",
-            "p.name.size() > 'a'.size() ||\n  p.other",
-            "P{name: 1}",
-            "Q{}",
-            "m.a.b",
-            "n.optMap(x, x)",
-            "[1, o]",
-            "jsonpatch.escapeKey('a')",
-            "m[?'a'].optFlatMap(v, v)",
-            "l.transformList(i, v, 1, 2)",
-            "l.filter(x, x + 1)",
-            "l.all(1, true)",
-            "true ? 1 : 'a'",
-            "1 / 2.0",
         ],
         expect![[r#"
             s == => ERROR: <input>:1:5: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}
@@ -177,7 +155,26 @@ fn problems() {
              | .....^
             s.startsWith(1) => ERROR: <input>:1:13: found no matching overload for 'startsWith' applied to 'string.(int)'
              | s.startsWith(1)
-             | ............^
+             | ............^"#]],
+    );
+}
+
+#[test]
+fn problems_of_literals_and_loops() {
+    check(
+        &[
+            "size(1)",
+            "[1, 'a']",
+            "{'a': 1, 2: 'b'}",
+            "n.all(x, true)",
+            "l.all(x, x + 1)",
+            "l.exists(x, x.y)",
+            "quantity('1Gi') > quantity('2Gi')",
+            "duration('1x') == timestamp('x')",
+            "s.matches('[')",
+            "p.name.size() > 'a'.size() ||\n  p.other",
+        ],
+        expect![[r#"
             size(1) => ERROR: <input>:1:5: found no matching overload for 'size' applied to '(int)'
              | size(1)
              | ....^
@@ -211,7 +208,28 @@ fn problems() {
             p.name.size() > 'a'.size() ||
               p.other => ERROR: <input>:2:4: undefined field 'other'
              |   p.other
-             | ...^
+             | ...^"#]],
+    );
+}
+
+#[test]
+fn problems_of_macros_and_choices() {
+    check(
+        &[
+            "P{name: 1}",
+            "Q{}",
+            "m.a.b",
+            "n.optMap(x, x)",
+            "[1, o]",
+            "jsonpatch.escapeKey('a')",
+            "m[?'a'].optFlatMap(v, v)",
+            "l.transformList(i, v, 1, 2)",
+            "l.filter(x, x + 1)",
+            "l.all(1, true)",
+            "true ? 1 : 'a'",
+            "1 / 2.0",
+        ],
+        expect![[r#"
             P{name: 1} => ERROR: <input>:1:7: expected type of field 'name' is 'string' but provided type is 'int'
              | P{name: 1}
              | ......^
@@ -224,6 +242,30 @@ fn problems() {
             n.optMap(x, x) => ERROR: <input>:1:9: found no matching overload for 'hasValue' applied to 'int.()'
              | n.optMap(x, x)
              | ........^
+            ERROR: <input>:1:9: found no matching overload for 'value' applied to 'int.()'
+             | n.optMap(x, x)
+             | ........^
+            [1, o] => ERROR: <input>:1:5: expected type 'int' but found 'dyn'
+             | [1, o]
+             | ....^
+            jsonpatch.escapeKey('a') => ERROR: <input>:1:1: undeclared reference to 'jsonpatch' (in container '')
+             | jsonpatch.escapeKey('a')
+             | ^
+            ERROR: <input>:1:20: undeclared reference to 'escapeKey' (in container '')
+             | jsonpatch.escapeKey('a')
+             | ...................^
+            m[?'a'].optFlatMap(v, v) => ERROR: <input>:1:19: found no matching overload for '_?_:_' applied to '(bool, list(string), optional_type(dyn))'
+             | m[?'a'].optFlatMap(v, v)
+             | ..................^
+            l.transformList(i, v, 1, 2) => ERROR: <input>:1:16: found no matching overload for '_?_:_' applied to '(int, list(int), list(int))'
+             | l.transformList(i, v, 1, 2)
+             | ...............^
+            l.filter(x, x + 1) => ERROR: <input>:1:9: found no matching overload for '_?_:_' applied to '(int, list(int), list(int))'
+             | l.filter(x, x + 1)
+             | ........^
+            l.all(1, true) => ERROR: <input>:1:7: argument must be a simple name
+             | l.all(1, true)
+             | ......^
             true ? 1 : 'a' => ERROR: <input>:1:6: found no matching overload for '_?_:_' applied to '(bool, int, string)'
              | true ? 1 : 'a'
              | .....^

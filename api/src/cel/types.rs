@@ -123,7 +123,7 @@ impl Type {
             Self::List(item) => Self::list(change(item)),
             Self::Map(key, value) => Self::map(change(key), change(value)),
             Self::Opaque(name, parameters) => {
-                let parameters = parameters.iter().map(|one| change(one));
+                let parameters = parameters.iter().map(&mut *change);
                 Self::Opaque(name.clone(), parameters.collect())
             }
             Self::Kind(Some(of)) => Self::Kind(Some(Arc::new(change(of)))),

@@ -40,7 +40,7 @@ fn types_and_bounds() {
             d.i: Invalid value: 1: i in body should be a multiple of 2
             d.i: Invalid value: 1: i in body should be greater than or equal to 3
             d.l[0]: Invalid value: "integer": l[0] in body must be of type boolean: "integer"
-            d.l: Too many: 2: must have at most 1 items
+            d.l: Too many: 2: must have at most 1 item
             d.n: Invalid value: 1.5: n in body should be less than 1.5
             d.o.a: Invalid value: "null": o.a in body must be of type string: "null"
             d.s: Too long: may not be more than 2 bytes
@@ -59,11 +59,7 @@ fn bad_patterns_and_formats() {
     check(
         json!({ "type": "string", "pattern": "[" }),
         json!("a"),
-        expect![[r#"
-            d: Invalid value: "a":  in body should match '[, but pattern is invalid: regex parse error:
-                [
-                ^
-            error: unclosed character class'"#]],
+        expect![[r#"d: Invalid value: "a":  in body should match '[, but pattern is invalid: error parsing regexp: missing closing ]: `[`'"#]],
     );
     let formats = json!({ "type": "object", "additionalProperties": { "type": "string" } });
     check(
@@ -178,6 +174,5 @@ fn resources_within() {
         d.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c
         d.kind: Invalid value: "9": may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')
         d.metadata.name: Invalid value: "a/b": may not contain '/'
-        d.metadata.labels: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
-        d.metadata.name: Forbidden: cannot be set"#]].assert_eq(&texts.join("\n"));
+        d.metadata.labels: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"#]].assert_eq(&texts.join("\n"));
 }
