@@ -182,9 +182,10 @@ pub fn default_template(spec: &mut Value) {
 
 /// What a client set itself stays, and is refused where it does not fit.
 fn generate_selector(job: &mut Object) {
-    // Labels that were taken from the template get what it gets.
+    // Labels that were taken from the template get what it gets. Where neither had any, upstream
+    // takes them when it reads the stored job.
     let own = job.get(&["metadata", "labels"]);
-    let shares = own.is_some() && own == job.get(&TEMPLATE_LABELS);
+    let shares = job.labels().next().is_none() || own == job.get(&TEMPLATE_LABELS);
     let (name, uid) = (job.name().to_owned(), job.uid().to_owned());
     let pairs = NAME_LABELS
         .iter()

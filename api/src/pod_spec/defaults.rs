@@ -96,6 +96,14 @@ fn default_container(container: &mut Value) {
     }
 }
 
+/// Upstream's gates for them are shut: nothing is left of such a source but a place.
+fn drop_gated_projections(source: &mut Value) {
+    if let Some(source) = source.as_object_mut() {
+        source.remove("clusterTrustBundle");
+        source.remove("podCertificate");
+    }
+}
+
 /// Upstream's gate for it is shut: the field is dropped without a word.
 fn drop_stop_signal(container: &mut Value) {
     let Some(lifecycle) = container
@@ -238,6 +246,7 @@ fn default_volume(volume: &mut Value) {
     }
     if let Some(projected) = json::object_mut(volume, "projected") {
         for source in json::list_mut(projected, "sources") {
+            drop_gated_projections(source);
             if let Some(token) = json::object_mut(source, "serviceAccountToken") {
                 json::default(token, "expirationSeconds", 3600);
             }

@@ -86,7 +86,10 @@ fn the_selector_is_made_and_labels_follow() {
             "controller-uid": "u-1", "job-name": "report",
         }))
     );
-    assert_eq!(job.get(&["metadata", "labels"]), None);
+    assert_eq!(job.get(&["metadata", "labels"]), labels);
+    let mut own = report();
+    own["metadata"]["labels"] = json!({ "mine": "1" });
+    assert_eq!(stored(own).labels().count(), 1, "a job's own stay alone");
     let mut labelled = report();
     labelled["spec"]["template"]["metadata"] = json!({ "labels": { "app": "r" } });
     let job = stored(labelled);
