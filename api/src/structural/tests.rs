@@ -59,7 +59,9 @@ fn bad_patterns_and_formats() {
     check(
         json!({ "type": "string", "pattern": "[" }),
         json!("a"),
-        expect![[r#"d: Invalid value: "a":  in body should match '[, but pattern is invalid: error parsing regexp: missing closing ]: `[`'"#]],
+        expect![[
+            r#"d: Invalid value: "a":  in body should match '[, but pattern is invalid: error parsing regexp: missing closing ]: `[`'"#
+        ]],
     );
     let formats = json!({ "type": "object", "additionalProperties": { "type": "string" } });
     check(
