@@ -22,6 +22,7 @@ mod supervise;
 mod deployment;
 mod replicaset;
 
+mod clusterrole_aggregation;
 mod root_ca;
 mod service_account;
 
@@ -153,6 +154,11 @@ pub static LOOPS: &[Loop] = &[
         name: "service-account",
         identity: "service-account-controller",
         run: service_account::run,
+    },
+    Loop {
+        name: "clusterrole-aggregation",
+        identity: "clusterrole-aggregation-controller",
+        run: clusterrole_aggregation::run,
     },
     Loop {
         name: "root-ca",
