@@ -191,6 +191,14 @@ impl LabelSelector {
         }
     }
 
+    pub fn from_requirements(mut requirements: Vec<Requirement>) -> Self {
+        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        Self {
+            requirements,
+            nothing: false,
+        }
+    }
+
     pub fn nothing() -> Self {
         Self {
             requirements: Vec::new(),

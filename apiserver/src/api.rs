@@ -192,11 +192,13 @@ impl Api {
         seat: Option<Seat>,
     ) -> Result<Response<Body>, Status> {
         let now = (self.clock)();
+        let asked_at = Instant::now();
         let decision = self.access.authorizer.authorize(user, info);
+        let took = asked_at.elapsed();
         if let Some(trail) = audit::trail::of(&parts) {
             trail.decided(&decision);
         }
-        self.metrics.access.decided(decision.is_allowed());
+        self.metrics.access.decided(decision.is_allowed(), took);
         if !decision.is_allowed() {
             return Err(authorize::forbidden(user, info, decision.reason()));
         }

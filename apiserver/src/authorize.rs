@@ -2,11 +2,12 @@
 //!
 //! Reads rules through caches that follow the store; never writes. The refusal is upstream's 403.
 
+pub mod counts; // What is counted.
 pub mod covers; // Whether some rules already grant what others would.
 pub mod escalation; // Nobody grants what they do not have.
 pub mod follow; // Keeps the indexes in step with the store.
 pub mod node; // What the agent of a node may do.
-pub mod node_pods; // Which pods run where, and what they refer to.
+pub mod node_graph; // What leads from an object to a node.
 pub mod rbac; // Roles and bindings.
 pub mod rule; // One policy rule.
 
@@ -17,10 +18,12 @@ use crate::request_info::RequestInfo;
 use crate::view::View;
 use coracle_api::object::{Object, ObjectKey};
 use coracle_api::status::{Status, Subject};
+use counts::Counts;
 use node::NodeAuthorizer;
 use rbac::Rbac;
 use rule::Rule;
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// The resources whose changes the authorizer follows.
 pub const FOLLOWED: &[(&str, &str)] = &[
@@ -29,6 +32,9 @@ pub const FOLLOWED: &[(&str, &str)] = &[
     (rbac::GROUP, "roles"),
     (rbac::GROUP, "rolebindings"),
     ("", "pods"),
+    ("", "persistentvolumes"),
+    ("storage.k8s.io", "volumeattachments"),
+    ("resource.k8s.io", "resourceslices"),
 ];
 
 /// An authorizer's answer. `reason` is for the log and for access reviews.
@@ -60,6 +66,7 @@ impl Decision {
 pub struct Authorizer {
     node: NodeAuthorizer,
     rbac: Rbac,
+    pub counts: Counts,
 }
 
 impl Authorizer {
@@ -67,16 +74,18 @@ impl Authorizer {
         Self {
             node: NodeAuthorizer::new(bootstrap::node_rules(), view),
             rbac: Rbac::default(),
+            counts: Counts::default(),
         }
     }
 
     /// Takes over one object of a followed resource: its new state, or none when it is gone.
     pub fn apply(&self, group: &str, plural: &str, key: &ObjectKey, object: Option<&Object>) {
         if group == rbac::GROUP {
-            self.rbac.apply(plural, key, object);
-        } else {
-            self.node.apply(key, object);
+            return self.rbac.apply(plural, key, object);
         }
+        let begun = Instant::now();
+        self.node.apply(plural, key, object);
+        self.counts.acted(plural, object.is_some(), begun.elapsed());
     }
 
     pub fn authorize(&self, user: &User, info: &RequestInfo) -> Decision {
@@ -87,13 +96,17 @@ impl Authorizer {
         }
         let node = self.node.authorize(user, info);
         if node.is_allowed() {
+            self.counts.allowed_by_node();
             return node;
         }
         match self.rbac.authorize(user, info) {
             Decision::NoOpinion { reason } => Decision::NoOpinion {
                 reason: both(node.reason(), &reason),
             },
-            allowed => allowed,
+            allowed => {
+                self.counts.allowed_by_rbac();
+                allowed
+            }
         }
     }
 
@@ -107,7 +120,7 @@ impl Authorizer {
     }
 
     /// The rules RBAC gives the user in a namespace, and what was not found on the way.
-    pub fn rules_for(&self, user: &User, namespace: &str) -> (Vec<Rule>, Vec<String>) {
+    pub fn rules_for(&self, user: &User, namespace: &str) -> (Vec<Rule>, Vec<rbac::RoleError>) {
         self.rbac.rules_for(user, namespace)
     }
 

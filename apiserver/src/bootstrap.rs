@@ -123,11 +123,23 @@ fn same_role(existing: &Object, wanted: &Object) -> bool {
         .all(|field| existing.str(&["roleRef", field]) == wanted.str(&["roleRef", field]))
 }
 
-/// An aggregated role's rules are not ours: they are gathered.
+/// The rules of an aggregated role are gathered by its controller, so those are left alone once
+/// there are any; what selects them is ours.
 fn merge_rules(merged: &mut Object, wanted: &Object) {
-    let aggregated = wanted.get(&["aggregationRule"]).is_some();
-    if aggregated && !merged.list(&["rules"]).is_empty() {
-        return;
+    let selectors = ["aggregationRule", "clusterRoleSelectors"];
+    if wanted.get(&["aggregationRule"]).is_none() {
+        merged.remove(&["aggregationRule"]);
+    } else {
+        let mut own = merged.list(&selectors).to_vec();
+        let wanted = wanted.list(&selectors).iter();
+        let missing: Vec<Value> = wanted.filter(|one| !own.contains(one)).cloned().collect();
+        if !missing.is_empty() {
+            own.extend(missing);
+            merged.set(&selectors, Value::Array(own));
+        }
+        if !merged.list(&["rules"]).is_empty() {
+            return;
+        }
     }
     let missing = uncovered(&rule::of_role(merged), &rule::of_role(wanted));
     if missing.is_empty() {
@@ -144,7 +156,7 @@ fn merge_rules(merged: &mut Object, wanted: &Object) {
 
 fn merge_subjects(merged: &mut Object, wanted: &Object) {
     let same = |a: &Value, b: &Value| {
-        ["kind", "name", "namespace"]
+        ["apiGroup", "kind", "name", "namespace"]
             .iter()
             .all(|field| a.get(*field) == b.get(*field))
     };

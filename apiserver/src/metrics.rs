@@ -9,6 +9,7 @@ mod requests; // What is counted of requests.
 pub mod text; // The text format.
 
 use crate::audit::Audit;
+use crate::authorize::Authorizer;
 use crate::fairness::Fairness;
 use crate::request_info::RequestInfo;
 use access::Access;
@@ -30,6 +31,7 @@ pub struct Metrics {
     panics: AtomicU64,
     audit: OnceLock<Arc<Audit>>,
     admission: OnceLock<Arc<Times>>,
+    authorizer: OnceLock<Arc<Authorizer>>,
 }
 
 impl Metrics {
@@ -41,15 +43,22 @@ impl Metrics {
             panics: AtomicU64::new(0),
             audit: OnceLock::new(),
             admission: OnceLock::new(),
+            authorizer: OnceLock::new(),
         }
     }
 
     /// What is counted elsewhere and shown here too.
-    pub fn show_too(&self, audit: Option<Arc<Audit>>, admission: Arc<Times>) {
+    pub fn show_too(
+        &self,
+        audit: Option<Arc<Audit>>,
+        admission: Arc<Times>,
+        authorizer: Arc<Authorizer>,
+    ) {
         if let Some(audit) = audit {
             drop(self.audit.set(audit));
         }
         drop(self.admission.set(admission));
+        drop(self.authorizer.set(authorizer));
     }
 
     pub fn started(&self) -> Timestamp {
@@ -80,6 +89,9 @@ impl Metrics {
         let mut text = Text::new(format);
         self.requests.text(&mut text);
         self.access.text(&mut text);
+        if let Some(authorizer) = self.authorizer.get() {
+            authorizer.counts.text(&mut text);
+        }
         let panics = "coracle_request_panics_total";
         let help = "Requests that ended in a panic.";
         text.family(panics, "counter", help);

@@ -2,19 +2,20 @@
 //!
 //! Answers exactly what a request of that user would meet, by asking the same authorizer.
 
+mod attributes; // The user and the request that a review asks about.
+mod validate; // What a review must say.
+
 use crate::authenticate::{Authenticator, User};
 use crate::authorize::Authorizer;
+use crate::authorize::rbac::aggregate;
 use crate::authorize::rule::Rule;
-use crate::request_info::RequestInfo;
 use crate::tokens::TokenError;
-use coracle_api::field::{ErrorList, FieldError, Path};
 use coracle_api::json;
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
 use coracle_api::status::{Status, Subject};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -59,7 +60,12 @@ impl Reviews {
             "selfsubjectrulesreviews" => self.rules(asked.user, &review)?,
             _ => self.access(asked, &review)?,
         };
-        if asked.resource.plural == "selfsubjectrulesreviews" {
+        // These are answered with a new object, the others with what was asked.
+        let plural = asked.resource.plural;
+        if matches!(plural, "selfsubjectrulesreviews" | "selfsubjectreviews") {
+            review.set(&["metadata"], json!({}));
+        }
+        if plural == "selfsubjectrulesreviews" {
             review.set(&["spec"], json!({}));
         }
         review.set(&["status"], status);
@@ -96,28 +102,26 @@ impl Reviews {
         if namespace.is_empty() {
             return Err(Status::bad_request("no namespace on request"));
         }
-        let (mut rules, mut errors) = self.authorizer.rules_for(user, namespace);
-        if user.in_group(crate::authenticate::user::MASTERS) {
-            rules.push(everything());
-            rules.push(everywhere());
-        }
+        let (rules, missing) = self.authorizer.rules_for(user, namespace);
+        let mut errors = Vec::new();
         let is_node = user.node_name().is_some();
         if is_node {
             errors.push("node authorizer does not support user rule resolution".to_owned());
         }
+        errors.extend(missing.iter().map(ToString::to_string));
         let mut status = json!({
             "resourceRules": listed(&rules, |rule| !rule.resources.is_empty()),
             "nonResourceRules": listed(&rules, |rule| !rule.non_resource_urls.is_empty()),
             "incomplete": is_node,
         });
         if !errors.is_empty() {
-            status["evaluationError"] = errors.join(", ").into();
+            status["evaluationError"] = aggregate(&errors).into();
         }
         Ok(status)
     }
 
     fn access(&self, asked: &Question<'_>, review: &Object) -> Result<Value, Status> {
-        let errors = validate(asked.resource.plural, review);
+        let errors = validate::validate(asked.resource.plural, review);
         if !errors.is_empty() {
             let subject = Subject {
                 group: asked.resource.group,
@@ -132,34 +136,19 @@ impl Reviews {
         let user = if asked.resource.plural == "selfsubjectaccessreviews" {
             asked.user
         } else {
-            named = user_of(spec);
+            named = attributes::user(spec);
             &named
         };
-        let decision = self.authorizer.authorize(user, &request_of(spec));
+        let (info, ignored) = attributes::request(spec);
+        let decision = self.authorizer.authorize(user, &info);
         let mut status = json!({ "allowed": decision.is_allowed() });
         if !decision.reason().is_empty() {
             status["reason"] = decision.reason().into();
         }
+        if !ignored.is_empty() {
+            status["evaluationError"] = ignored.join("; ").into();
+        }
         Ok(status)
-    }
-}
-
-fn everything() -> Rule {
-    let all = || vec!["*".to_owned()];
-    Rule {
-        verbs: all(),
-        api_groups: all(),
-        resources: all(),
-        ..Rule::default()
-    }
-}
-
-fn everywhere() -> Rule {
-    let all = || vec!["*".to_owned()];
-    Rule {
-        verbs: all(),
-        non_resource_urls: all(),
-        ..Rule::default()
     }
 }
 
@@ -189,116 +178,6 @@ pub fn user_info(user: &User) -> Value {
         info["extra"] = extra.into();
     }
     info
-}
-
-fn user_of(spec: &Value) -> User {
-    let texts = |value: &Value| -> Vec<String> {
-        let items = value.as_array().map_or(&[][..], Vec::as_slice);
-        let texts = items.iter().filter_map(Value::as_str);
-        texts.map(str::to_owned).collect()
-    };
-    User {
-        name: json::text(spec, "user").to_owned(),
-        uid: json::text(spec, "uid").to_owned(),
-        groups: texts(json::get(spec, "groups")),
-        extra: json::entries(spec, "extra")
-            .map(|(key, values)| (key.to_owned(), texts(values)))
-            .collect::<BTreeMap<_, _>>(),
-    }
-}
-
-fn request_of(spec: &Value) -> RequestInfo {
-    if let Some(asked) = json::some(spec, "nonResourceAttributes") {
-        return RequestInfo {
-            verb: json::text(asked, "verb").to_owned(),
-            path: json::text(asked, "path").to_owned(),
-            ..RequestInfo::default()
-        };
-    }
-    let asked = json::get(spec, "resourceAttributes");
-    let text = |name: &str| json::text(asked, name).to_owned();
-    RequestInfo {
-        verb: text("verb"),
-        group: text("group"),
-        version: text("version"),
-        resource: text("resource"),
-        subresource: text("subresource"),
-        namespace: text("namespace"),
-        name: text("name"),
-        is_resource_request: true,
-        path: String::new(),
-        field_selector: selector(json::get(asked, "fieldSelector")),
-        label_selector: selector(json::get(asked, "labelSelector")),
-    }
-}
-
-/// As a query would carry it. Requirements that are no equality narrow nothing that is
-/// authorized by selector, so they are left out.
-fn selector(selector: &Value) -> String {
-    let raw = json::text(selector, "rawSelector");
-    if !raw.is_empty() {
-        return raw.to_owned();
-    }
-    let equalities: Vec<String> = json::list(selector, "requirements")
-        .iter()
-        .filter(|one| json::text(one, "operator") == "In")
-        .filter_map(|one| match json::list(one, "values") {
-            [value] => Some(format!("{}={}", json::text(one, "key"), value.as_str()?)),
-            _ => None,
-        })
-        .collect();
-    equalities.join(",")
-}
-
-fn validate(plural: &str, review: &Object) -> ErrorList {
-    let mut errors = ErrorList::new();
-    let path = Path::root("spec");
-    let spec = review.get(&["spec"]).unwrap_or(&json::NULL);
-    let resource = json::some(spec, "resourceAttributes");
-    let other = json::some(spec, "nonResourceAttributes");
-    match (resource, other) {
-        (Some(_), Some(other)) => errors.push(FieldError::invalid(
-            &path.child("nonResourceAttributes"),
-            other.clone(),
-            "cannot be specified in combination with resourceAttributes",
-        )),
-        (None, None) => errors.push(FieldError::invalid(
-            &path.child("resourceAttributes"),
-            Value::Null,
-            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
-        )),
-        _ => {}
-    }
-    if plural != "selfsubjectaccessreviews"
-        && json::text(spec, "user").is_empty()
-        && json::list(spec, "groups").is_empty()
-    {
-        let why = "at least one of user or group must be specified";
-        errors.push(FieldError::invalid(&path.child("user"), "", why));
-    }
-    if plural == "localsubjectaccessreviews" {
-        local(review, resource, other, &mut errors);
-    }
-    errors
-}
-
-fn local(review: &Object, resource: Option<&Value>, other: Option<&Value>, errors: &mut ErrorList) {
-    if let Some(resource) = resource
-        && json::text(resource, "namespace") != review.namespace()
-    {
-        errors.push(FieldError::invalid(
-            &Path::root("spec.resourceAttributes.namespace"),
-            json::text(resource, "namespace"),
-            "must match metadata.namespace",
-        ));
-    }
-    if let Some(other) = other {
-        errors.push(FieldError::invalid(
-            &Path::root("spec.nonResourceAttributes"),
-            other.clone(),
-            "disallowed on this kind of request",
-        ));
-    }
 }
 
 #[cfg(test)]

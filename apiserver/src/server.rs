@@ -122,7 +122,8 @@ impl Server {
         let seats = config.limits.reading.saturating_add(config.limits.mutating);
         let fairness = Arc::new(Fairness::new(seats, store.clone()));
         let audit = open_audit(&config)?;
-        metrics.show_too(audit.clone(), access.admission.times());
+        let (times, authorizer) = (access.admission.times(), Arc::clone(&access.authorizer));
+        metrics.show_too(audit.clone(), times, authorizer);
         let endpoints = Endpoints::new(
             store.clone(),
             Arc::clone(&metrics),

@@ -8,12 +8,14 @@ mod handler {
     mod documents; // Discovery, OpenAPI, health, version, metrics.
     mod fairness; // A noisy client, and those that must not notice it.
     mod forms; // Tables, YAML, partial metadata.
+    mod grants; // Nobody grants what they do not have.
     mod lists; // Pages, selectors, revisions.
     mod managers; // Who manages which field, and server-side apply.
     mod metrics; // What is counted, as a scraper finds it.
     mod negotiation; // Accept headers, failures in each form, compression, methods and paths.
     mod patches; // The three kinds of patch, status, scale, binding.
     mod protobuf; // Bodies and answers in protobuf.
+    mod refusals; // Every route and verb, to whom nothing was given.
     mod site; // A server over a temporary store.
     mod watches; // Events, selectors, bookmarks, the initial list.
     mod web_sockets; // Watches as messages.

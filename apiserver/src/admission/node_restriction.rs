@@ -5,7 +5,7 @@ mod token; // Tokens for the pods of the node.
 
 use super::{Attributes, Operation, certificates};
 use crate::authorize::node::LEASE_NAMESPACE;
-use crate::authorize::node_pods::{Referred, references};
+use crate::authorize::node_graph::{Referred, references};
 use crate::view::View;
 use coracle_api::json;
 use coracle_api::object::Object;
@@ -165,6 +165,7 @@ impl Restriction<'_> {
             Referred::ConfigMap => "configmaps",
             Referred::Claim => "persistentvolumeclaims",
             Referred::ServiceAccount => "serviceaccounts",
+            Referred::ResourceClaim => "resourceclaims",
         });
         match kind {
             Some(kind) => self.refuse(format!(

@@ -3,7 +3,7 @@
 //! Tokens are not mounted yet: there is nobody to issue them.
 
 use super::{Attributes, Operation};
-use crate::authorize::node_pods::{Referred, references};
+use crate::authorize::node_graph::{Referred, references};
 use crate::view::View;
 use coracle_api::json;
 use coracle_api::object::Object;

@@ -12,12 +12,12 @@ pub fn uncovered(owned: &[Rule], wanted: &[Rule]) -> Vec<Rule> {
         .collect()
 }
 
-/// One rule for each verb, group, resource and name (or verb and URL).
+/// One rule for each group, resource, verb and name (or URL and verb), in upstream's order.
 fn break_down(rule: &Rule) -> Vec<Rule> {
     let mut grants = Vec::new();
-    for verb in &rule.verbs {
-        for group in &rule.api_groups {
-            for resource in &rule.resources {
+    for group in &rule.api_groups {
+        for resource in &rule.resources {
+            for verb in &rule.verbs {
                 let grant = Rule {
                     verbs: vec![verb.clone()],
                     api_groups: vec![group.clone()],
@@ -34,13 +34,34 @@ fn break_down(rule: &Rule) -> Vec<Rule> {
                 }));
             }
         }
-        grants.extend(rule.non_resource_urls.iter().map(|url| Rule {
+    }
+    for url in &rule.non_resource_urls {
+        grants.extend(rule.verbs.iter().map(|verb| Rule {
             verbs: vec![verb.clone()],
             non_resource_urls: vec![url.clone()],
             ..Rule::default()
         }));
     }
     grants
+}
+
+/// Grants that differ in the verb alone as one rule, the rest as they are.
+pub fn compact(grants: &[Rule]) -> Vec<Rule> {
+    let mut compacted: Vec<Rule> = Vec::new();
+    for grant in grants {
+        let same = |rule: &&mut Rule| {
+            grant.non_resource_urls.is_empty()
+                && rule.non_resource_urls.is_empty()
+                && rule.api_groups == grant.api_groups
+                && rule.resources == grant.resources
+                && rule.resource_names == grant.resource_names
+        };
+        match compacted.iter_mut().find(same) {
+            Some(rule) => rule.verbs.extend_from_slice(&grant.verbs),
+            None => compacted.push(grant.clone()),
+        }
+    }
+    compacted
 }
 
 /// `grant` is broken down.

@@ -1,17 +1,19 @@
 //! Nobody grants what they do not have: the check on writes of roles and bindings.
 //!
 //! A user may write a role whose rules they hold, or when the verb `escalate` on it is theirs; a
-//! binding when they hold the rules of the role, or when they have `bind` on it. Source: upstream's
-//! RBAC policy-based storage.
+//! binding when they hold the rules of the role, or when they have `bind` on it. Each write is
+//! looked at whole, whatever of it is new; only owners and finalizers may change freely, which
+//! garbage collection needs. Source: upstream's RBAC policy-based storage.
 
-use super::covers::uncovered;
-use super::rbac::GROUP;
+use super::covers::{compact, uncovered};
+use super::rbac::{GROUP, RoleError, aggregate};
 use super::{Authorizer, rule};
 use crate::authenticate::User;
 use crate::authenticate::user::MASTERS;
 use crate::request_info::RequestInfo;
 use coracle_api::object::Object;
 use coracle_api::status::{Status, Subject};
+use std::collections::BTreeSet;
 
 /// Judges a create or update of one of RBAC's kinds. `old` is the stored object.
 pub fn check(
@@ -21,13 +23,25 @@ pub fn check(
     new: &Object,
     old: Option<&Object>,
 ) -> Result<(), Status> {
-    if user.in_group(MASTERS) {
+    if user.in_group(MASTERS) || old.is_some_and(|old| changes_for_collection(old, new)) {
         return Ok(());
     }
     match plural {
         "roles" | "clusterroles" => check_role(authorizer, user, plural, new, old),
-        _ => check_binding(authorizer, user, plural, new, old),
+        _ => check_binding(authorizer, user, plural, new),
     }
+}
+
+/// True when at most what the garbage collector changes is different.
+fn changes_for_collection(old: &Object, new: &Object) -> bool {
+    let rest = |object: &Object| {
+        let mut rest = object.clone();
+        for field in ["ownerReferences", "finalizers", "selfLink", "managedFields"] {
+            rest.remove(&["metadata", field]);
+        }
+        rest
+    };
+    rest(old) == rest(new)
 }
 
 fn request(verb: &str, plural: &str, namespace: &str, name: &str) -> RequestInfo {
@@ -50,36 +64,27 @@ fn check_role(
     new: &Object,
     old: Option<&Object>,
 ) -> Result<(), Status> {
-    // What was there already is no escalation: relabelling a role needs no rights of it.
-    let unchanged = old.is_some_and(|old| {
-        old.get(&["rules"]) == new.get(&["rules"])
-            && old.get(&["aggregationRule"]) == new.get(&["aggregationRule"])
-    });
-    let escalate = request("escalate", plural, new.namespace(), new.name());
-    if unchanged || authorizer.authorize(user, &escalate).is_allowed() {
+    // Who creates names nothing yet: as on the URL.
+    let name = old.map_or("", Object::name);
+    let escalate = request("escalate", plural, new.namespace(), name);
+    if authorizer.authorize(user, &escalate).is_allowed() {
         return Ok(());
     }
-    if !new
-        .list(&["aggregationRule", "clusterRoleSelectors"])
-        .is_empty()
-        && !has_all(authorizer, user)
-    {
-        let why = "must have cluster-admin privileges to use the aggregationRule";
-        return Err(refused(plural, new.name(), why));
+    holds(authorizer, user, plural, new, &rule::of_role(new))?;
+    if is_aggregated(new) || old.is_some_and(is_aggregated) {
+        let (owned, _) = authorizer.rules_for(user, "");
+        if !uncovered(&owned, &rule::everything()).is_empty() {
+            let why = "must have cluster-admin privileges to use the aggregationRule";
+            return Err(refused(plural, new.name(), why));
+        }
     }
-    holds(authorizer, user, plural, new, &rule::of_role(new))
+    Ok(())
 }
 
-/// True when the user has every verb on everything, which an aggregation rule could gather.
-fn has_all(authorizer: &Authorizer, user: &User) -> bool {
-    let all = |list: &[String]| list.iter().any(|one| one == "*");
-    let (rules, _) = authorizer.rules_for(user, "");
-    rules
-        .iter()
-        .any(|rule| all(&rule.verbs) && all(&rule.api_groups) && all(&rule.resources))
-        && rules
-            .iter()
-            .any(|rule| all(&rule.verbs) && all(&rule.non_resource_urls))
+/// Such a role can gather anything.
+fn is_aggregated(role: &Object) -> bool {
+    let selectors = role.list(&["aggregationRule", "clusterRoleSelectors"]);
+    !selectors.is_empty()
 }
 
 fn check_binding(
@@ -87,33 +92,36 @@ fn check_binding(
     user: &User,
     plural: &str,
     new: &Object,
-    old: Option<&Object>,
 ) -> Result<(), Status> {
-    let unchanged = old.is_some_and(|old| {
-        old.get(&["subjects"]) == new.get(&["subjects"])
-            && old.get(&["roleRef"]) == new.get(&["roleRef"])
-    });
     let (kind, name) = (new.str(&["roleRef", "kind"]), new.str(&["roleRef", "name"]));
-    let roles = if kind == "Role" {
-        "roles"
-    } else {
-        "clusterroles"
+    let roles = match kind {
+        "ClusterRole" => "clusterroles",
+        _ => "roles",
     };
     let bind = request("bind", roles, new.namespace(), name);
-    if unchanged || authorizer.authorize(user, &bind).is_allowed() {
+    if authorizer.authorize(user, &bind).is_allowed() {
         return Ok(());
     }
     let rules = authorizer
         .rbac()
         .role_rules(kind, new.namespace(), name)
-        .map_err(|_| {
-            Status::not_found(Subject {
+        .map_err(|error| match error {
+            RoleError::NotFound { .. } => Status::not_found(Subject {
                 group: GROUP,
-                resource: roles,
+                resource: plural,
                 name,
-            })
+            }),
+            other @ RoleError::Kind(_) => Status::failed(other.to_string()),
         })?;
     holds(authorizer, user, plural, new, &rules)
+}
+
+/// Upstream looks roles up in the name of what is being written, and says so.
+fn as_told(error: &RoleError, plural: &str) -> String {
+    match error {
+        RoleError::NotFound { name, .. } => format!("{plural}.{GROUP} {name:?} not found"),
+        other @ RoleError::Kind(_) => other.to_string(),
+    }
 }
 
 fn holds(
@@ -128,7 +136,8 @@ fn holds(
     if missing.is_empty() {
         return Ok(());
     }
-    let missing: Vec<String> = missing.iter().map(rule::Rule::compact).collect();
+    let missing: BTreeSet<String> = compact(&missing).iter().map(rule::Rule::compact).collect();
+    let missing: Vec<String> = missing.into_iter().collect();
     let groups: Vec<String> = user
         .groups
         .iter()
@@ -141,7 +150,8 @@ fn holds(
         missing.join("\n")
     );
     if !errors.is_empty() {
-        why.push_str(&format!("; resolution errors: [{}]", errors.join(", ")));
+        let told: Vec<String> = errors.iter().map(|error| as_told(error, plural)).collect();
+        why.push_str(&format!("; resolution errors: [{}]", aggregate(&told)));
     }
     Err(refused(plural, new.name(), &why))
 }

@@ -4,7 +4,7 @@
 //! the rest is narrowed further by NodeRestriction admission. Source: upstream's node authorizer.
 
 use super::Decision;
-use super::node_pods::{NodePods, Referred};
+use super::node_graph::{NodeGraph, Placed, Referred, references};
 use super::rule::Rule;
 use crate::authenticate::User;
 use crate::request_info::RequestInfo;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub const LEASE_NAMESPACE: &str = "kube-node-lease";
 
 pub struct NodeAuthorizer {
-    pods: NodePods,
+    graph: NodeGraph,
     /// The rules of `system:node`, for everything that is not divided by node.
     rules: Vec<Rule>,
     view: Arc<dyn View>,
@@ -38,15 +38,15 @@ fn refuse(reason: impl Into<String>) -> Answer {
 impl NodeAuthorizer {
     pub fn new(rules: Vec<Rule>, view: Arc<dyn View>) -> Self {
         Self {
-            pods: NodePods::default(),
+            graph: NodeGraph::default(),
             rules,
             view,
         }
     }
 
-    /// Takes over one pod.
-    pub fn apply(&self, key: &ObjectKey, pod: Option<&Object>) {
-        self.pods.apply(key, pod);
+    /// Takes over one object of a followed resource: its new state, or none when it is gone.
+    pub fn apply(&self, plural: &str, key: &ObjectKey, object: Option<&Object>) {
+        self.graph.apply(plural, key, object);
     }
 
     pub fn authorize(&self, user: &User, info: &RequestInfo) -> Decision {
@@ -81,10 +81,18 @@ impl NodeAuthorizer {
             ("storage.k8s.io", "csinodes") => csi_node(node, info),
             ("", "nodes") => own_node(node, info),
             ("", "pods") => self.pod(node, info),
-            // What hangs on a pod over further objects is not served to nodes yet.
-            ("", "persistentvolumes")
-            | ("storage.k8s.io", "volumeattachments")
-            | ("resource.k8s.io", "resourceclaims" | "resourceslices") => refuse(unrelated(node)),
+            ("", "persistentvolumes") => self.get_one(node, info, |authorizer| {
+                authorizer.uses_volume(node, &info.name)
+            }),
+            ("storage.k8s.io", "volumeattachments") => self.get_one(node, info, |authorizer| {
+                authorizer.is_placed(node, Placed::VolumeAttachment, info)
+            }),
+            ("resource.k8s.io", "resourceclaims") => self.get_one(node, info, |authorizer| {
+                authorizer.is_referred(node, Referred::ResourceClaim, info)
+            }),
+            ("resource.k8s.io", "resourceslices") => self.resource_slice(node, info),
+            // Gated off, as upstream has it by default.
+            ("certificates.k8s.io", "podcertificaterequests") => refuse(""),
             _ => self.by_rules(info),
         }
     }
@@ -110,14 +118,57 @@ impl NodeAuthorizer {
         self.referred(node, kind, info)
     }
 
+    /// A get of one object that something says leads to the node.
+    fn get_one(
+        &self,
+        node: &str,
+        info: &RequestInfo,
+        is_related: impl FnOnce(&Self) -> bool,
+    ) -> Answer {
+        if info.verb != "get" {
+            return refuse("can only get individual resources of this type");
+        }
+        if !info.subresource.is_empty() {
+            return refuse("cannot get subresource");
+        }
+        self.related(node, info, is_related)
+    }
+
     fn claim(&self, node: &str, info: &RequestInfo) -> Answer {
-        match (info.subresource.as_str(), info.verb.as_str()) {
-            ("", "get") | ("status", "update" | "patch") => {
-                self.referred(node, Referred::Claim, info)
+        if info.subresource != "status" {
+            return self.get_one(node, info, |authorizer| {
+                authorizer.is_referred(node, Referred::Claim, info)
+            });
+        }
+        if !matches!(info.verb.as_str(), "update" | "patch") {
+            return refuse("can only get/update/patch this type");
+        }
+        self.referred(node, Referred::Claim, info)
+    }
+
+    fn resource_slice(&self, node: &str, info: &RequestInfo) -> Answer {
+        if !info.subresource.is_empty() {
+            return refuse("cannot authorize ResourceSlice subresources");
+        }
+        match info.verb.as_str() {
+            // NodeRestriction sees which node the new slice names.
+            "create" => Ok(()),
+            "get" | "update" | "patch" | "delete" => self.related(node, info, |authorizer| {
+                authorizer.is_placed(node, Placed::ResourceSlice, info)
+            }),
+            "watch" | "list" | "deletecollection" => {
+                if selects(&info.field_selector, "spec.nodeName", node) {
+                    return Ok(());
+                }
+                refuse(
+                    "can only list/watch/deletecollection resourceslices with nodeName field \
+                     selector",
+                )
             }
-            ("status", _) => refuse("can only get/update/patch this type"),
-            ("", _) => refuse("can only get individual resources of this type"),
-            _ => refuse("cannot get subresource"),
+            _ => refuse(
+                "only the following verbs are allowed for a ResourceSlice: get, watch, list, \
+                 create, update, patch, delete, deletecollection",
+            ),
         }
     }
 
@@ -135,21 +186,60 @@ impl NodeAuthorizer {
     }
 
     fn referred(&self, node: &str, kind: Referred, info: &RequestInfo) -> Answer {
+        self.related(node, info, |authorizer| {
+            authorizer.is_referred(node, kind, info)
+        })
+    }
+
+    fn related(
+        &self,
+        node: &str,
+        info: &RequestInfo,
+        is_related: impl FnOnce(&Self) -> bool,
+    ) -> Answer {
         if info.name.is_empty() {
             return refuse("No Object name found");
         }
-        let key = ObjectKey::new(&info.namespace, &info.name);
-        let found = self.pods.refers(node, kind, &key)
-            // A pod that was bound a moment ago may not have reached the index.
-            || self.view.list("", "pods", Some(&info.namespace)).iter().any(|pod| {
-                pod.str(&["spec", "nodeName"]) == node
-                    && super::node_pods::references(pod).contains(&(kind, info.name.clone()))
-            });
-        if found {
+        if is_related(self) {
             Ok(())
         } else {
             refuse(unrelated(node))
         }
+    }
+
+    fn is_referred(&self, node: &str, kind: Referred, info: &RequestInfo) -> bool {
+        let key = ObjectKey::new(&info.namespace, &info.name);
+        self.graph.refers(node, kind, &key) || self.refers_by_now(node, kind, &key)
+    }
+
+    /// A pod that was bound a moment ago may not have reached the graph.
+    fn refers_by_now(&self, node: &str, kind: Referred, key: &ObjectKey) -> bool {
+        let pods = self.view.list("", "pods", Some(&key.namespace));
+        pods.iter().any(|pod| {
+            pod.str(&["spec", "nodeName"]) == node
+                && references(pod).contains(&(kind, key.name.clone()))
+        })
+    }
+
+    fn uses_volume(&self, node: &str, name: &str) -> bool {
+        if self.graph.uses_volume(node, name) {
+            return true;
+        }
+        let Some(volume) = self.view.get("", "persistentvolumes", "", name) else {
+            return false;
+        };
+        let text = |field| volume.str(&["spec", "claimRef", field]);
+        let claim = ObjectKey::new(text("namespace"), text("name"));
+        !claim.name.is_empty() && self.refers_by_now(node, Referred::Claim, &claim)
+    }
+
+    fn is_placed(&self, node: &str, kind: Placed, info: &RequestInfo) -> bool {
+        if self.graph.is_placed(node, kind, &info.name) {
+            return true;
+        }
+        self.view
+            .get(&info.group, &info.resource, "", &info.name)
+            .is_some_and(|object| object.str(&["spec", "nodeName"]) == node)
     }
 
     fn pod(&self, node: &str, info: &RequestInfo) -> Answer {
@@ -177,7 +267,7 @@ impl NodeAuthorizer {
             return refuse("No Object name found");
         }
         let key = ObjectKey::new(&info.namespace, &info.name);
-        let own = self.pods.runs(node, &key)
+        let own = self.graph.runs(node, &key)
             || self
                 .view
                 .get("", "pods", &info.namespace, &info.name)

@@ -1,10 +1,16 @@
-//! Which pods run on which node, and what they refer to.
+//! Who runs where, and what leads from an object to a node: its pods, what they refer to, the
+//! volumes bound to their claims with the secrets of these, attachments and slices of the node.
+//!
+//! An index of edges, not of objects: it answers whether there is a path and keeps nothing else.
+
+mod volume; // What a persistent volume leads to.
 
 use coracle_api::json;
 use coracle_api::object::{Object, ObjectKey};
 use parking_lot::RwLock;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use volume::Volume;
 
 /// A kind of object that a pod can refer to by name, in its own namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,13 +19,20 @@ pub enum Referred {
     ConfigMap,
     Claim,
     ServiceAccount,
+    ResourceClaim,
+}
+
+/// A kind of object that names its node itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Placed {
+    VolumeAttachment,
+    ResourceSlice,
 }
 
 type References = BTreeSet<(Referred, String)>;
 
-/// Index by node of the pods bound to it.
 #[derive(Debug, Default)]
-pub struct NodePods {
+pub struct NodeGraph {
     index: RwLock<Index>,
 }
 
@@ -27,10 +40,23 @@ pub struct NodePods {
 struct Index {
     node_of: BTreeMap<ObjectKey, String>,
     pods: BTreeMap<String, BTreeMap<ObjectKey, References>>,
+    /// Volumes with a claim, by name.
+    volumes: BTreeMap<String, Volume>,
+    placed: BTreeMap<(Placed, String), String>,
 }
 
-impl NodePods {
-    pub fn apply(&self, key: &ObjectKey, pod: Option<&Object>) {
+impl NodeGraph {
+    /// Takes over one object of a followed resource: its new state, or none when it is gone.
+    pub fn apply(&self, plural: &str, key: &ObjectKey, object: Option<&Object>) {
+        match plural {
+            "pods" => self.pod(key, object),
+            "persistentvolumes" => self.volume(key, object),
+            "volumeattachments" => self.place(Placed::VolumeAttachment, key, object),
+            _ => self.place(Placed::ResourceSlice, key, object),
+        }
+    }
+
+    fn pod(&self, key: &ObjectKey, pod: Option<&Object>) {
         let bound = pod
             .map(|pod| (pod.str(&["spec", "nodeName"]), pod))
             .filter(|(node, _)| !node.is_empty());
@@ -50,16 +76,59 @@ impl NodePods {
         }
     }
 
+    fn volume(&self, key: &ObjectKey, volume: Option<&Object>) {
+        let mut index = self.index.write();
+        match volume.and_then(Volume::of) {
+            Some(volume) => drop(index.volumes.insert(key.name.clone(), volume)),
+            None => drop(index.volumes.remove(&key.name)),
+        }
+    }
+
+    fn place(&self, kind: Placed, key: &ObjectKey, object: Option<&Object>) {
+        let node = object.map_or("", |object| object.str(&["spec", "nodeName"]));
+        let mut index = self.index.write();
+        let place = (kind, key.name.clone());
+        match node {
+            "" => drop(index.placed.remove(&place)),
+            node => drop(index.placed.insert(place, node.to_owned())),
+        }
+    }
+
     pub fn runs(&self, node: &str, pod: &ObjectKey) -> bool {
         let index = self.index.read();
         index.node_of.get(pod).is_some_and(|own| own == node)
     }
 
-    /// True when a pod of the node refers to the object.
+    /// True when the object is of this node by its own word.
+    pub fn is_placed(&self, node: &str, kind: Placed, name: &str) -> bool {
+        let index = self.index.read();
+        let place = (kind, name.to_owned());
+        index.placed.get(&place).is_some_and(|own| own == node)
+    }
+
+    /// True when a pod of the node refers to the object, or a volume that one uses does.
     pub fn refers(&self, node: &str, kind: Referred, object: &ObjectKey) -> bool {
         let index = self.index.read();
+        index.refers(node, kind, object)
+            || kind == Referred::Secret
+                && index.volumes.values().any(|volume| {
+                    volume.secrets.contains(object)
+                        && index.refers(node, Referred::Claim, &volume.claim)
+                })
+    }
+
+    /// True when a pod of the node uses the claim that the volume is bound to.
+    pub fn uses_volume(&self, node: &str, name: &str) -> bool {
+        let index = self.index.read();
+        let volume = index.volumes.get(name);
+        volume.is_some_and(|volume| index.refers(node, Referred::Claim, &volume.claim))
+    }
+}
+
+impl Index {
+    fn refers(&self, node: &str, kind: Referred, object: &ObjectKey) -> bool {
         let wanted = (kind, object.name.clone());
-        index.pods.get(node).is_some_and(|pods| {
+        self.pods.get(node).is_some_and(|pods| {
             pods.iter()
                 .any(|(key, found)| key.namespace == object.namespace && found.contains(&wanted))
         })
@@ -92,7 +161,25 @@ pub fn references(pod: &Object) -> References {
     for volume in pod.list(&["spec", "volumes"]) {
         of_volume(pod.name(), volume, &mut add);
     }
+    for claim in pod.list(&["spec", "resourceClaims"]) {
+        add(Referred::ResourceClaim, resource_claim(pod, claim));
+    }
+    let extended = ["status", "extendedResourceClaimStatus", "resourceClaimName"];
+    add(Referred::ResourceClaim, pod.str(&extended));
     found
+}
+
+/// The claim's own name, or that of the one made from its template, empty as long as there is none.
+fn resource_claim<'a>(pod: &'a Object, claim: &'a Value) -> &'a str {
+    let named = json::text(claim, "resourceClaimName");
+    if !named.is_empty() {
+        return named;
+    }
+    let name = json::text(claim, "name");
+    pod.list(&["status", "resourceClaimStatuses"])
+        .iter()
+        .find(|status| json::text(status, "name") == name)
+        .map_or("", |status| json::text(status, "resourceClaimName"))
 }
 
 fn of_container(container: &Value, add: &mut impl FnMut(Referred, &str)) {
@@ -123,6 +210,7 @@ fn of_volume(pod_name: &str, volume: &Value, add: &mut impl FnMut(Referred, &str
     for plugin in [
         "rbd",
         "cephfs",
+        "cinder",
         "flexVolume",
         "scaleIO",
         "iscsi",

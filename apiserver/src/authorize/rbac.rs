@@ -45,6 +45,15 @@ pub struct Subject {
     pub namespace: String,
 }
 
+/// Why a role that is bound grants nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RoleError {
+    #[error("{}.{GROUP} {name:?} not found", if *.is_cluster_role { "clusterrole" } else { "role" })]
+    NotFound { is_cluster_role: bool, name: String },
+    #[error("unsupported role reference kind: {0:?}")]
+    Kind(String),
+}
+
 /// What grants a rule: a binding, through one of its subjects.
 #[derive(Debug)]
 struct Source<'a> {
@@ -82,14 +91,14 @@ impl Rbac {
     }
 
     pub fn authorize(&self, user: &User, info: &RequestInfo) -> Decision {
-        let mut errors = Vec::new();
+        let mut errors: Vec<String> = Vec::new();
         let allowed = self.visit(user, &info.namespace, |found| match found {
             Ok((source, rule)) if rule.allows(info) => {
                 ControlFlow::Break(format!("RBAC: allowed by {source}"))
             }
             Ok(_) => ControlFlow::Continue(()),
             Err(error) => {
-                errors.push(error);
+                errors.push(error.to_string());
                 ControlFlow::Continue(())
             }
         });
@@ -102,7 +111,7 @@ impl Rbac {
     }
 
     /// All rules that apply to the user in a namespace, and what was not found on the way.
-    pub fn rules_for(&self, user: &User, namespace: &str) -> (Vec<Rule>, Vec<String>) {
+    pub fn rules_for(&self, user: &User, namespace: &str) -> (Vec<Rule>, Vec<RoleError>) {
         let (mut rules, mut errors) = (Vec::new(), Vec::new());
         let _: Option<()> = self.visit(user, namespace, |found| {
             match found {
@@ -120,7 +129,7 @@ impl Rbac {
         kind: &str,
         namespace: &str,
         name: &str,
-    ) -> Result<Arc<[Rule]>, String> {
+    ) -> Result<Arc<[Rule]>, RoleError> {
         self.index.read().resolve(kind, namespace, name)
     }
 
@@ -129,7 +138,7 @@ impl Rbac {
         &self,
         user: &User,
         namespace: &str,
-        mut visitor: impl FnMut(Result<(&Source<'_>, &Rule), String>) -> ControlFlow<B>,
+        mut visitor: impl FnMut(Result<(&Source<'_>, &Rule), RoleError>) -> ControlFlow<B>,
     ) -> Option<B> {
         let index = self.index.read();
         let scopes = [Some(""), (!namespace.is_empty()).then_some(namespace)];
@@ -164,16 +173,17 @@ impl Rbac {
 }
 
 impl Index {
-    fn resolve(&self, kind: &str, namespace: &str, name: &str) -> Result<Arc<[Rule]>, String> {
-        let (namespace, plural) = match kind {
-            "Role" => (namespace, "role"),
-            "ClusterRole" => ("", "clusterrole"),
-            other => return Err(format!("unsupported role reference kind: {other:?}")),
+    fn resolve(&self, kind: &str, namespace: &str, name: &str) -> Result<Arc<[Rule]>, RoleError> {
+        let (namespace, is_cluster_role) = match kind {
+            "Role" => (namespace, false),
+            "ClusterRole" => ("", true),
+            other => return Err(RoleError::Kind(other.to_owned())),
         };
-        self.roles
-            .get(&ObjectKey::new(namespace, name))
-            .cloned()
-            .ok_or_else(|| format!("{plural}.{GROUP} {name:?} not found"))
+        let found = self.roles.get(&ObjectKey::new(namespace, name)).cloned();
+        found.ok_or_else(|| RoleError::NotFound {
+            is_cluster_role,
+            name: name.to_owned(),
+        })
     }
 }
 
@@ -224,7 +234,13 @@ impl std::fmt::Display for Source<'_> {
             write!(f, "RoleBinding {name:?}")?;
         }
         let subject = match self.subject.kind.as_str() {
-            "ServiceAccount" => format!("{}/{}", self.subject.name, self.subject.namespace),
+            "ServiceAccount" => {
+                let own = match self.subject.namespace.as_str() {
+                    "" => self.namespace,
+                    own => own,
+                };
+                format!("{}/{own}", self.subject.name)
+            }
             _ => self.subject.name.clone(),
         };
         write!(
@@ -238,7 +254,20 @@ impl std::fmt::Display for Source<'_> {
 fn denied(errors: &[String]) -> String {
     match errors {
         [] => String::new(),
-        [one] => format!("RBAC: {one}"),
-        many => format!("RBAC: [{}]", many.join(", ")),
+        errors => format!("RBAC: {}", aggregate(errors)),
+    }
+}
+
+/// Several errors as one text, each once, as upstream joins them.
+pub fn aggregate(errors: &[String]) -> String {
+    let mut different: Vec<&str> = Vec::new();
+    for error in errors {
+        if !different.contains(&error.as_str()) {
+            different.push(error);
+        }
+    }
+    match different.as_slice() {
+        [one] => (*one).to_owned(),
+        many => format!("[{}]", many.join(", ")),
     }
 }

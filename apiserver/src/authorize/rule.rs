@@ -27,6 +27,24 @@ pub fn of_role(role: &Object) -> Vec<Rule> {
     rules(role.list(&["rules"]))
 }
 
+/// What `cluster-admin` grants: every verb on every resource, and on every path.
+pub fn everything() -> [Rule; 2] {
+    let all = || vec![ALL.to_owned()];
+    [
+        Rule {
+            verbs: all(),
+            api_groups: all(),
+            resources: all(),
+            ..Rule::default()
+        },
+        Rule {
+            verbs: all(),
+            non_resource_urls: all(),
+            ..Rule::default()
+        },
+    ]
+}
+
 pub fn rules(values: &[Value]) -> Vec<Rule> {
     values
         .iter()
@@ -48,17 +66,17 @@ impl Rule {
         }
     }
 
+    /// A review may ask for `pods/log` as one name: the two are compared joined.
     fn has_resource(&self, resource: &str, subresource: &str) -> bool {
         self.resources.iter().any(|rule| {
             if rule == ALL {
                 return true;
             }
-            match rule.split_once('/') {
-                None => subresource.is_empty() && rule == resource,
-                Some((own, sub)) => {
-                    !subresource.is_empty() && sub == subresource && (own == ALL || own == resource)
-                }
+            if subresource.is_empty() {
+                return rule == resource;
             }
+            rule.split_once('/')
+                .is_some_and(|(own, sub)| sub == subresource && (own == ALL || own == resource))
         })
     }
 

@@ -18,7 +18,8 @@ fn authorizer(objects: &[(&'static str, Value)]) -> Authorizer {
     }
     for (plural, value) in objects {
         let object = Object::from_value(value.clone()).unwrap();
-        let group = if *plural == "pods" { "" } else { rbac::GROUP };
+        let followed = FOLLOWED.iter().find(|(_, own)| own == plural);
+        let (group, _) = followed.unwrap();
         authorizer.apply(group, plural, &object.key(), Some(&object));
     }
     authorizer

@@ -72,6 +72,36 @@ fn what_was_taken_away_comes_back_and_what_was_added_stays() {
 }
 
 #[test]
+fn what_an_aggregated_role_gathers_is_left_and_what_it_gathers_from_comes_back() {
+    let aggregated = |labels: &[&str], rules: Value| {
+        let mut role = role(rules, "true");
+        let selectors: Vec<Value> = labels
+            .iter()
+            .map(|label| json!({ "matchLabels": { *label: "true" } }))
+            .collect();
+        role.set(
+            &["aggregationRule", "clusterRoleSelectors"],
+            selectors.into(),
+        );
+        role
+    };
+    let wanted = aggregated(&["ours"], json!([rule("get", "pods")]));
+    let existing = aggregated(&["theirs"], json!([rule("get", "secrets")]));
+    let Step::Update(merged) = plan(&existing, &wanted) else {
+        panic!("an update is due");
+    };
+    let expected = aggregated(&["theirs", "ours"], json!([rule("get", "secrets")]));
+    assert_eq!(merged, expected);
+    assert_eq!(plan(&merged, &wanted), Step::Nothing);
+    // A role that we do not gather is not gathered.
+    let plain = role(json!([rule("get", "secrets")]), "true");
+    let Step::Update(merged) = plan(&existing, &plain) else {
+        panic!("an update is due");
+    };
+    assert_eq!(merged, plain);
+}
+
+#[test]
 fn the_operator_can_opt_out() {
     let wanted = role(json!([rule("get", "pods")]), "true");
     assert_eq!(plan(&role(json!([]), "false"), &wanted), Step::Nothing);

@@ -1,8 +1,10 @@
 //! What is counted of who asks and what they may do, under upstream's names.
 
+use super::histogram::Durations;
 use super::text::Text;
 use crate::authenticate::User;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Upstream names these and no others: the number of series is bounded.
 const NAMED: [&str; 5] = [
@@ -19,8 +21,24 @@ pub struct Access {
     succeeded: AtomicU64,
     failed: AtomicU64,
     users: [AtomicU64; OTHER + 1],
-    allowed: AtomicU64,
-    denied: AtomicU64,
+    allowed: Decided,
+    denied: Decided,
+}
+
+/// From a millisecond, each twice the one before, as upstream.
+const SECONDS: &[f64] = &[
+    0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096,
+    8.192, 16.384,
+];
+
+/// Decisions with one outcome.
+#[derive(Debug)]
+struct Decided(Durations);
+
+impl Default for Decided {
+    fn default() -> Self {
+        Self(Durations::new(SECONDS))
+    }
 }
 
 impl Access {
@@ -34,13 +52,14 @@ impl Access {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn decided(&self, is_allowed: bool) {
-        let count = if is_allowed {
+    /// A request was let through or not, and how long that took to find out.
+    pub fn decided(&self, is_allowed: bool, elapsed: Duration) {
+        let outcome = if is_allowed {
             &self.allowed
         } else {
             &self.denied
         };
-        count.fetch_add(1, Ordering::Relaxed);
+        outcome.0.add(elapsed);
     }
 
     pub fn text(&self, text: &mut Text) {
@@ -61,8 +80,15 @@ impl Access {
         let decisions = "authorization_attempts_total";
         let help = "Counter of authorization attempts broken down by result.";
         text.family(decisions, "counter", help);
-        for (result, count) in [("allowed", &self.allowed), ("no-opinion", &self.denied)] {
-            text.sample(decisions, &[("result", result)], load(count));
+        let outcomes = [("allowed", &self.allowed), ("no-opinion", &self.denied)];
+        for (result, decided) in outcomes {
+            text.sample(decisions, &[("result", result)], decided.0.count());
+        }
+        let took = "authorization_duration_seconds";
+        let help = "Authorization duration in seconds broken out by result.";
+        text.family(took, "histogram", help);
+        for (result, decided) in outcomes {
+            decided.0.text(text, took, &[("result", result)]);
         }
     }
 }

@@ -138,3 +138,109 @@ fn who_am_i_and_whose_token_is_this() {
     assert!(ask("nonsense").unwrap().get("authenticated").is_none());
     assert_eq!(ask("").unwrap_err().code, 400);
 }
+
+/// The status of a self review about pods of a node with these selectors.
+fn selected(selectors: Value) -> Result<Value, Status> {
+    let mut node = User::named("system:node:n1");
+    node.groups.push("system:nodes".to_owned());
+    let mut attributes = json!({ "verb": "list", "resource": "pods" });
+    let added = selectors.as_object().unwrap().clone();
+    attributes.as_object_mut().unwrap().extend(added);
+    let review = json!({ "spec": { "resourceAttributes": attributes } });
+    answer(&node, "selfsubjectaccessreviews", review)
+}
+
+#[test]
+fn selectors_narrow_what_is_asked_as_far_as_they_are_understood() {
+    let on_n1 = json!({ "key": "spec.nodeName", "operator": "In", "values": ["n1"] });
+    let allowed = |selectors| selected(selectors).unwrap();
+    assert_eq!(
+        allowed(json!({ "fieldSelector": { "rawSelector": "spec.nodeName=n1" } }))["allowed"],
+        true
+    );
+    let unknown = json!({ "key": "a", "operator": "Like", "values": ["b"] });
+    let partly = allowed(json!({ "fieldSelector": { "requirements": [unknown, on_n1] } }));
+    assert_eq!(
+        partly,
+        json!({
+            "allowed": true,
+            "evaluationError":
+                "spec.resourceAttributes.fieldSelector partially ignored due to parse error",
+        })
+    );
+    let ignored = allowed(json!({
+        "fieldSelector": { "rawSelector": "a" },
+        "labelSelector": { "requirements": [unknown] },
+    }));
+    assert_eq!(ignored["allowed"], false);
+    assert_eq!(
+        ignored["reason"],
+        "can only list/watch pods with spec.nodeName field selector"
+    );
+    assert_eq!(
+        ignored["evaluationError"],
+        "spec.resourceAttributes.fieldSelector ignored due to parse error; \
+         spec.resourceAttributes.labelSelector ignored due to parse error"
+    );
+    let commas =
+        json!({ "key": "spec.nodeName", "operator": "In", "values": ["x,spec.nodeName=n1"] });
+    assert_eq!(
+        allowed(json!({ "fieldSelector": { "requirements": [commas] } }))["allowed"],
+        false
+    );
+}
+
+#[test]
+fn faults_of_selectors_are_told_all_at_once() {
+    let refused = selected(json!({
+        "fieldSelector": { "rawSelector": "a=b", "requirements": [
+            { "operator": "In" }, { "key": "a", "operator": "Exists", "values": ["b"] },
+        ] },
+        "labelSelector": {},
+    }));
+    let told = refused.unwrap_err().message;
+    for part in [
+        "spec.resourceAttributes.fieldSelector.rawSelector: Invalid value: \"a=b\": may not \
+         specified at the same time as requirements",
+        "spec.resourceAttributes.fieldSelector.requirements[0].key: Required value: must be \
+         specified",
+        "spec.resourceAttributes.fieldSelector.requirements[0].values: Required value: must be \
+         specified when `operator` is 'In' or 'NotIn'",
+        "spec.resourceAttributes.fieldSelector.requirements[1].values: Forbidden: may not be \
+         specified when `operator` is 'Exists' or 'DoesNotExist'",
+        "spec.resourceAttributes.labelSelector.requirements: Required value: when \
+         spec.resourceAttributes.labelSelector is specified, requirements or rawSelector is \
+         required",
+    ] {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+}
+
+#[test]
+fn a_review_is_no_object_with_a_name() {
+    let jane = User::named("jane");
+    let review = json!({
+        "metadata": { "name": "mine" },
+        "spec": { "resourceAttributes": { "verb": "get", "resource": "pods" } },
+    });
+    let told = answer(&jane, "selfsubjectaccessreviews", review)
+        .unwrap_err()
+        .message;
+    assert!(
+        told.contains("metadata: Invalid value") && told.ends_with("must be empty"),
+        "{told}"
+    );
+}
+
+#[test]
+fn rules_of_a_node_are_not_all_of_its_rights() {
+    let mut node = User::named("system:node:n1");
+    node.groups.push("system:nodes".to_owned());
+    let review = json!({ "spec": { "namespace": "web" } });
+    let status = answer(&node, "selfsubjectrulesreviews", review).unwrap();
+    assert_eq!(status["incomplete"], true);
+    assert_eq!(
+        status["evaluationError"],
+        "node authorizer does not support user rule resolution"
+    );
+}

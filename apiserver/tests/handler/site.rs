@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 /// No test waits longer for anything.
@@ -18,7 +19,8 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Site {
     /// Dropped last: the store and its directory are in use until then.
-    _server: Server,
+    server: Arc<Server>,
+    stop: CancellationToken,
     pub admin: InProcess,
     pub store: Store,
     _directory: tempfile::TempDir,
@@ -77,12 +79,13 @@ pub async fn site_with(limits: Limits) -> Site {
         audit: None,
         clock: Arc::new(move || now),
     };
-    let server = Server::build(config, store.clone()).await.unwrap();
+    let server = Arc::new(Server::build(config, store.clone()).await.unwrap());
     let mut user = User::named("admin");
     user.groups.push("system:masters".to_owned());
     Site {
         admin: server.in_process(user),
-        _server: server,
+        server,
+        stop: CancellationToken::new(),
         store,
         _directory: directory,
     }
@@ -97,10 +100,22 @@ pub fn config_map(name: &str, data: &str) -> Value {
     })
 }
 
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
 impl Site {
     /// The API as another user sees it.
     pub fn acting_as(&self, user: User) -> InProcess {
-        self._server.in_process(user)
+        self.server.in_process(user)
+    }
+
+    /// Serves, and follows what is written, for as long as the site is there.
+    pub fn run(&self) {
+        let (server, stop) = (Arc::clone(&self.server), self.stop.clone());
+        tokio::spawn(async move { server.run(stop).await });
     }
 
     pub async fn send(&self, request: Request<Full<Bytes>>) -> Answer {

@@ -257,8 +257,13 @@ fn nobody_grants_what_they_do_not_have() {
         roles.rbac.authorization.k8s.io "mine" is forbidden: user "jane" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:
         {APIGroups:[""], Resources:["pods"], Verbs:["delete"]}"#]]
     .assert_eq(&status.message);
-    let unchanged = escalation::check(&authorizer, &jane, "roles", &refused, Some(&refused));
-    assert!(unchanged.is_ok());
+    // What was there already counts too, but for what garbage collection changes.
+    let old = Some(&refused);
+    let mut held = refused.clone();
+    held.set(&["metadata", "finalizers"], json!(["a/b"]));
+    assert!(escalation::check(&authorizer, &jane, "roles", &held, old).is_ok());
+    held.set(&["metadata", "labels"], json!({ "a": "b" }));
+    assert!(escalation::check(&authorizer, &jane, "roles", &held, old).is_err());
     let admin = object(binding(
         "ClusterRole",
         "admin",
@@ -270,4 +275,55 @@ fn nobody_grants_what_they_do_not_have() {
     let missing = object(binding("Role", "gone", json!({})));
     let status = escalation::check(&authorizer, &jane, "rolebindings", &missing, None).unwrap_err();
     assert_eq!(status.code, 404);
+}
+
+#[test]
+fn a_subresource_may_be_named_as_one_word_as_reviews_do() {
+    let rules = json!([{ "verbs": ["get"], "apiGroups": [""], "resources": ["pods/log"] }]);
+    let bound = binding("Role", "r", json!({ "kind": "User", "name": "jane" }));
+    let authorizer = authorizer(&[role(rules), ("rolebindings", bound)]);
+    let mut joined = request("get pods web p");
+    joined.resource = "pods/log".to_owned();
+    let jane = User::named("jane");
+    assert!(authorizer.authorize(&jane, &joined).is_allowed());
+    assert!(
+        !authorizer
+            .authorize(&jane, &request("get pods web p"))
+            .is_allowed()
+    );
+}
+
+#[test]
+fn a_service_account_without_a_namespace_is_told_with_that_of_its_binding() {
+    let account = json!({ "kind": "ServiceAccount", "name": "robot" });
+    let bound = binding("ClusterRole", "view", account);
+    let authorizer = authorizer(&[("rolebindings", bound)]);
+    let robot = User::named("system:serviceaccount:web:robot");
+    let decision = authorizer.authorize(&robot, &request("list pods web"));
+    assert_eq!(
+        decision.reason(),
+        r#"RBAC: allowed by RoleBinding "b/web" of ClusterRole "view" to ServiceAccount "robot/web""#
+    );
+}
+
+#[test]
+fn decisions_are_counted_by_who_made_them() {
+    let authorizer = authorizer(&[]);
+    authorizer.authorize(&User::named("system:node:n1"), &request("get nodes - n1"));
+    authorizer.authorize(&User::named("jane"), &request("get /healthz"));
+    authorizer.authorize(&User::named("jane"), &request("list pods"));
+    let key = ObjectKey::new("web", "p");
+    let pod = json!({ "metadata": { "namespace": "web", "name": "p" } });
+    authorizer.apply("", "pods", &key, Object::from_value(pod).as_ref());
+    let mut text = crate::metrics::text::Text::default();
+    authorizer.counts.text(&mut text);
+    let text = text.into_string();
+    let decisions = "apiserver_authorization_decisions_total";
+    for line in [
+        format!("{decisions}{{type=\"Node\",name=\"node\",decision=\"allowed\"}} 1"),
+        format!("{decisions}{{type=\"RBAC\",name=\"rbac\",decision=\"allowed\"}} 1"),
+        "node_authorizer_graph_actions_duration_seconds_count{operation=\"AddPod\"} 1".to_owned(),
+    ] {
+        assert!(text.lines().any(|own| own == line), "{line}\n{text}");
+    }
 }
