@@ -23,6 +23,8 @@ pub enum Command {
     Agent(AgentCommand),
     /// Make, list and delete the tokens that nodes enrol with
     Token(TokenCommand),
+    /// Change the key that Secrets are encrypted with on disk
+    Secrets(SecretsCommand),
     /// Work with the images of a node
     Image(ImageCommand),
     /// Print a completion script for a shell
@@ -105,6 +107,14 @@ pub struct ServerArgs {
         env = "CORACLE_MAX_MUTATING_REQUESTS_INFLIGHT"
     )]
     pub max_mutating_requests_inflight: Option<String>,
+    /// The keys that Secrets are encrypted with on disk, made at the first start
+    /// [default: <data-dir>/server/pki/secrets.key]
+    #[arg(long, value_name = "FILE", env = "CORACLE_SECRETS_KEY_FILE")]
+    pub secrets_key_file: Option<String>,
+    /// What to encrypt on disk with which keys instead: an apiserver.config.k8s.io/v1
+    /// EncryptionConfiguration
+    #[arg(long, value_name = "FILE", env = "CORACLE_ENCRYPTION_PROVIDER_CONFIG")]
+    pub encryption_provider_config: Option<String>,
     /// What to record of which requests: an audit.k8s.io/v1 Policy
     #[arg(long, value_name = "FILE", env = "CORACLE_AUDIT_POLICY_FILE")]
     pub audit_policy_file: Option<String>,
@@ -232,6 +242,24 @@ pub enum TokenAction {
         /// Id or token
         token: String,
     },
+}
+
+#[derive(Args, Debug)]
+pub struct SecretsCommand {
+    #[command(subcommand)]
+    pub action: SecretsAction,
+    /// Admin kubeconfig [default: <data-dir>/admin.kubeconfig]
+    #[arg(long, global = true, value_name = "FILE", env = "CORACLE_KUBECONFIG")]
+    pub kubeconfig: Option<String>,
+    /// Data directory of the server [default: /var/lib/coracle]
+    #[arg(long, global = true, value_name = "DIR", env = "CORACLE_DATA_DIR")]
+    pub data_dir: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SecretsAction {
+    /// Make a new key, encrypt everything with it, and drop the old one
+    Rotate,
 }
 
 #[derive(Args, Debug)]

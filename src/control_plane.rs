@@ -8,6 +8,7 @@ use crate::settings::{self, ServerSettings, file};
 use crate::{Failure, logging, notify, runtime};
 use anyhow::Context;
 use coracle_apiserver::Server;
+use coracle_apiserver::at_rest::AtRest;
 use coracle_apiserver::authenticate::User;
 use coracle_apiserver::authenticate::user::MASTERS;
 use coracle_apiserver::pki::ADMIN_USER;
@@ -52,7 +53,7 @@ pub fn run(mut args: ServerCommand) -> Result<(), Failure> {
     let settings = settings::server(&args.common, &args.server)?;
     logging::start(args.common.log.as_deref(), "info")?;
     if args.restore_snapshot {
-        restore(&settings.data_dir)?;
+        restore(&settings)?;
     }
     runtime()?.block_on(async {
         let plane = start(&settings).await?;
@@ -81,8 +82,10 @@ fn store_directory(data_dir: &Path) -> std::path::PathBuf {
 }
 
 /// Puts the newest snapshot of the store in the place of what is there.
-fn restore(data_dir: &Path) -> anyhow::Result<()> {
-    let restored = coracle_store::restore_newest_snapshot(&store_directory(data_dir))
+fn restore(settings: &ServerSettings) -> anyhow::Result<()> {
+    let at_rest = AtRest::open(settings.at_rest.clone())?;
+    let directory = store_directory(&settings.data_dir);
+    let restored = coracle_store::restore_newest_snapshot(&directory, Some(at_rest.seal()))
         .context("the store was not restored")?;
     tracing::info!(snapshot = %restored.display(), "restored the store");
     Ok(())
@@ -93,9 +96,15 @@ pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
     let directory = store_directory(&settings.data_dir);
     std::fs::create_dir_all(&directory)
         .with_context(|| format!("cannot make the directory {}", directory.display()))?;
-    let store =
-        Store::open(coracle_store::Config::new(directory)).context("cannot open the store")?;
-    let server = Arc::new(build(settings, store.clone()).await?);
+    let at_rest = Arc::new(AtRest::open(settings.at_rest.clone())?);
+    let config = coracle_store::Config {
+        seal: Some(at_rest.seal()),
+        ..coracle_store::Config::new(directory)
+    };
+    let store = Store::open(config).context("cannot open the store")?;
+    at_rest.settle()?;
+    tokio::spawn(catch_up(Arc::clone(&at_rest), store.clone()));
+    let server = Arc::new(build(settings, store.clone(), at_rest).await?);
     let address = server.local_addr();
     write_kubeconfig(&settings.write_kubeconfig, &server.admin_kubeconfig()?)?;
 
@@ -122,7 +131,25 @@ pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
     })
 }
 
-async fn build(settings: &ServerSettings, store: Store) -> anyhow::Result<Server> {
+/// Encrypts what is on disk in another form, while requests are served.
+async fn catch_up(at_rest: Arc<AtRest>, store: Store) {
+    match at_rest.catch_up(&store).await {
+        Ok(None) => {}
+        Ok(Some(done)) => {
+            tracing::info!(
+                records = done.records,
+                "the store was written anew: everything has today's key"
+            );
+        }
+        Err(error) => tracing::error!(%error, "the store keeps values of another form"),
+    }
+}
+
+async fn build(
+    settings: &ServerSettings,
+    store: Store,
+    at_rest: Arc<AtRest>,
+) -> anyhow::Result<Server> {
     let clock = Clock::system();
     let config = coracle_apiserver::Config {
         data_dir: settings.data_dir.join("server"),
@@ -132,6 +159,7 @@ async fn build(settings: &ServerSettings, store: Store) -> anyhow::Result<Server
         service_cidr: settings.service_cidr.clone(),
         limits: settings.limits,
         audit: settings.audit.clone(),
+        at_rest: Some(at_rest),
         clock: Arc::new(move || clock.now()),
     };
     Ok(Server::build(config, store).await?)

@@ -11,6 +11,7 @@ mod images;
 mod logging;
 mod node;
 mod notify;
+mod secrets;
 mod settings;
 mod show;
 mod tokens;
@@ -74,6 +75,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Server(args) => control_plane::run(args),
         Command::Agent(args) => node::run(args),
         Command::Token(args) => tokens::run(args),
+        Command::Secrets(args) => secrets::run(args),
         Command::Image(args) => images::run(args),
         Command::Completion { shell } => {
             let mut command = Cli::command();

@@ -7,8 +7,8 @@ pub mod file;
 pub mod parse;
 
 use crate::cli::{AgentArgs, CommonArgs, ServerArgs};
-use coracle_apiserver::audit;
 use coracle_apiserver::config::Limits;
+use coracle_apiserver::{at_rest, audit};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -47,6 +47,7 @@ pub struct ServerSettings {
     pub service_cidr: String,
     pub limits: Limits,
     pub audit: Option<audit::Settings>,
+    pub at_rest: at_rest::Settings,
     pub write_kubeconfig: PathBuf,
     pub node_monitor_grace_period: Duration,
     pub disabled: BTreeSet<String>,
@@ -98,6 +99,7 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         service_cidr,
         limits: limits(args)?,
         audit: audit(args)?,
+        at_rest: at_rest(args, &data_dir)?,
         write_kubeconfig,
         node_monitor_grace_period: parse::grace_period(args.node_monitor_grace_period.as_deref())?,
         disabled: parse::disabled(&args.disable)?,
@@ -114,6 +116,20 @@ fn service_cidr(args: &ServerArgs, cluster: &parse::Cidr) -> Result<String, BadS
     }
     let texts: Vec<&str> = networks.iter().map(|one| one.text.as_str()).collect();
     Ok(texts.join(","))
+}
+
+fn at_rest(args: &ServerArgs, data_dir: &Path) -> Result<at_rest::Settings, BadSetting> {
+    let key_file = match args.secrets_key_file.as_deref() {
+        Some(path) => parse::file("secrets-key-file", path)?,
+        None => data_dir.join("server/pki/secrets.key"),
+    };
+    let configuration = args.encryption_provider_config.as_deref();
+    Ok(at_rest::Settings {
+        key_file,
+        configuration: configuration
+            .map(|path| parse::file("encryption-provider-config", path))
+            .transpose()?,
+    })
 }
 
 fn limits(args: &ServerArgs) -> Result<Limits, BadSetting> {

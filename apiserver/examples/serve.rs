@@ -25,6 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         service_cidr: "10.43.0.0/16".to_owned(),
         limits: coracle_apiserver::config::Limits::default(),
         audit: None,
+        at_rest: None,
         clock: Arc::new(clock),
     };
     let server = Server::build(config, store.clone()).await?;

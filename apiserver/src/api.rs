@@ -3,6 +3,7 @@
 use crate::access::Access;
 use crate::admission::{Attributes, Operation};
 use crate::allocate::Allocator;
+use crate::at_rest::{self, AtRest};
 use crate::audit::{self, Audit};
 use crate::authenticate::{PeerCertificate, User, impersonate};
 use crate::authorize;
@@ -61,6 +62,8 @@ pub struct Api {
     pub fairness: Arc<Fairness>,
     /// Absent when nothing is recorded.
     pub audit: Option<Arc<Audit>>,
+    /// Absent when the store is plain.
+    pub at_rest: Option<Arc<AtRest>>,
 }
 
 impl std::fmt::Debug for Api {
@@ -203,6 +206,10 @@ impl Api {
             return Err(authorize::forbidden(user, info, decision.reason()));
         }
         if !info.is_resource_request {
+            if info.path == at_rest::ROTATE_PATH && parts.method == Method::POST {
+                let rotated = at_rest::rotate(self.at_rest.clone(), self.registry.store.clone());
+                return rotated.await;
+            }
             return self.other(parts, info, user);
         }
         if !routes::is_group(&info.group) {

@@ -1,5 +1,6 @@
 //! What the server is told at start.
 
+use crate::at_rest::AtRest;
 use crate::audit;
 use jiff::Timestamp;
 use std::fmt;
@@ -25,6 +26,8 @@ pub struct Config {
     pub limits: Limits,
     /// Nothing is recorded without them.
     pub audit: Option<audit::Settings>,
+    /// The keys that the store was opened with; without them its values are plain.
+    pub at_rest: Option<Arc<AtRest>>,
     pub clock: Clock,
 }
 

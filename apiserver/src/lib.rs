@@ -19,6 +19,7 @@ pub mod verbs; // One file a verb.
 
 // Objects.
 pub mod allocate; // Addresses and node ports of Services.
+pub mod at_rest; // What is sealed before it reaches the disk.
 pub mod registry; // Objects in the store.
 pub mod view; // Read-only access to stored objects.
 

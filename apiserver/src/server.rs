@@ -147,6 +147,7 @@ impl Server {
             shutdown: streams,
             fairness,
             audit,
+            at_rest: config.at_rest.clone(),
         };
         let server = Self {
             api: Arc::new(api),

@@ -102,6 +102,10 @@ fn slot<'a>(targets: &'a mut Targets<'_>, key: &str) -> Option<Slot<'a>> {
             "max-mutating-requests-inflight" => {
                 return Some(Slot::One(&mut server.max_mutating_requests_inflight));
             }
+            "secrets-key-file" => return Some(Slot::One(&mut server.secrets_key_file)),
+            "encryption-provider-config" => {
+                return Some(Slot::One(&mut server.encryption_provider_config));
+            }
             "audit-policy-file" => return Some(Slot::One(&mut server.audit_policy_file)),
             "audit-log-path" => return Some(Slot::One(&mut server.audit_log_path)),
             "audit-log-maxage" => return Some(Slot::One(&mut server.audit_log_maxage)),

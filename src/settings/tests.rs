@@ -204,3 +204,32 @@ fn an_audit_log_needs_a_policy_and_a_place_and_limits_are_counts() {
         "--max-mutating-requests-inflight \"0\": must be a number of at least 1"
     );
 }
+
+#[test]
+fn keys_of_secrets_are_beside_the_others_unless_told_otherwise() {
+    let settings = server(&common(), &ServerArgs::default()).unwrap().at_rest;
+    let file = Path::new("/no/such/dir/server/pki/secrets.key");
+    assert_eq!(
+        (settings.key_file.as_path(), settings.configuration),
+        (file, None)
+    );
+    let elsewhere = ServerArgs {
+        secrets_key_file: Some("/mnt/keys/secrets.key".into()),
+        encryption_provider_config: Some("/etc/encryption.yaml".into()),
+        ..ServerArgs::default()
+    };
+    let settings = server(&common(), &elsewhere).unwrap().at_rest;
+    assert_eq!(settings.key_file, Path::new("/mnt/keys/secrets.key"));
+    assert_eq!(
+        settings.configuration.unwrap(),
+        Path::new("/etc/encryption.yaml")
+    );
+    let bad = ServerArgs {
+        secrets_key_file: Some("/tmp".into()),
+        ..ServerArgs::default()
+    };
+    assert_eq!(
+        server(&common(), &bad).unwrap_err().to_string(),
+        "--secrets-key-file \"/tmp\": must be the path of a file"
+    );
+}

@@ -9,8 +9,10 @@ use crate::backend::{Backend, Numbered, SledBackend};
 use crate::mark::{Mark, MarkFile};
 use crate::record::{Operation, Record};
 use crate::revision::Revision;
+use crate::seal::{Codec, DecodeError, Seal};
 use crate::state::State;
 use crate::store::{Config, Layout};
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -28,6 +30,8 @@ const ENTRIES_PER_BATCH: usize = 1000;
 /// Clients may have seen revisions after the snapshot's: what follows begins far beyond them.
 const REVISION_GAP: u64 = 1 << 32;
 
+/// How many files were written anew, and which could not be read.
+pub(crate) type Resealed = oneshot::Sender<Result<(usize, Vec<PathBuf>), String>>;
 pub(crate) type Answer = oneshot::Sender<Result<PathBuf, String>>;
 
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +42,8 @@ pub enum RestoreError {
     InUse { directory: PathBuf },
     #[error("the snapshot {} cannot be trusted: {why}", .file.display())]
     Damaged { file: PathBuf, why: String },
+    #[error("the snapshot {} cannot be opened: {why}", .file.display())]
+    Sealed { file: PathBuf, why: String },
     #[error("cannot read or write {}", .path.display())]
     Io {
         path: PathBuf,
@@ -53,10 +59,13 @@ pub(crate) struct Archive {
     every: Duration,
     next_at: Option<Instant>,
     last_revision: Revision,
+    codec: Codec,
+    /// Files are written one after the other: none in an old form once all were written anew.
+    writing: Arc<Mutex<()>>,
 }
 
 impl Archive {
-    pub(crate) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config, codec: Codec) -> Self {
         let directory = Layout::new(&config.directory).snapshots;
         let newest = files(&directory).unwrap_or_default().pop();
         Self {
@@ -64,6 +73,8 @@ impl Archive {
             directory,
             every: config.snapshot_every,
             next_at: None,
+            codec,
+            writing: Arc::default(),
         }
     }
 
@@ -88,8 +99,10 @@ impl Archive {
                 (Arc::clone(&partition.name), map)
             })
             .collect();
-        let directory = self.directory.clone();
+        let (directory, codec) = (self.directory.clone(), self.codec.clone());
+        let writing = Arc::clone(&self.writing);
         let work = move || {
+            let _writing = writing.lock();
             let entries = partitions.iter().flat_map(|(name, map)| {
                 map.iter().map(move |(key, entry)| {
                     let record = Record {
@@ -104,7 +117,7 @@ impl Archive {
                 })
             });
             let count = partitions.iter().map(|(_, map)| map.len()).sum::<usize>();
-            let written = write_file(&directory, revision, count as u64, entries);
+            let written = write_file(&codec, &directory, revision, count as u64, entries);
             if let Err(error) = &written {
                 tracing::error!(%error, "no snapshot was written");
             }
@@ -112,14 +125,54 @@ impl Archive {
                 drop(answer.send(written.map_err(|error| error.to_string())));
             }
         };
-        let thread = std::thread::Builder::new().name("store-snapshot".to_owned());
-        if let Err(error) = thread.spawn(work) {
-            tracing::error!(%error, "no snapshot was written");
-        }
+        spawn(work);
+    }
+
+    /// Writes the files anew that are in another form than today's, off the writer's thread.
+    pub(crate) fn reseal(&self, answer: Resealed) {
+        let (directory, codec) = (self.directory.clone(), self.codec.clone());
+        let writing = Arc::clone(&self.writing);
+        spawn(move || {
+            let _writing = writing.lock();
+            let done = reseal(&codec, &directory);
+            drop(answer.send(done.map_err(|error| error.to_string())));
+        });
     }
 }
 
+fn spawn(work: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().name("store-snapshot".to_owned());
+    if let Err(error) = thread.spawn(work) {
+        tracing::error!(%error, "no snapshot was written");
+    }
+}
+
+fn reseal(codec: &Codec, directory: &Path) -> std::io::Result<(usize, Vec<PathBuf>)> {
+    let all = match files(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        found => found?,
+    };
+    let (mut written, mut unreadable) = (0, Vec::new());
+    for file in all {
+        match read_file(codec, &file) {
+            Ok(read) if read.is_current => {}
+            Ok(read) => {
+                let count = read.entries.len() as u64;
+                let entries = read.entries.into_iter();
+                write_file(codec, directory, read.revision, count, entries)?;
+                written += 1;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a snapshot is left as it is");
+                unreadable.push(file);
+            }
+        }
+    }
+    Ok((written, unreadable))
+}
+
 fn write_file(
+    codec: &Codec,
     directory: &Path,
     revision: Revision,
     count: u64,
@@ -136,7 +189,7 @@ fn write_file(
     file.write_all(&revision.0.to_be_bytes())?;
     file.write_all(&count.to_be_bytes())?;
     for (revision, record) in entries {
-        let bytes = record.encode();
+        let bytes = codec.encode(&record).map_err(std::io::Error::other)?;
         let length = u32::try_from(bytes.len()).map_err(std::io::Error::other)?;
         file.write_all(&revision.0.to_be_bytes())?;
         file.write_all(&length.to_be_bytes())?;
@@ -196,8 +249,16 @@ fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// A snapshot in memory.
+struct Contents {
+    revision: Revision,
+    entries: Vec<Numbered>,
+    /// Everything is in the form in which it would be written today.
+    is_current: bool,
+}
+
 /// Reads a snapshot whole and checks all of it.
-fn read_file(path: &Path) -> Result<(Revision, Vec<Numbered>), RestoreError> {
+fn read_file(codec: &Codec, path: &Path) -> Result<Contents, RestoreError> {
     let damaged = |why: String| RestoreError::Damaged {
         file: path.to_owned(),
         why,
@@ -222,25 +283,42 @@ fn read_file(path: &Path) -> Result<(Revision, Vec<Numbered>), RestoreError> {
     let (revision, rest) = rest.split_first_chunk::<8>().ok_or_else(short)?;
     let (count, mut rest) = rest.split_first_chunk::<8>().ok_or_else(short)?;
     let mut entries = Vec::new();
+    let mut all_current = true;
     for _ in 0..u64::from_be_bytes(*count) {
         let (modified, tail) = rest.split_first_chunk::<8>().ok_or_else(short)?;
         let (length, tail) = tail.split_first_chunk::<4>().ok_or_else(short)?;
         let length = u32::from_be_bytes(*length) as usize;
         let (record, tail) = tail.split_at_checked(length).ok_or_else(short)?;
-        let record = Record::decode(record, |text| text.into())
-            .map_err(|error| damaged(error.to_string()))?;
+        let decoded = codec.decode(record, |text| text.into());
+        let (record, is_current) = decoded.map_err(|error| match error {
+            DecodeError::Record(error) => damaged(error.to_string()),
+            DecodeError::Sealed(why) => RestoreError::Sealed {
+                file: path.to_owned(),
+                why,
+            },
+        })?;
+        all_current &= is_current;
         entries.push((Revision(u64::from_be_bytes(*modified)), record));
         rest = tail;
     }
     entries.sort_by_key(|(revision, _)| *revision);
-    Ok((Revision(u64::from_be_bytes(*revision)), entries))
+    Ok(Contents {
+        revision: Revision(u64::from_be_bytes(*revision)),
+        entries,
+        is_current: all_current,
+    })
 }
 
 /// Puts the newest snapshot that can be trusted in the place of the store in `directory`; what was
 /// there is kept beside it. Gives back which file it was. Revisions go on far beyond all that was
 /// ever seen, and clients list again.
-pub fn restore_newest_snapshot(directory: &Path) -> Result<PathBuf, RestoreError> {
+/// `seal` opens what is sealed in it.
+pub fn restore_newest_snapshot(
+    directory: &Path,
+    seal: Option<Arc<dyn Seal>>,
+) -> Result<PathBuf, RestoreError> {
     let layout = Layout::new(directory);
+    let codec = Codec::new(seal);
     let io = |path: &Path| {
         let path = path.to_owned();
         move |source| RestoreError::Io { path, source }
@@ -261,7 +339,7 @@ pub fn restore_newest_snapshot(directory: &Path) -> Result<PathBuf, RestoreError
     let mut failed = None;
     let mut chosen = None;
     for file in all.iter().rev() {
-        match read_file(file) {
+        match read_file(&codec, file) {
             Ok(read) => {
                 chosen = Some((file.clone(), read));
                 break;
@@ -269,33 +347,42 @@ pub fn restore_newest_snapshot(directory: &Path) -> Result<PathBuf, RestoreError
             Err(error) => failed = failed.or(Some(error)),
         }
     }
-    let Some((file, (revision, entries))) = chosen else {
+    let Some((file, contents)) = chosen else {
         return Err(failed.unwrap_or_else(none));
     };
+    let (revision, entries) = (contents.revision, contents.entries);
     let fresh = layout.database.with_extension("restored");
     drop(std::fs::remove_dir_all(&fresh));
-    fill(&fresh, revision, &entries).map_err(RestoreError::Store)?;
-    if layout.database.exists() {
+    fill(&codec, &fresh, revision, &entries).map_err(RestoreError::Store)?;
+    let mut replaced = layout.rewritten();
+    replaced.push(layout.database.clone());
+    for old in replaced.into_iter().filter(|old| old.exists()) {
         let aside = (0..)
             .map(|number| layout.database.with_extension(format!("replaced-{number}")))
             .find(|path| !path.exists())
             .expect("some number is free");
-        std::fs::rename(&layout.database, &aside).map_err(io(&layout.database))?;
+        std::fs::rename(&old, &aside).map_err(io(&old))?;
     }
     std::fs::rename(&fresh, &layout.database).map_err(io(&fresh))?;
     let mark = Mark {
         reserved: Revision(revision.0 + REVISION_GAP),
         entries: None,
+        database: None,
     };
     MarkFile::new(&layout.mark)
-        .write(mark)
+        .write(&mark)
         .map_err(io(&layout.mark))?;
     Ok(file)
 }
 
-fn fill(directory: &Path, revision: Revision, entries: &[Numbered]) -> Result<(), String> {
+fn fill(
+    codec: &Codec,
+    directory: &Path,
+    revision: Revision,
+    entries: &[Numbered],
+) -> Result<(), String> {
     let text = |error: crate::backend::BackendError| error.to_string();
-    let mut backend = SledBackend::open(directory).map_err(text)?;
+    let mut backend = SledBackend::open(directory, codec.clone()).map_err(text)?;
     for batch in entries.chunks(ENTRIES_PER_BATCH) {
         backend.commit(batch).map_err(text)?;
     }

@@ -6,6 +6,8 @@
 
 use crate::record::Record;
 use crate::revision::Revision;
+use crate::seal::SealError;
+use std::path::Path;
 use std::sync::Arc;
 
 mod sled;
@@ -18,6 +20,8 @@ pub(crate) enum BackendError {
     Io(String),
     #[error("the record of revision {revision} cannot be trusted: {why}")]
     Damaged { revision: Revision, why: String },
+    #[error("{0}")]
+    Sealed(String),
     #[error("it is of format {found}")]
     Format { found: String },
     /// Another server committed first: nothing of the batch was kept. Only a back end that is
@@ -34,6 +38,14 @@ pub(crate) struct Loaded {
     pub(crate) compacted: Revision,
     /// No revision up to this is ever given out again.
     pub(crate) reserved: Revision,
+    /// Records that would be written in another form today: plain, or sealed otherwise.
+    pub(crate) stale: u64,
+}
+
+impl From<SealError> for BackendError {
+    fn from(error: SealError) -> Self {
+        Self::Sealed(error.to_string())
+    }
 }
 
 pub(crate) type Numbered = (Revision, Record);
@@ -57,6 +69,9 @@ pub(crate) trait Backend: Send {
     /// Drops history: the records in `steps` are superseded or tombstones; from now on `to` and
     /// before is gone.
     fn compact(&mut self, drop: &[Revision], to: Revision) -> Result<(), BackendError>;
+
+    /// An empty one of the same kind in a directory of its own, to take this one's place.
+    fn beside(&self, directory: &Path) -> Result<Box<dyn Backend>, BackendError>;
 
     fn reader(&self) -> Arc<dyn Reader>;
 }

@@ -8,6 +8,7 @@ mod revision;
 mod types; // What goes in and comes out: writes, entries, events, errors.
 
 mod record; // One change as it stands on disk.
+mod seal; // Values that are no plain text there.
 
 mod backend; // The trait, and sled behind it.
 mod mark; // What must be in it.
@@ -25,8 +26,9 @@ mod store; // The handle.
 
 pub use archive::{RestoreError, restore_newest_snapshot};
 pub use revision::Revision;
+pub use seal::{Seal, SealError};
 pub use snapshot::{Range, Snapshot, SnapshotError};
-pub use store::{Config, Stats, Store};
+pub use store::{Config, Rewritten, Stats, Store};
 pub use types::{
     Change, CommitError, Durability, Entry, Event, EventKind, Expect, Notes, OpenError, Stamped,
     Write,

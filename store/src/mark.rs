@@ -2,7 +2,8 @@
 //!
 //! A database that lost its contents looks like a new one, and one that lost its end looks like
 //! one that was killed. The mark tells them apart: the revision reserved, and after a clean stop
-//! how many entries there were. Text, written beside, synced, renamed.
+//! how many entries there were. It also names the database, so that one that was written anew
+//! takes the old one's place in one step. Text, written beside, synced, renamed.
 
 use crate::revision::Revision;
 use std::fs::File;
@@ -11,12 +12,14 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: &str = "coracle-store 1";
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// The database knows at least this as reserved.
     pub(crate) reserved: Revision,
     /// Set by a clean stop: how many entries are current.
     pub(crate) entries: Option<u64>,
+    /// The directory of the database once it was written anew.
+    pub(crate) database: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -42,10 +45,13 @@ impl MarkFile {
         }
     }
 
-    pub(crate) fn write(&self, mark: Mark) -> std::io::Result<()> {
+    pub(crate) fn write(&self, mark: &Mark) -> std::io::Result<()> {
         let mut text = format!("{MAGIC}\nreserved {}\n", mark.reserved);
         if let Some(entries) = mark.entries {
             text.push_str(&format!("entries {entries}\n"));
+        }
+        if let Some(database) = &mark.database {
+            text.push_str(&format!("database {database}\n"));
         }
         let beside = self.path.with_extension("new");
         let mut file = File::create(&beside)?;
@@ -66,13 +72,19 @@ fn parse(text: &str) -> Option<Mark> {
     }
     let mut mark = Mark::default();
     for line in lines {
-        let (name, number) = line.split_once(' ')?;
-        let number = number.parse().ok()?;
+        let (name, value) = line.split_once(' ')?;
         match name {
-            "reserved" => mark.reserved = Revision(number),
-            "entries" => mark.entries = Some(number),
+            "reserved" => mark.reserved = Revision(value.parse().ok()?),
+            "entries" => mark.entries = Some(value.parse().ok()?),
+            "database" if is_database(value) => mark.database = Some(value.to_owned()),
             _ => return None,
         }
     }
     Some(mark)
+}
+
+/// A name that a database written anew gets: `database-N`.
+pub(crate) fn is_database(name: &str) -> bool {
+    name.strip_prefix("database-")
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -1,13 +1,14 @@
 //! One change as it stands on disk.
 //!
-//! Layout, numbers big-endian: crc32 of all that follows (4), operation (1), created (8),
-//! previous (8, zero for none), length of the partition (2), length of the key (2), partition,
+//! Layout, numbers big-endian: crc32 of all that follows (4), operation (1, with its highest bit set
+//! when the value is sealed), created (8), previous (8, zero for none), length of the partition (2), length of the key (2), partition,
 //! key, value. The key under which a record is stored is its revision.
 
 use crate::revision::Revision;
 use bytes::Bytes;
 use std::sync::Arc;
 
+const SEALED: u8 = 0x80;
 const HEAD: usize = 4 + 1 + 8 + 8 + 2 + 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,14 +46,18 @@ impl Record {
         (HEAD + self.partition.len() + self.key.len() + self.value.len()) as u64
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let length = HEAD + self.partition.len() + self.key.len() + self.value.len();
+    /// `sealed` takes the place of the value.
+    pub(crate) fn encode(&self, sealed: Option<&[u8]>) -> Vec<u8> {
+        let value = sealed.unwrap_or(&self.value);
+        let length = HEAD + self.partition.len() + self.key.len() + value.len();
         let mut bytes = Vec::with_capacity(length);
         bytes.extend_from_slice(&[0; 4]);
-        bytes.push(match self.operation {
+        let operation = match self.operation {
             Operation::Put => 1,
             Operation::Delete => 2,
-        });
+        };
+        let flag = sealed.map_or(0, |_| SEALED);
+        bytes.push(operation | flag);
         bytes.extend_from_slice(&self.created.0.to_be_bytes());
         bytes.extend_from_slice(&self.previous.map_or(0, |previous| previous.0).to_be_bytes());
         for text in [&self.partition, &self.key] {
@@ -61,17 +66,18 @@ impl Record {
         }
         bytes.extend_from_slice(self.partition.as_bytes());
         bytes.extend_from_slice(self.key.as_bytes());
-        bytes.extend_from_slice(&self.value);
+        bytes.extend_from_slice(value);
         let checksum = crc32fast::hash(&bytes[4..]);
         bytes[..4].copy_from_slice(&checksum.to_be_bytes());
         bytes
     }
 
-    /// `intern` shares the text of partitions and keys that are known already.
+    /// The record, and whether its value is sealed. `intern` shares the text of partitions and keys
+    /// that are known already.
     pub(crate) fn decode(
         bytes: &[u8],
         mut intern: impl FnMut(&str) -> Arc<str>,
-    ) -> Result<Self, RecordError> {
+    ) -> Result<(Self, bool), RecordError> {
         if bytes.len() < HEAD {
             return Err(RecordError::Short);
         }
@@ -79,7 +85,8 @@ impl Record {
         if crc32fast::hash(&bytes[4..]) != checksum {
             return Err(RecordError::Checksum);
         }
-        let operation = match bytes[4] {
+        let is_sealed = bytes[4] & SEALED != 0;
+        let operation = match bytes[4] & !SEALED {
             1 => Operation::Put,
             2 => Operation::Delete,
             _ => return Err(RecordError::Operation),
@@ -94,14 +101,15 @@ impl Record {
         let text = |range: &[u8]| std::str::from_utf8(range).map(str::to_owned);
         let partition = text(&bytes[HEAD..partition_end]).map_err(|_| RecordError::Text)?;
         let key = text(&bytes[partition_end..key_end]).map_err(|_| RecordError::Text)?;
-        Ok(Self {
+        let record = Self {
             operation,
             partition: intern(&partition),
             key: intern(&key),
             created,
             previous: (previous.0 > 0).then_some(previous),
             value: Bytes::copy_from_slice(&bytes[key_end..]),
-        })
+        };
+        Ok((record, is_sealed))
     }
 }
 

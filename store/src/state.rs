@@ -39,7 +39,8 @@ pub(crate) struct State {
     /// States before this one are read no more.
     readable: AtomicU64,
     pub(crate) watchers: AtomicUsize,
-    pub(crate) reader: Arc<dyn Reader>,
+    /// Another one after the database was written anew.
+    reader: RwLock<Arc<dyn Reader>>,
     bounds: Bounds,
     /// Where partitions that are made later begin their history.
     started: Revision,
@@ -61,7 +62,7 @@ impl State {
             compacted: AtomicU64::new(compacted.0),
             readable: AtomicU64::new(compacted.0),
             watchers: AtomicUsize::new(0),
-            reader,
+            reader: RwLock::new(reader),
             bounds,
             started: current,
             closed: AtomicBool::new(false),
@@ -127,6 +128,15 @@ impl State {
         self.readable.fetch_max(revision.0, Ordering::AcqRel);
     }
 
+    pub(crate) fn reader(&self) -> Arc<dyn Reader> {
+        Arc::clone(&self.reader.read())
+    }
+
+    /// Gives back the old one, which others may be reading still.
+    pub(crate) fn set_reader(&self, reader: Arc<dyn Reader>) -> Arc<dyn Reader> {
+        std::mem::replace(&mut *self.reader.write(), reader)
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
@@ -180,7 +190,7 @@ impl State {
         published: Revision,
     ) -> Result<(Vec<Event>, Revision), BackendError> {
         let visible = self.revision().max(published);
-        let mut records = self.reader.after(after, count)?;
+        let mut records = self.reader().after(after, count)?;
         records.truncate(records.partition_point(|(revision, _)| *revision <= visible));
         let complete = records.last().map_or(after, |(revision, _)| *revision);
         let mut events = Vec::new();
@@ -195,7 +205,7 @@ impl State {
     fn event(&self, revision: Revision, record: Record) -> Result<Event, BackendError> {
         let previous = match record.previous {
             None => None,
-            Some(at) => self.reader.at(at)?.map(|before| Entry {
+            Some(at) => self.reader().at(at)?.map(|before| Entry {
                 created: before.created,
                 modified: at,
                 value: before.value,

@@ -2,14 +2,15 @@
 
 use crate::backend::{Backend, BackendError, Loaded, SledBackend};
 use crate::history::Map;
-use crate::mark::{Mark, MarkFile};
+use crate::mark::{Mark, MarkFile, is_database};
 use crate::record::{Operation, Record};
 use crate::revision::Revision;
+use crate::seal::{Codec, Seal};
 use crate::snapshot::{Snapshot, SnapshotError};
 use crate::state::{Bounds, State};
 use crate::types::{CommitError, Entry, OpenError, Write};
 use crate::watch::{Watch, WatchError};
-use crate::writer::{Counters, Request, Writer, Written};
+use crate::writer::{Counters, Found, Request, Writer, Written};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::File;
@@ -26,9 +27,11 @@ const QUEUE_MAX: usize = 4096;
 const FORMAT: u32 = 1;
 
 /// Where the store is and how much it keeps.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Config {
     pub directory: PathBuf,
+    /// Seals values on their way to the disk; without one they are plain there.
+    pub seal: Option<Arc<dyn Seal>>,
     /// Larger values are refused.
     pub value_bytes_max: usize,
     /// States older than this are read no more, so that what a client goes through page by page
@@ -56,6 +59,7 @@ impl Config {
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
+            seal: None,
             value_bytes_max: 8 * 1024 * 1024,
             read_time: Duration::from_secs(5 * 60),
             retain_time: Duration::from_secs(10 * 60),
@@ -71,9 +75,20 @@ impl Config {
     }
 }
 
+/// Says everything but what seals.
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Files of a store.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
+    directory: PathBuf,
+    /// The first database of the store; the mark names a later one.
     pub(crate) database: PathBuf,
     pub(crate) snapshots: PathBuf,
     pub(crate) lock: PathBuf,
@@ -83,11 +98,30 @@ pub(crate) struct Layout {
 impl Layout {
     pub(crate) fn new(directory: &Path) -> Self {
         Self {
+            directory: directory.to_owned(),
             database: directory.join("database"),
             snapshots: directory.join("snapshots"),
             lock: directory.join("lock"),
             mark: directory.join("mark"),
         }
+    }
+
+    /// The database that counts.
+    pub(crate) fn current(&self, mark: Option<&Mark>) -> PathBuf {
+        match mark.and_then(|mark| mark.database.as_ref()) {
+            Some(name) => self.directory.join(name),
+            None => self.database.clone(),
+        }
+    }
+
+    /// Databases that were written anew, finished or not.
+    pub(crate) fn rewritten(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.directory);
+        let paths = entries.into_iter().flatten().flatten();
+        paths
+            .filter(|entry| entry.file_name().to_str().is_some_and(is_database))
+            .map(|entry| entry.path())
+            .collect()
     }
 
     /// Held as long as the file is open; `WouldBlock` when another process holds it.
@@ -113,6 +147,15 @@ pub struct Stats {
     pub disk_bytes: u64,
 }
 
+/// What a rewriting did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rewritten {
+    pub records: u64,
+    pub snapshots: usize,
+    /// Snapshot files that could not be read and are as they were.
+    pub unreadable: Vec<PathBuf>,
+}
+
 /// Cheap to clone; clones share. The writer stops when the store is closed or the last is dropped.
 #[derive(Clone)]
 pub struct Store {
@@ -124,6 +167,8 @@ struct Shared {
     counters: Arc<Counters>,
     requests: SyncSender<Request>,
     places: Semaphore,
+    /// How many records would have been written in another form at the start.
+    stale: u64,
     writer: Mutex<Option<JoinHandle<()>>>,
     _lock: File,
 }
@@ -154,24 +199,36 @@ impl Store {
             _ => unusable(error),
         })?;
         let failed = |error| open_error(&directory, error);
-        let mut backend = SledBackend::open(&layout.database).map_err(failed)?;
-        let mark = MarkFile::new(&layout.mark);
-        let expected = mark.read().map_err(|error| OpenError::Damaged {
-            directory: directory.clone(),
-            what: error.to_string(),
-        })?;
-        let mut written = Written::default();
-        let loaded = load(&mut backend, expected, &mut written);
-        let (maps, loaded) = loaded.map_err(|what| OpenError::Damaged {
+        let damaged = |what: String| OpenError::Damaged {
             directory: directory.clone(),
             what,
-        })?;
+        };
+        let mark = MarkFile::new(&layout.mark);
+        let expected = mark.read().map_err(|error| damaged(error.to_string()))?;
+        if expected.is_none() && !layout.rewritten().is_empty() {
+            return Err(damaged("its mark is missing".to_owned()));
+        }
+        let current = layout.current(expected.as_ref());
+        let database = expected.as_ref().and_then(|mark| mark.database.clone());
+        if database.is_some() && !current.exists() {
+            return Err(damaged(format!("{} is missing", current.display())));
+        }
+        let codec = Codec::new(config.seal.clone());
+        let mut backend = SledBackend::open(&current, codec.clone()).map_err(failed)?;
+        let mut written = Written::default();
+        let (maps, loaded) = match load(&mut backend, expected, &mut written) {
+            Ok(loaded) => loaded,
+            Err(LoadError::Damaged(what)) => return Err(damaged(what)),
+            Err(LoadError::Backend(error)) => return Err(failed(error)),
+        };
         // From here on a stop is not clean until it says so again.
-        mark.write(Mark {
+        mark.write(&Mark {
             reserved: loaded.reserved,
             entries: None,
+            database: database.clone(),
         })
         .map_err(unusable)?;
+        remove_others(&layout, &current).map_err(unusable)?;
         let bounds = Bounds {
             events_max: config.history_events_max,
             bytes_max: config.history_bytes_max,
@@ -190,8 +247,12 @@ impl Store {
             Arc::clone(&state),
             Arc::clone(&counters),
             config,
-            loaded.reserved,
-            written,
+            Found {
+                reserved: loaded.reserved,
+                database,
+                written,
+                codec: codec.clone(),
+            },
         );
         let (requests, queue) = sync_channel(QUEUE_MAX);
         let writer = std::thread::Builder::new()
@@ -205,6 +266,7 @@ impl Store {
                 counters,
                 requests,
                 places,
+                stale: loaded.stale,
                 writer: Mutex::new(Some(writer)),
                 _lock: lock,
             }),
@@ -226,6 +288,27 @@ impl Store {
         self.ask(Request::Archive)
             .await?
             .map_err(CommitError::Backend)
+    }
+
+    /// How many records were found in a form in which they would not be written today: plain ones
+    /// that should be sealed, or ones sealed otherwise. `rewrite` brings them in line.
+    pub fn stale(&self) -> u64 {
+        self.shared.stale
+    }
+
+    /// Writes the database and the snapshot files anew, everything in the form of today; requests
+    /// are served meanwhile. When it is done nothing of the old form is left in them. No snapshot
+    /// file may be written in the old form from the moment this is called.
+    pub async fn rewrite(&self) -> Result<Rewritten, CommitError> {
+        let records = self.ask(Request::Rewrite).await?;
+        let records = records.map_err(CommitError::Backend)?;
+        let snapshots = self.ask(Request::Reseal).await?;
+        let (snapshots, unreadable) = snapshots.map_err(CommitError::Backend)?;
+        Ok(Rewritten {
+            records,
+            snapshots,
+            unreadable,
+        })
     }
 
     /// A place in the queue is free before anything is sent, so sending never blocks.
@@ -306,7 +389,7 @@ impl Store {
             watchers: state.watchers.load(Ordering::Relaxed),
             writes: counters.writes.load(Ordering::Relaxed),
             flushes: counters.flushes.load(Ordering::Relaxed),
-            disk_bytes: state.reader.size(),
+            disk_bytes: state.reader().size(),
         }
     }
 
@@ -321,6 +404,24 @@ impl Store {
     }
 }
 
+/// Removes databases that do not count: what a rewriting left behind that did not end.
+fn remove_others(layout: &Layout, current: &Path) -> std::io::Result<()> {
+    let mut others = layout.rewritten();
+    others.push(layout.database.clone());
+    for other in others {
+        if other != current && other.exists() {
+            tracing::info!(directory = %other.display(), "removing a database that is not in use");
+            std::fs::remove_dir_all(&other)?;
+        }
+    }
+    Ok(())
+}
+
+enum LoadError {
+    Damaged(String),
+    Backend(BackendError),
+}
+
 type Maps = HashMap<Arc<str>, (Revision, Map)>;
 
 /// Reads everything and checks that nothing is missing; else says what.
@@ -328,10 +429,10 @@ fn load(
     backend: &mut SledBackend,
     expected: Option<Mark>,
     written: &mut Written,
-) -> Result<(Maps, Loaded), String> {
+) -> Result<(Maps, Loaded), LoadError> {
     let mut maps = Maps::new();
     let mut missing = None;
-    let compacted = backend.compacted().map_err(|error| error.to_string())?;
+    let compacted = backend.compacted().map_err(LoadError::Backend)?;
     let loaded = backend
         .load(&mut |revision, record| {
             if revision > compacted && !follows(&maps, &record) {
@@ -340,27 +441,27 @@ fn load(
             written.add(revision, record.weight());
             apply(&mut maps, revision, record);
         })
-        .map_err(|error| error.to_string())?;
+        .map_err(LoadError::Backend)?;
     if let Some((revision, previous)) = missing {
         let previous = previous.map_or("nothing".to_owned(), |at| at.to_string());
-        return Err(format!(
+        return Err(LoadError::Damaged(format!(
             "the record of revision {revision} follows {previous}, which is lost"
-        ));
+        )));
     }
     let Some(mark) = expected else {
         return Ok((maps, loaded));
     };
     if loaded.reserved < mark.reserved {
         let (found, reserved) = (loaded.reserved, mark.reserved);
-        return Err(format!(
+        return Err(LoadError::Damaged(format!(
             "it knows revisions up to {found}, and {reserved} were reserved"
-        ));
+        )));
     }
     let found: u64 = maps.values().map(|(_, map)| map.len() as u64).sum();
     match mark.entries {
-        Some(entries) if entries != found => Err(format!(
+        Some(entries) if entries != found => Err(LoadError::Damaged(format!(
             "it holds {found} entries, and {entries} were there at its last stop"
-        )),
+        ))),
         _ => Ok((maps, loaded)),
     }
 }
@@ -397,6 +498,7 @@ fn open_error(directory: &Path, error: BackendError) -> OpenError {
             found,
             known: FORMAT,
         },
+        BackendError::Sealed(what) => OpenError::Sealed { directory, what },
         other => OpenError::Damaged {
             directory,
             what: other.to_string(),

@@ -189,6 +189,8 @@ pub enum OpenError {
         .directory.display()
     )]
     Damaged { directory: PathBuf, what: String },
+    #[error("the store in {} cannot be opened: {what}. Nothing was changed", .directory.display())]
+    Sealed { directory: PathBuf, what: String },
     #[error("cannot start the writer of the store")]
     Writer(#[source] std::io::Error),
 }

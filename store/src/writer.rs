@@ -11,6 +11,7 @@ use crate::history::Map;
 use crate::mark::{Mark, MarkFile};
 use crate::record::{Operation, Record};
 use crate::revision::Revision;
+use crate::seal::Codec;
 use crate::state::{Partition, State, kind_of};
 use crate::store::{Config, Layout};
 use crate::types::{Change, CommitError, Durability, Entry, Event, Expect, Notes, Write};
@@ -22,9 +23,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 mod compaction;
+mod rewrite;
 
 use compaction::Compaction;
 pub(crate) use compaction::Written;
+use rewrite::{Retired, Rewrite};
 
 /// Writes in one batch: enough to share a flush, few enough to bound how long the first waits.
 const BATCH_MAX: usize = 512;
@@ -32,11 +35,15 @@ const BATCH_MAX: usize = 512;
 const RESERVE_BLOCK: u64 = 100_000;
 /// Lazy changes not yet on disk; one more brings them all there.
 const LAZY_MAX: usize = 256;
+/// Whether the last reader of a database that was replaced has let go of it.
+const RETIRED_LOOK_EVERY: Duration = Duration::from_millis(10);
 
 pub(crate) enum Request {
     Commit(Write, oneshot::Sender<Result<Revision, CommitError>>),
     Compact(Revision, oneshot::Sender<Result<(), CommitError>>),
     Archive(oneshot::Sender<Result<std::path::PathBuf, String>>),
+    Rewrite(rewrite::Answer),
+    Reseal(crate::archive::Resealed),
     Close(oneshot::Sender<()>),
 }
 
@@ -46,8 +53,23 @@ pub(crate) struct Counters {
     pub(crate) flushes: AtomicU64,
 }
 
+/// What a store was found to be when it was opened.
+pub(crate) struct Found {
+    pub(crate) reserved: Revision,
+    /// The name of the database, if it is not the first.
+    pub(crate) database: Option<String>,
+    pub(crate) written: Written,
+    pub(crate) codec: Codec,
+}
+
 pub(crate) struct Writer {
     backend: Box<dyn Backend>,
+    database: Option<String>,
+    /// The database is being written anew.
+    rewrite: Option<Rewrite>,
+    /// Asked for while another one is under way or compaction is.
+    rewrite_next: Option<rewrite::Answer>,
+    retired: Option<Retired>,
     state: Arc<State>,
     counters: Arc<Counters>,
     config: Config,
@@ -118,16 +140,19 @@ impl Writer {
         state: Arc<State>,
         counters: Arc<Counters>,
         config: Config,
-        reserved: Revision,
-        found: Written,
+        found: Found,
     ) -> Self {
-        let compaction = Compaction::new(state.compacted(), found);
+        let compaction = Compaction::new(state.compacted(), found.written);
         let written_bytes = compaction.found_bytes();
-        let archive = Archive::new(&config);
+        let archive = Archive::new(&config, found.codec);
         let last = state.revision();
         let mark = MarkFile::new(&Layout::new(&config.directory).mark);
         Self {
             backend,
+            database: found.database,
+            rewrite: None,
+            rewrite_next: None,
+            retired: None,
             state,
             counters,
             config,
@@ -135,7 +160,7 @@ impl Writer {
             archive,
             mark,
             last,
-            reserved,
+            reserved: found.reserved,
             lazy: Vec::new(),
             lazy_since: None,
             written_bytes,
@@ -154,6 +179,8 @@ impl Writer {
                     drop(answer.send(done));
                 }
                 Ok(Request::Archive(answer)) => self.archive.write(&self.state, Some(answer)),
+                Ok(Request::Rewrite(answer)) => self.begin_rewrite(answer),
+                Ok(Request::Reseal(answer)) => self.archive.reseal(answer),
                 Ok(Request::Close(answer)) => {
                     self.close();
                     let _ = answer.send(());
@@ -167,8 +194,12 @@ impl Writer {
     }
 
     fn wait(&self, now: Instant) -> Duration {
-        if self.compaction.is_under_way() && self.broken.is_none() {
+        let is_rewriting = self.rewrite.is_some() || self.rewrite_next.is_some();
+        if (self.compaction.is_under_way() || is_rewriting) && self.broken.is_none() {
             return Duration::ZERO;
+        }
+        if self.retired.is_some() {
+            return RETIRED_LOOK_EVERY;
         }
         let lazy = self.lazy_since.map_or(self.config.tick, |since| {
             (since + self.config.lazy_delay).saturating_duration_since(now)
@@ -185,6 +216,11 @@ impl Writer {
         }
         if self.broken.is_some() {
             return;
+        }
+        self.retired = self.retired.take().and_then(Retired::remove);
+        if self.rewrite.is_some() {
+            self.step_rewrite();
+            return self.archive.tick(now, &self.state);
         }
         if let Some(to) = self
             .compaction
@@ -206,22 +242,34 @@ impl Writer {
             tracing::error!(%error, "compaction failed");
             self.broken = Some(error.to_string());
         }
+        if !self.compaction.is_under_way()
+            && let Some(answer) = self.rewrite_next.take()
+        {
+            self.begin_rewrite(answer);
+        }
         self.archive.tick(now, &self.state);
+    }
+
+    fn mark(&self, reserved: Revision, entries: Option<u64>, database: Option<String>) -> Mark {
+        Mark {
+            reserved,
+            entries,
+            database,
+        }
     }
 
     /// Synced so that a clean stop loses no lazy write and leaves no gap in the revisions.
     fn close(&mut self) {
         self.keep(Vec::new());
+        if let Some(rewrite) = self.rewrite.take() {
+            rewrite.give_up("the store was closed before the database was written anew");
+        }
         if self.broken.is_none() {
             let last = self.last;
             let entries = Some(self.state.entries());
             // Before the database: the mark never promises more than it holds.
-            self.fail_on(|writer| {
-                writer.mark.write(Mark {
-                    reserved: last,
-                    entries,
-                })
-            });
+            let mark = self.mark(last, entries, self.database.clone());
+            self.fail_on(|writer| writer.mark.write(&mark));
             self.fail_on(|writer| writer.backend.reserve(last));
         }
         self.state.close();
@@ -266,6 +314,8 @@ impl Writer {
                 drop(answer.send(done));
             }
             Some(Request::Archive(answer)) => self.archive.write(&self.state, Some(answer)),
+            Some(Request::Rewrite(answer)) => self.begin_rewrite(answer),
+            Some(Request::Reseal(answer)) => self.archive.reseal(answer),
             Some(Request::Close(answer)) => {
                 self.close();
                 self.broken = Some("the store is closed".to_owned());
@@ -385,12 +435,8 @@ impl Writer {
             return;
         }
         // After the database: the mark never promises more than it holds.
-        self.fail_on(|writer| {
-            writer.mark.write(Mark {
-                reserved: up_to,
-                entries: None,
-            })
-        });
+        let mark = self.mark(up_to, None, self.database.clone());
+        self.fail_on(|writer| writer.mark.write(&mark));
         self.reserved = up_to;
     }
 
@@ -474,6 +520,10 @@ impl Writer {
         let to = to.min(self.state.revision());
         if let Some(why) = &self.broken {
             return Err(CommitError::Backend(why.clone()));
+        }
+        if self.rewrite.is_some() {
+            let why = "the database is being written anew".to_owned();
+            return Err(CommitError::Backend(why));
         }
         self.keep(Vec::new());
         self.compaction.begin(&self.state, to);

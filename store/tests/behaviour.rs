@@ -312,7 +312,10 @@ async fn a_damaged_store_is_refused_and_restored_from_its_snapshot() {
     let error = Store::open(config(directory.path())).unwrap_err();
     assert!(error.to_string().contains("--restore-snapshot"), "{error}");
 
-    assert_eq!(restore_newest_snapshot(directory.path()).unwrap(), file);
+    assert_eq!(
+        restore_newest_snapshot(directory.path(), None).unwrap(),
+        file
+    );
     let store = Store::open(config(directory.path())).unwrap();
     assert_eq!(store.snapshot("apps/deployments").len(), 200);
     assert!(store.revision() > last, "no revision is used twice");

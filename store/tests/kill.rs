@@ -3,7 +3,9 @@
 //! Each round starts this test binary again as a child that opens the store, watches on from where
 //! the last round's watcher was cut off, and writes from several tasks. What was acknowledged and
 //! what the watcher saw comes over a pipe, a line each. Checked: no synced write is lost, no
-//! revision is used twice, the watcher sees every event exactly once and in order.
+//! revision is used twice, the watcher sees every event exactly once and in order. Children seal
+//! with a key that changes every other round and, in a quarter of the rounds, write the database
+//! anew over and over: a kill falls into that too.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,23 +16,28 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 const ROUNDS: usize = 200;
 const TASKS: u64 = 8;
 const KEYS_PER_TASK: u64 = 12;
-const PARTITION: &str = "/pods";
+const PARTITION: &str = flip::SEALED;
 /// How often the state is compared as well, which opens the store once more.
 const ROUNDS_PER_INSPECTION: usize = 25;
 
+#[path = "support/flip.rs"]
+mod flip;
+
 /// Small enough that history is compacted while it is being killed.
-fn config(directory: &Path) -> Config {
+fn config(directory: &Path, key: u8) -> Config {
     Config {
         retain_bytes_max: 4 * 1024 * 1024,
         compact_bytes_min: 256 * 1024,
         history_events_max: 1000,
         lazy_delay: Duration::from_millis(50),
+        seal: Some(Arc::new(flip::Flip::new(key))),
         ..Config::new(directory)
     }
 }
@@ -44,7 +51,7 @@ fn nothing_acknowledged_is_lost_in_two_hundred_kills() {
         // Among them zero: while the store is opening.
         let lines = random.random_range(0..600);
         let beyond = Duration::from_micros(random.random_range(0..3000));
-        for line in run_and_kill(directory.path(), checker.seen, lines, beyond) {
+        for line in run_and_kill(directory.path(), round, checker.seen, lines, beyond) {
             checker.line(round, &line);
         }
         if round % ROUNDS_PER_INSPECTION == ROUNDS_PER_INSPECTION - 1 {
@@ -56,7 +63,13 @@ fn nothing_acknowledged_is_lost_in_two_hundred_kills() {
 }
 
 /// Everything a child said before it died.
-fn run_and_kill(directory: &Path, after: u64, lines: usize, beyond: Duration) -> Vec<String> {
+fn run_and_kill(
+    directory: &Path,
+    round: usize,
+    after: u64,
+    lines: usize,
+    beyond: Duration,
+) -> Vec<String> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["child_writes_until_killed", "--exact", "--ignored"])
         .arg("--nocapture")
@@ -65,7 +78,7 @@ fn run_and_kill(directory: &Path, after: u64, lines: usize, beyond: Duration) ->
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    writeln!(stdin, "{after} {}", directory.display()).unwrap();
+    writeln!(stdin, "{after} {} {}", key_of(round), directory.display()).unwrap();
     let stdout = child.stdout.take().unwrap();
     let (sender, receiver) = sync_channel(10_000);
     let reader = std::thread::spawn(move || {
@@ -100,6 +113,11 @@ fn run_and_kill(directory: &Path, after: u64, lines: usize, beyond: Duration) ->
     reader.join().unwrap();
     child.wait().unwrap();
     said
+}
+
+/// Keys rise, and many rounds share one, so that they fit.
+fn key_of(round: usize) -> u8 {
+    u8::try_from(round / 2).unwrap()
 }
 
 /// The test harness prints lines of its own.
@@ -173,7 +191,7 @@ fn inspect(directory: &Path, checker: &mut Checker, round: usize) {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let store = Store::open(config(directory)).unwrap();
+        let store = Store::open(config(directory, key_of(round))).unwrap();
         let mut watch = store.watch(PARTITION, Revision(checker.seen)).unwrap();
         let snapshot = store.snapshot(PARTITION);
         let newest = snapshot.iter().map(|(_, entry)| entry.modified).max();
@@ -239,9 +257,11 @@ fn say(line: &str) {
 fn child_writes_until_killed() {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).unwrap();
-    let Some((after, directory)) = line.trim().split_once(' ') else {
+    let words: Vec<&str> = line.trim().splitn(3, ' ').collect();
+    let [after, key, directory] = words[..] else {
         return; // Run by hand with `--ignored`: there is nobody to kill it.
     };
+    let key: u8 = key.parse().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_time()
@@ -249,7 +269,7 @@ fn child_writes_until_killed() {
         .unwrap();
     let after = Revision(after.parse().unwrap());
     runtime.block_on(async {
-        let store = match Store::open(config(Path::new(directory))) {
+        let store = match Store::open(config(Path::new(directory), key)) {
             Ok(store) => store,
             Err(error) => return say(&format!("! {error}\n")),
         };
@@ -262,6 +282,9 @@ fn child_writes_until_killed() {
         for task in 0..TASKS {
             tokio::spawn(write_on(store.clone(), task, start));
         }
+        if key % 4 == 1 {
+            tokio::spawn(rewrite_on(store.clone()));
+        }
         loop {
             match watch.next().await {
                 Ok(event) => {
@@ -272,6 +295,15 @@ fn child_writes_until_killed() {
             }
         }
     });
+}
+
+/// As often as it can: most kills fall into it.
+async fn rewrite_on(store: Store) {
+    loop {
+        if let Err(error) = store.rewrite().await {
+            return say(&format!("! {error}\n"));
+        }
+    }
 }
 
 async fn write_on(store: Store, task: u64, start: u64) {

@@ -36,6 +36,7 @@ async fn what_depends_on_the_settings_follows_them() {
         service_cidr: "10.43.0.0/16".to_owned(),
         limits: Limits::default(),
         audit: None,
+        at_rest: None,
         clock: Arc::new(jiff::Timestamp::now),
     };
     let server = Server::build(config, store).await.unwrap();

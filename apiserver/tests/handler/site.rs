@@ -77,6 +77,7 @@ pub async fn site_with(limits: Limits) -> Site {
         service_cidr: "10.43.0.0/16".to_owned(),
         limits,
         audit: None,
+        at_rest: None,
         clock: Arc::new(move || now),
     };
     let server = Arc::new(Server::build(config, store.clone()).await.unwrap());

@@ -5,6 +5,7 @@
 use super::{Backend, BackendError, Loaded, Numbered, Reader};
 use crate::record::Record;
 use crate::revision::Revision;
+use crate::seal::{Codec, DecodeError};
 use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ const CACHE_BYTES: u64 = 4 * 1024 * 1024;
 #[derive(Clone)]
 pub(crate) struct SledBackend {
     db: sled::Db,
+    codec: Codec,
     /// The file that sled appends to. Its own flush starts the write and neither empties the
     /// disk's cache nor commits the file's new length, so it does not outlive a power loss.
     file: Arc<File>,
@@ -104,7 +106,7 @@ impl SledBackend {
         Ok(())
     }
 
-    pub(crate) fn open(directory: &Path) -> Result<Self, BackendError> {
+    pub(crate) fn open(directory: &Path, codec: Codec) -> Result<Self, BackendError> {
         let db = sled::Config::new()
             .path(directory)
             .cache_capacity(CACHE_BYTES)
@@ -115,6 +117,7 @@ impl SledBackend {
         let blobs = Arc::new(directory.join(BLOBS));
         let backend = Self {
             db,
+            codec,
             file,
             blobs,
             synced_blob: Arc::default(),
@@ -143,6 +146,12 @@ impl SledBackend {
         self.number(COMPACTED_KEY)
     }
 
+    fn decode(&self, revision: Revision, bytes: &[u8]) -> Result<Record, BackendError> {
+        let decoded = self.codec.decode(bytes, |text| text.into());
+        let (record, _) = decoded.map_err(|error| unreadable(revision, error))?;
+        Ok(record)
+    }
+
     fn number(&self, key: &[u8]) -> Result<Revision, BackendError> {
         let Some(bytes) = self.db.get(key)? else {
             return Ok(Revision(0));
@@ -154,34 +163,39 @@ impl SledBackend {
     }
 }
 
-fn decode(revision: Revision, bytes: &[u8]) -> Result<Record, BackendError> {
-    Record::decode(bytes, |text| text.into()).map_err(|error| BackendError::Damaged {
-        revision,
-        why: error.to_string(),
-    })
+fn unreadable(revision: Revision, error: DecodeError) -> BackendError {
+    match error {
+        DecodeError::Sealed(why) => BackendError::Sealed(why),
+        DecodeError::Record(error) => BackendError::Damaged {
+            revision,
+            why: error.to_string(),
+        },
+    }
 }
 
 impl Backend for SledBackend {
     fn load(&mut self, visit: &mut dyn FnMut(Revision, Record)) -> Result<Loaded, BackendError> {
         let mut known: HashSet<Arc<str>> = HashSet::new();
         let mut last = Revision(0);
+        let mut stale = 0;
         for item in self.db.iter() {
             let (key, bytes) = item?;
             let Some(revision) = revision_of(&key) else {
                 continue;
             };
-            let record = Record::decode(&bytes, |text| match known.get(text) {
+            let intern = |text: &str| match known.get(text) {
                 Some(shared) => Arc::clone(shared),
                 None => {
                     let shared: Arc<str> = text.into();
                     known.insert(Arc::clone(&shared));
                     shared
                 }
-            })
-            .map_err(|error| BackendError::Damaged {
-                revision,
-                why: error.to_string(),
-            })?;
+            };
+            let (record, is_current) = self
+                .codec
+                .decode(&bytes, intern)
+                .map_err(|error| unreadable(revision, error))?;
+            stale += u64::from(!is_current);
             visit(revision, record);
             last = revision;
         }
@@ -189,13 +203,14 @@ impl Backend for SledBackend {
         Ok(Loaded {
             compacted: self.compacted()?,
             reserved,
+            stale,
         })
     }
 
     fn commit(&mut self, batch: &[Numbered]) -> Result<(), BackendError> {
         let mut writes = sled::Batch::default();
         for (revision, record) in batch {
-            writes.insert(&key(*revision), record.encode());
+            writes.insert(&key(*revision), self.codec.encode(record)?);
         }
         self.db.apply_batch(writes)?;
         self.sync()
@@ -221,6 +236,10 @@ impl Backend for SledBackend {
         self.sync()
     }
 
+    fn beside(&self, directory: &Path) -> Result<Box<dyn Backend>, BackendError> {
+        Ok(Box::new(Self::open(directory, self.codec.clone())?))
+    }
+
     fn reader(&self) -> Arc<dyn Reader> {
         Arc::new(self.clone())
     }
@@ -238,7 +257,7 @@ impl Reader for SledBackend {
             let Some(revision) = revision_of(&key) else {
                 break;
             };
-            found.push((revision, decode(revision, &bytes)?));
+            found.push((revision, self.decode(revision, &bytes)?));
             if found.len() == count {
                 break;
             }
@@ -248,6 +267,6 @@ impl Reader for SledBackend {
 
     fn at(&self, revision: Revision) -> Result<Option<Record>, BackendError> {
         let found = self.db.get(key(revision))?;
-        found.map(|bytes| decode(revision, &bytes)).transpose()
+        found.map(|bytes| self.decode(revision, &bytes)).transpose()
     }
 }

@@ -21,7 +21,9 @@ proptest! {
             previous: (previous > 0).then_some(Revision(previous)),
             value: value.into(),
         };
-        prop_assert_eq!(Record::decode(&record.encode(), plain), Ok(record));
+        prop_assert_eq!(Record::decode(&record.encode(None), plain), Ok((record.clone(), false)));
+        let sealed = Record { value: Bytes::from_static(b"sealed"), ..record.clone() };
+        prop_assert_eq!(Record::decode(&record.encode(Some(b"sealed")), plain), Ok((sealed, true)));
     }
 
     #[test]
@@ -34,7 +36,7 @@ proptest! {
             previous: None,
             value: Bytes::from_static(b"some value of some length"),
         };
-        let mut bytes = record.encode();
+        let mut bytes = record.encode(None);
         let place = place % bytes.len();
         bytes[place] ^= 1 << bit;
         prop_assert_eq!(Record::decode(&bytes, plain), Err(RecordError::Checksum));
