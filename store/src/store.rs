@@ -187,10 +187,7 @@ impl Store {
     pub fn open(config: Config) -> Result<Self, OpenError> {
         let directory = config.directory.clone();
         let layout = Layout::new(&directory);
-        let unusable = |source| OpenError::Directory {
-            directory: directory.clone(),
-            source,
-        };
+        let unusable = |source| unusable(&directory, source);
         std::fs::create_dir_all(&directory).map_err(unusable)?;
         let lock = layout.lock().map_err(|error| match error.kind() {
             std::io::ErrorKind::WouldBlock => OpenError::InUse {
@@ -198,37 +195,14 @@ impl Store {
             },
             _ => unusable(error),
         })?;
-        let failed = |error| open_error(&directory, error);
-        let damaged = |what: String| OpenError::Damaged {
-            directory: directory.clone(),
-            what,
-        };
-        let mark = MarkFile::new(&layout.mark);
-        let expected = mark.read().map_err(|error| damaged(error.to_string()))?;
-        if expected.is_none() && !layout.rewritten().is_empty() {
-            return Err(damaged("its mark is missing".to_owned()));
-        }
-        let current = layout.current(expected.as_ref());
-        let database = expected.as_ref().and_then(|mark| mark.database.clone());
-        if database.is_some() && !current.exists() {
-            return Err(damaged(format!("{} is missing", current.display())));
-        }
-        let codec = Codec::new(config.seal.clone());
-        let mut backend = SledBackend::open(&current, codec.clone()).map_err(failed)?;
-        let mut written = Written::default();
-        let (maps, loaded) = match load(&mut backend, expected, &mut written) {
-            Ok(loaded) => loaded,
-            Err(LoadError::Damaged(what)) => return Err(damaged(what)),
-            Err(LoadError::Backend(error)) => return Err(failed(error)),
-        };
-        // From here on a stop is not clean until it says so again.
-        mark.write(&Mark {
-            reserved: loaded.reserved,
-            entries: None,
-            database: database.clone(),
-        })
-        .map_err(unusable)?;
-        remove_others(&layout, &current).map_err(unusable)?;
+        let Opened {
+            backend,
+            maps,
+            loaded,
+            database,
+            written,
+        } = Opened::read(&layout, &config)?;
+        let seal = config.seal.clone();
         let bounds = Bounds {
             events_max: config.history_events_max,
             bytes_max: config.history_bytes_max,
@@ -251,7 +225,7 @@ impl Store {
                 reserved: loaded.reserved,
                 database,
                 written,
-                codec: codec.clone(),
+                codec: Codec::new(seal),
             },
         );
         let (requests, queue) = sync_channel(QUEUE_MAX);
@@ -401,6 +375,68 @@ impl Store {
             // It is about to end: it lets go of the database first.
             drop(tokio::task::spawn_blocking(move || writer.join()).await);
         }
+    }
+}
+
+/// A database that was read whole, and what was found in it.
+struct Opened {
+    backend: SledBackend,
+    maps: Maps,
+    loaded: Loaded,
+    /// Its name, if it is not the first.
+    database: Option<String>,
+    written: Written,
+}
+
+impl Opened {
+    /// Reads and checks the database that the mark names; removes others.
+    fn read(layout: &Layout, config: &Config) -> Result<Self, OpenError> {
+        let directory = config.directory.as_path();
+        let failed = |error| open_error(directory, error);
+        let damaged = |what: String| OpenError::Damaged {
+            directory: directory.to_owned(),
+            what,
+        };
+        let mark = MarkFile::new(&layout.mark);
+        let expected = mark.read().map_err(|error| damaged(error.to_string()))?;
+        if expected.is_none() && !layout.rewritten().is_empty() {
+            return Err(damaged("its mark is missing".to_owned()));
+        }
+        let current = layout.current(expected.as_ref());
+        let database = expected.as_ref().and_then(|mark| mark.database.clone());
+        if database.is_some() && !current.exists() {
+            return Err(damaged(format!("{} is missing", current.display())));
+        }
+        let codec = Codec::new(config.seal.clone());
+        let mut backend = SledBackend::open(&current, codec).map_err(failed)?;
+        let mut written = Written::default();
+        let (maps, loaded) = match load(&mut backend, expected, &mut written) {
+            Ok(loaded) => loaded,
+            Err(LoadError::Damaged(what)) => return Err(damaged(what)),
+            Err(LoadError::Backend(error)) => return Err(failed(error)),
+        };
+        // From here on a stop is not clean until it says so again.
+        mark.write(&Mark {
+            reserved: loaded.reserved,
+            entries: None,
+            database: database.clone(),
+        })
+        .map_err(|source| unusable(directory, source))?;
+        remove_others(layout, &current).map_err(|source| unusable(directory, source))?;
+        Ok(Self {
+            backend,
+            maps,
+            loaded,
+            database,
+            written,
+        })
+    }
+}
+
+fn unusable(directory: &Path, source: std::io::Error) -> OpenError {
+    OpenError::Directory {
+        directory: directory.to_owned(),
+        source,
     }
 }
 
