@@ -32,7 +32,7 @@ use coracle_api::status::Status;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use parking_lot::Mutex;

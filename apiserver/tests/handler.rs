@@ -16,6 +16,7 @@ mod handler {
     mod patches; // The three kinds of patch, status, scale, binding.
     mod protobuf; // Bodies and answers in protobuf.
     mod refusals; // Every route and verb, to whom nothing was given.
+    mod secrets_at_rest; // What is on the disk, and under which key.
     mod site; // A server over a temporary store.
     mod watches; // Events, selectors, bookmarks, the initial list.
     mod web_sockets; // Watches as messages.

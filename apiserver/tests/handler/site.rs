@@ -1,6 +1,7 @@
 //! A server over a temporary store, asked without a connection.
 
 use bytes::Bytes;
+use coracle_apiserver::at_rest::{AtRest, Settings};
 use coracle_apiserver::authenticate::User;
 use coracle_apiserver::config::Limits;
 use coracle_apiserver::{Config, InProcess, Server};
@@ -23,7 +24,7 @@ pub struct Site {
     stop: CancellationToken,
     pub admin: InProcess,
     pub store: Store,
-    _directory: tempfile::TempDir,
+    pub directory: tempfile::TempDir,
 }
 
 pub struct Answer {
@@ -67,7 +68,17 @@ pub async fn site() -> Site {
 /// With so many seats for requests.
 pub async fn site_with(limits: Limits) -> Site {
     let directory = tempfile::tempdir().unwrap();
-    let store = Store::open(coracle_store::Config::new(directory.path().join("store"))).unwrap();
+    let at_rest = AtRest::open(Settings {
+        key_file: directory.path().join("pki/secrets.key"),
+        configuration: None,
+    });
+    let at_rest = Arc::new(at_rest.unwrap());
+    let opened = Store::open(coracle_store::Config {
+        seal: Some(at_rest.seal()),
+        ..coracle_store::Config::new(directory.path().join("store"))
+    });
+    let store = opened.unwrap();
+    at_rest.settle().unwrap();
     let now = "2026-06-01T00:00:00Z".parse().unwrap();
     let config = Config {
         data_dir: directory.path().to_owned(),
@@ -77,7 +88,7 @@ pub async fn site_with(limits: Limits) -> Site {
         service_cidr: "10.43.0.0/16".to_owned(),
         limits,
         audit: None,
-        at_rest: None,
+        at_rest: Some(at_rest),
         clock: Arc::new(move || now),
     };
     let server = Arc::new(Server::build(config, store.clone()).await.unwrap());
@@ -88,7 +99,7 @@ pub async fn site_with(limits: Limits) -> Site {
         server,
         stop: CancellationToken::new(),
         store,
-        _directory: directory,
+        directory,
     }
 }
 
