@@ -48,17 +48,12 @@ impl Metrics {
     }
 
     /// What is counted elsewhere and shown here too.
-    pub fn show_too(
-        &self,
-        audit: Option<Arc<Audit>>,
-        admission: Arc<Times>,
-        authorizer: Arc<Authorizer>,
-    ) {
+    pub fn show_too(&self, audit: Option<Arc<Audit>>, access: &crate::access::Access) {
         if let Some(audit) = audit {
             drop(self.audit.set(audit));
         }
-        drop(self.admission.set(admission));
-        drop(self.authorizer.set(authorizer));
+        drop(self.admission.set(access.admission.times()));
+        drop(self.authorizer.set(Arc::clone(&access.authorizer)));
     }
 
     pub fn started(&self) -> Timestamp {

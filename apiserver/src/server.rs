@@ -110,9 +110,8 @@ impl Server {
             })?;
         let (stop, streams) = (CancellationToken::new(), CancellationToken::new());
         let now = (config.clock)();
-        let directory = config.data_dir.join("pki");
         let access = Arc::new(Access::open(
-            &directory,
+            &config.data_dir.join("pki"),
             names,
             store.clone(),
             now,
@@ -122,8 +121,7 @@ impl Server {
         let seats = config.limits.reading.saturating_add(config.limits.mutating);
         let fairness = Arc::new(Fairness::new(seats, store.clone()));
         let audit = open_audit(&config)?;
-        let (times, authorizer) = (access.admission.times(), Arc::clone(&access.authorizer));
-        metrics.show_too(audit.clone(), times, authorizer);
+        metrics.show_too(audit.clone(), &access);
         let endpoints = Endpoints::new(
             store.clone(),
             Arc::clone(&metrics),
