@@ -215,7 +215,8 @@ async fn a_binding_needs_the_rights_of_its_role_or_the_right_to_bind_it() {
         "404 NotFound: rolebindings.rbac.authorization.k8s.io \"gone\" not found"
     );
     // Who is added to a binding that holds more is granted it.
-    let bound = bind("big", "ClusterRole", "cluster-admin");
+    let mut bound = bind("big", "ClusterRole", "cluster-admin");
+    bound["subjects"][0]["name"] = "ann".into();
     site.post(&bindings, &bound).await.ok();
     let joined = json!({ "subjects": [{ "kind": "User", "name": "joe", "apiGroup": GROUP }] });
     let one = format!("{bindings}/big");
