@@ -31,6 +31,7 @@ pub mod url; // URLs, taken apart as Go takes them apart.
 pub mod catalogue; // The one table of resources.
 pub mod deletion; // What deletions of the kinds differ in.
 pub mod kinds; // One file or folder a kind.
+pub mod quota; // What objects use of quotas, and whether it is enough.
 pub mod scale; // The Scale seen through a workload.
 pub mod table; // The Table that `kubectl get` prints.
 
