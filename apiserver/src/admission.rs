@@ -9,6 +9,7 @@ pub mod namespace_lifecycle; // Nothing is created in a namespace that is not th
 pub mod node_restriction; // A node touches itself and its pods.
 pub mod node_taint; // A new node starts not ready.
 pub mod priority; // The number behind a priority class.
+pub mod resource_quota; // Nothing is written that a quota has no room for.
 pub mod service_account; // Every pod acts as a service account that is there.
 
 use crate::authenticate::User;

@@ -1,6 +1,7 @@
 //! From a request to an answer: authenticate, authorize, then the verb.
 
 use crate::access::Access;
+use crate::admission::resource_quota::Quotas;
 use crate::admission::{Attributes, Operation};
 use crate::allocate::Allocator;
 use crate::at_rest::{self, AtRest};
@@ -52,6 +53,7 @@ pub struct Api {
     pub registry: Registry,
     pub access: Arc<Access>,
     pub allocator: Allocator,
+    pub quotas: Quotas,
     pub endpoints: Endpoints,
     pub metrics: Arc<Metrics>,
     pub clock: Clock,

@@ -214,34 +214,68 @@ impl Registry {
         durability: Durability,
         change: fn(Stamped) -> Change,
     ) -> Result<Revision, Refusal> {
-        let key = key(object.namespace(), object.name());
-        let stamped = if is_second_view(resource) {
-            let mut stored = object.clone();
-            resource.rules.to_stored(&mut stored);
-            encode(&stored)
-        } else {
-            encode(object)
-        };
-        let (value, place) = stamped;
-        let write = Write {
-            partition: partition(resource),
-            key: Arc::from(key),
-            change: change(Stamped {
-                value,
-                revision_at: Some(place),
-            }),
-            expect,
-            durability: match durability {
-                Durability::Synced => coracle_store::Durability::Synced,
-                Durability::Lazy => coracle_store::Durability::Lazy,
-            },
-        };
+        let write = prepared(resource, object, expect, durability, change);
         self.store.commit(write).await.map_err(Refusal::from)
+    }
+
+    /// Writes an object together with others: all of it is done, or nothing.
+    pub async fn put_beside(
+        &self,
+        resource: &Resource,
+        object: &Object,
+        expect: Expect,
+        durability: Durability,
+        others: &[Write],
+    ) -> Result<Revision, Refusal> {
+        let own = prepared(resource, object, expect, durability, Change::Put);
+        let mut group = vec![own];
+        group.extend_from_slice(others);
+        match self.store.commit_all(group).await {
+            Ok(revisions) => Ok(revisions[0]),
+            Err(refused) if refused.place == 0 => Err(refused.error.into()),
+            Err(_) => Err(Refusal::Beside),
+        }
+    }
+}
+
+/// A put of an object, to be done beside another.
+pub fn put_write(resource: &Resource, object: &Object, expect: Expect) -> Write {
+    prepared(resource, object, expect, Durability::Synced, Change::Put)
+}
+
+fn prepared(
+    resource: &Resource,
+    object: &Object,
+    expect: Expect,
+    durability: Durability,
+    change: fn(Stamped) -> Change,
+) -> Write {
+    let key = key(object.namespace(), object.name());
+    let stamped = if is_second_view(resource) {
+        let mut stored = object.clone();
+        resource.rules.to_stored(&mut stored);
+        encode(&stored)
+    } else {
+        encode(object)
+    };
+    let (value, place) = stamped;
+    Write {
+        partition: partition(resource),
+        key: Arc::from(key),
+        change: change(Stamped {
+            value,
+            revision_at: Some(place),
+        }),
+        expect,
+        durability: match durability {
+            Durability::Synced => coracle_store::Durability::Synced,
+            Durability::Lazy => coracle_store::Durability::Lazy,
+        },
     }
 }
 
 /// Why a write was not done, as far as it matters to the one who asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
     #[error("the object exists")]
     Exists,
@@ -249,6 +283,11 @@ pub enum Refusal {
     Absent,
     #[error("the object was changed meanwhile")]
     Changed,
+    #[error("what was to be written beside it was changed meanwhile")]
+    Beside,
+    /// The answer is known already.
+    #[error("{0}")]
+    Denied(Box<Status>),
     #[error("{0}")]
     Failed(CommitError),
 }
@@ -270,7 +309,8 @@ impl Refusal {
         match self {
             Self::Exists => Status::already_exists(subject),
             Self::Absent => Status::not_found(subject),
-            Self::Changed => Status::modified(subject),
+            Self::Changed | Self::Beside => Status::modified(subject),
+            Self::Denied(status) => (**status).clone(),
             Self::Failed(CommitError::Closed) => {
                 Status::service_unavailable("the server is shutting down")
             }

@@ -1,6 +1,7 @@
 //! The server: opened over a store, made ready, served until it is told to stop, then drained.
 
 use crate::access::Access;
+use crate::admission::resource_quota::Quotas;
 use crate::allocate::{Allocator, repair};
 use crate::api::{Api, Caller};
 use crate::api_services;
@@ -132,12 +133,12 @@ impl Server {
             format!("{}", SocketAddr::new(advertised, address.port())),
         );
         let tls = Arc::new(access.pki.server_config()?);
-        let registry = Registry { store };
         let clock = Arc::clone(&config.clock);
         let api = Api {
-            registry,
+            registry: Registry { store },
             access,
             allocator,
+            quotas: Quotas::new(Arc::default()),
             endpoints,
             metrics,
             clock,

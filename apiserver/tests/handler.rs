@@ -15,6 +15,7 @@ mod handler {
     mod negotiation; // Accept headers, failures in each form, compression, methods and paths.
     mod patches; // The three kinds of patch, status, scale, binding.
     mod protobuf; // Bodies and answers in protobuf.
+    mod quotas; // What a namespace has no room for.
     mod refusals; // Every route and verb, to whom nothing was given.
     mod secrets_at_rest; // What is on the disk, and under which key.
     mod site; // A server over a temporary store.

@@ -20,6 +20,7 @@ pub(crate) struct FakeCluster {
 type Served = (&'static str, &'static str, bool, &'static [&'static str]);
 
 const ALL: &[&str] = &[
+    "create",
     "delete",
     "deletecollection",
     "get",
@@ -27,7 +28,7 @@ const ALL: &[&str] = &[
     "patch",
     "watch",
 ];
-const SINGLE: &[&str] = &["delete", "get", "list", "patch", "watch"];
+const SINGLE: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
 const CORE: &[Served] = &[
     ("bindings", "Binding", true, &["create"]),
     ("configmaps", "ConfigMap", true, ALL),

@@ -30,6 +30,8 @@ mod garbage_collector;
 mod namespace;
 mod pod_gc;
 
+mod resource_quota;
+
 mod node_ipam;
 mod node_lifecycle;
 mod taint_eviction;
@@ -174,6 +176,11 @@ pub static LOOPS: &[Loop] = &[
         name: "namespace",
         identity: "namespace-controller",
         run: namespace::run,
+    },
+    Loop {
+        name: "resource-quota",
+        identity: "resourcequota-controller",
+        run: resource_quota::run,
     },
     Loop {
         name: "pod-gc",

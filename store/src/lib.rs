@@ -30,7 +30,7 @@ pub use seal::{Seal, SealError};
 pub use snapshot::{Range, Snapshot, SnapshotError};
 pub use store::{Config, Rewritten, Stats, Store};
 pub use types::{
-    Change, CommitError, Durability, Entry, Event, EventKind, Expect, Notes, OpenError, Stamped,
-    Write,
+    Change, CommitError, Durability, Entry, Event, EventKind, Expect, GroupError, Notes, OpenError,
+    Stamped, Write,
 };
 pub use watch::{Watch, WatchClosed, WatchError};

@@ -8,7 +8,7 @@ use crate::revision::Revision;
 use crate::seal::{Codec, Seal};
 use crate::snapshot::{Snapshot, SnapshotError};
 use crate::state::{Bounds, State};
-use crate::types::{CommitError, Entry, OpenError, Write};
+use crate::types::{CommitError, Entry, GroupError, OpenError, Write};
 use crate::watch::{Watch, WatchError};
 use crate::writer::{Counters, Found, Request, Writer, Written};
 use parking_lot::Mutex;
@@ -249,7 +249,15 @@ impl Store {
 
     /// Answers when the write is visible and, unless it is lazy, on disk.
     pub async fn commit(&self, write: Write) -> Result<Revision, CommitError> {
-        self.ask(|answer| Request::Commit(write, answer)).await?
+        let done = self.commit_all(vec![write]).await;
+        let revisions = done.map_err(|group| group.error)?;
+        Ok(revisions[0])
+    }
+
+    /// The same for several writes of different keys: all of them are done, or none. Readers see
+    /// all of them at once.
+    pub async fn commit_all(&self, writes: Vec<Write>) -> Result<Vec<Revision>, GroupError> {
+        self.ask(|answer| Request::Commit(writes, answer)).await?
     }
 
     /// Drops history up to a revision.

@@ -165,6 +165,21 @@ pub enum CommitError {
     Backend(String),
 }
 
+/// Why a group of writes was not done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("write {place} of the group: {error}")]
+pub struct GroupError {
+    /// The first write that could not be done; 0 when it was none of them.
+    pub place: usize,
+    pub error: CommitError,
+}
+
+impl From<CommitError> for GroupError {
+    fn from(error: CommitError) -> Self {
+        Self { place: 0, error }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("cannot use the directory {}", .directory.display())]

@@ -14,7 +14,9 @@ use crate::revision::Revision;
 use crate::seal::Codec;
 use crate::state::{Partition, State, kind_of};
 use crate::store::{Config, Layout};
-use crate::types::{Change, CommitError, Durability, Entry, Event, Expect, Notes, Write};
+use crate::types::{
+    Change, CommitError, Durability, Entry, Event, Expect, GroupError, Notes, Write,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +41,8 @@ const LAZY_MAX: usize = 256;
 const RETIRED_LOOK_EVERY: Duration = Duration::from_millis(10);
 
 pub(crate) enum Request {
-    Commit(Write, oneshot::Sender<Result<Revision, CommitError>>),
+    /// All of the writes, or none.
+    Commit(Vec<Write>, oneshot::Sender<Decided>),
     Compact(Revision, oneshot::Sender<Result<(), CommitError>>),
     Archive(oneshot::Sender<Result<std::path::PathBuf, String>>),
     Rewrite(rewrite::Answer),
@@ -129,10 +132,10 @@ enum Kept {
     Overtaken,
 }
 
-type Answer = (
-    oneshot::Sender<Result<Revision, CommitError>>,
-    Result<Revision, CommitError>,
-);
+/// The revision of each write, or why none was done.
+pub(crate) type Decided = Result<Vec<Revision>, GroupError>;
+
+type Answer = (oneshot::Sender<Decided>, Decided);
 
 impl Writer {
     pub(crate) fn new(
@@ -173,7 +176,7 @@ impl Writer {
         loop {
             let wait = self.wait(Instant::now());
             match requests.recv_timeout(wait) {
-                Ok(Request::Commit(write, answer)) => self.batch(write, answer, requests),
+                Ok(Request::Commit(writes, answer)) => self.batch(writes, answer, requests),
                 Ok(Request::Compact(to, answer)) => {
                     let done = self.compact_to(to);
                     drop(answer.send(done));
@@ -277,8 +280,8 @@ impl Writer {
 
     fn batch(
         &mut self,
-        first: Write,
-        answer: oneshot::Sender<Result<Revision, CommitError>>,
+        first: Vec<Write>,
+        answer: oneshot::Sender<Decided>,
         requests: &Receiver<Request>,
     ) {
         self.follow();
@@ -287,17 +290,21 @@ impl Writer {
         let mut answers: Vec<Answer> = Vec::new();
         let mut must_sync = false;
         let mut after: Option<Request> = None;
+        let mut writes_count = 0;
         let mut next = Some((first, answer));
-        while let Some((write, answer)) = next.take() {
-            let durability = write.durability;
-            let decided = self.decide(write, &mut drafts, &mut records);
-            must_sync |= decided.is_ok() && durability == Durability::Synced;
+        while let Some((writes, answer)) = next.take() {
+            writes_count += writes.len();
+            let synced = writes
+                .iter()
+                .any(|write| write.durability == Durability::Synced);
+            let decided = self.decide_all(writes, &mut drafts, &mut records);
+            must_sync |= decided.is_ok() && synced;
             answers.push((answer, decided));
-            if answers.len() == BATCH_MAX {
+            if writes_count >= BATCH_MAX {
                 break;
             }
             match requests.try_recv() {
-                Ok(Request::Commit(write, answer)) => next = Some((write, answer)),
+                Ok(Request::Commit(writes, answer)) => next = Some((writes, answer)),
                 Ok(other) => after = Some(other),
                 Err(_) => {}
             }
@@ -349,7 +356,8 @@ impl Writer {
         }
         if let Some(why) = self.broken.clone() {
             for (answer, decided) in answers {
-                let result = decided.and(Err(CommitError::Backend(why.clone())));
+                let failed = CommitError::Backend(why.clone());
+                let result = decided.and(Err(failed.into()));
                 drop(answer.send(result));
             }
             return;
@@ -386,7 +394,8 @@ impl Writer {
     fn overtaken(&mut self, answers: Vec<Answer>) {
         self.follow();
         for (answer, decided) in answers {
-            let result = decided.and(Err(CommitError::Conflict { current: None }));
+            let overtaken = CommitError::Conflict { current: None };
+            let result = decided.and(Err(overtaken.into()));
             drop(answer.send(result));
         }
     }
@@ -447,46 +456,71 @@ impl Writer {
         }
     }
 
-    fn decide(
+    /// Checks every write before it does any: they see the state before the group.
+    fn decide_all(
+        &mut self,
+        writes: Vec<Write>,
+        drafts: &mut HashMap<Arc<str>, Draft>,
+        records: &mut Vec<Numbered>,
+    ) -> Decided {
+        for (place, write) in writes.iter().enumerate() {
+            let checked = self.check(write, drafts);
+            checked.map_err(|error| GroupError { place, error })?;
+        }
+        let revisions = writes
+            .into_iter()
+            .map(|write| self.apply(write, drafts, records));
+        Ok(revisions.collect())
+    }
+
+    fn check(
+        &self,
+        write: &Write,
+        drafts: &mut HashMap<Arc<str>, Draft>,
+    ) -> Result<(), CommitError> {
+        let value_max = self.config.value_bytes_max;
+        let (Change::Put(stamped) | Change::Delete(stamped)) = &write.change;
+        let bytes = stamped.value.len();
+        let length = bytes.max(write.key.len() * (value_max / KEY_BYTES_MAX));
+        if length > value_max {
+            return Err(CommitError::TooLarge {
+                bytes,
+                bytes_max: value_max,
+            });
+        }
+        let previous = self.draft(&write.partition, drafts).map.get(&write.key);
+        check(write.expect, previous)?;
+        if previous.is_none() && matches!(write.change, Change::Delete(_)) {
+            return Err(CommitError::NotFound);
+        }
+        Ok(())
+    }
+
+    fn apply(
         &mut self,
         write: Write,
         drafts: &mut HashMap<Arc<str>, Draft>,
         records: &mut Vec<Numbered>,
-    ) -> Result<Revision, CommitError> {
-        let value_max = self.config.value_bytes_max;
+    ) -> Revision {
         let (operation, stamped) = match write.change {
             Change::Put(stamped) => (Operation::Put, stamped),
             Change::Delete(stamped) => (Operation::Delete, stamped),
         };
-        let length = stamped
-            .value
-            .len()
-            .max(write.key.len() * (value_max / KEY_BYTES_MAX));
-        if length > value_max {
-            return Err(CommitError::TooLarge {
-                bytes: stamped.value.len(),
-                bytes_max: value_max,
-            });
-        }
-        let draft = self.draft(&write.partition, drafts);
-        let previous = draft.map.get(&write.key).cloned();
-        check(write.expect, previous.as_ref())?;
-        if operation == Operation::Delete && previous.is_none() {
-            return Err(CommitError::NotFound);
-        }
         let revision = self.last.next();
         self.last = revision;
+        let draft = self.draft(&write.partition, drafts);
+        let previous = draft.map.get(&write.key);
         let record = Record {
             operation,
             partition: write.partition,
             key: write.key,
-            created: previous.as_ref().map_or(revision, |entry| entry.created),
+            created: previous.map_or(revision, |entry| entry.created),
             previous: previous.map(|entry| entry.modified),
             value: stamped.stamp(revision),
         };
         draft.apply(revision, &record);
         records.push((revision, record));
-        Ok(revision)
+        revision
     }
 
     fn publish(&mut self, drafts: HashMap<Arc<str>, Draft>) {
@@ -494,6 +528,8 @@ impl Writer {
             Revision(revision.0.saturating_sub(1))
         });
         let mut changed = Vec::new();
+        let mut maps = Vec::new();
+        let mut events = Vec::new();
         for draft in drafts.into_values() {
             let Some(newest) = draft.events.last().map(|event| event.revision) else {
                 continue;
@@ -501,14 +537,25 @@ impl Writer {
             self.counters
                 .writes
                 .fetch_add(draft.events.len() as u64, Ordering::Relaxed);
-            // Map and history change together, so that an old state can be made from the two.
-            let mut history = draft.partition.history.lock();
-            *draft.partition.current.write() = (newest, draft.map);
-            for event in draft.events {
+            changed.push((draft.partition, newest));
+            maps.push((newest, draft.map));
+            events.push(draft.events);
+        }
+        // Map and history change together, so that an old state can be made from the two; and all
+        // maps before anybody reads one, so that whoever sees a part of a group sees all of it.
+        let (mut histories, mut currents) = (Vec::new(), Vec::new());
+        for (partition, _) in &changed {
+            histories.push(partition.history.lock());
+            currents.push(partition.current.write());
+        }
+        for (current, map) in currents.iter_mut().zip(maps) {
+            **current = map;
+        }
+        drop(currents);
+        for (mut history, events) in histories.into_iter().zip(events) {
+            for event in events {
                 history.push(event, persisted);
             }
-            drop(history);
-            changed.push((draft.partition, newest));
         }
         self.state.set_revision(self.last);
         for (partition, newest) in changed {

@@ -110,6 +110,82 @@ async fn preconditions_decide_and_a_refused_write_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_group_is_done_whole_or_not_at_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(config(directory.path())).unwrap();
+    let other = |value: &str, expect: Expect| Write {
+        partition: "/quotas".into(),
+        ..put("q", value, expect)
+    };
+    let group = vec![put("a", "1", Expect::Absent), other("1", Expect::Absent)];
+    let done = store.commit_all(group).await.unwrap();
+    assert_eq!(done, [Revision(done[0].0), done[0].next()]);
+    let group = vec![
+        put("b", "1", Expect::Absent),
+        other("2", Expect::At(done[0])),
+    ];
+    let refused = store.commit_all(group).await.unwrap_err();
+    assert_eq!(refused.place, 1);
+    let current = Some(done[1]);
+    assert_eq!(refused.error, CommitError::Conflict { current });
+    assert_eq!(store.revision(), done[1], "nothing refused used a revision");
+    assert_eq!(shown(&store), ["a=1"]);
+    let group = vec![
+        put("b", "1", Expect::Absent),
+        other("2", Expect::At(done[1])),
+    ];
+    store.commit_all(group).await.unwrap();
+    store.close().await;
+    let store = Store::open(config(directory.path())).unwrap();
+    assert_eq!(shown(&store), ["a=1", "b=1"]);
+    assert_eq!(&store.snapshot("/quotas").get("q").unwrap().value[..], b"2");
+}
+
+/// Who reads one part of a group and then the other never finds an older state there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_group_is_seen_whole_in_either_order() {
+    const ROUNDS: u64 = 200;
+    const PLACES: [&str; 2] = ["/left", "/right"];
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(config(directory.path())).unwrap();
+    let round_in = |store: &Store, partition: &str| {
+        let snapshot = store.snapshot(partition);
+        let value = snapshot.get("n").map(|entry| entry.value.clone());
+        value.map_or(0, |value| {
+            std::str::from_utf8(&value).unwrap().parse().unwrap()
+        })
+    };
+    let mut readers = tokio::task::JoinSet::new();
+    for [first, second] in [PLACES, [PLACES[1], PLACES[0]]] {
+        let store = store.clone();
+        readers.spawn_blocking(move || {
+            loop {
+                let (one, other): (u64, u64) = (round_in(&store, first), round_in(&store, second));
+                assert!(
+                    other >= one,
+                    "{second} was at {other} when {first} was at {one}"
+                );
+                if one == ROUNDS {
+                    return;
+                }
+            }
+        });
+    }
+    for round in 1..=ROUNDS {
+        let write = |partition: &&str| Write {
+            partition: (*partition).into(),
+            durability: Durability::Lazy,
+            ..put("n", &round.to_string(), Expect::Any)
+        };
+        let group = PLACES.iter().map(write).collect();
+        store.commit_all(group).await.unwrap();
+    }
+    while let Some(done) = readers.join_next().await {
+        done.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn the_revision_is_written_into_the_value() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(config(directory.path())).unwrap();

@@ -109,10 +109,7 @@ fn named(requests: &Amounts, limits: &Amounts) -> Amounts {
 }
 
 /// Says which container leaves out what a quota obliges it to.
-pub fn missing<'a>(
-    pod: &Object,
-    restricted: impl Iterator<Item = &'a str>,
-) -> Result<(), String> {
+pub fn missing<'a>(pod: &Object, restricted: impl Iterator<Item = &'a str>) -> Result<(), String> {
     if has_pod_level(pod, "requests") || has_pod_level(pod, "limits") {
         return Ok(());
     }

@@ -53,16 +53,18 @@ fn check_write(
     let (new, old) = (object(new.clone()), old.cloned().map(object));
     let request = Request {
         evaluator: &evaluator,
+        group: "",
+        plural,
         subresource,
         new: &new,
         old: old.as_ref(),
     };
-    let told = match with_surroundings(|around| check(&request, quotas, around)) {
+    let told = match with_surroundings(|around| check(&request, quotas, &[], around)) {
         Ok(charges) => charges
             .iter()
             .map(|charge| format!("{}: {}\n", quotas[charge.quota].name, charge.used))
             .collect(),
-        Err(why) => why,
+        Err(why) => why.to_string(),
     };
     expected.assert_eq(&told);
 }
@@ -149,9 +151,7 @@ fn a_quota_that_nobody_has_counted_for_is_not_asked() {
 #[test]
 fn only_pods_in_all_scopes_are_charged() {
     let spec = |scopes: Value| json!({ "hard": { "pods": "5" }, "scopes": scopes });
-    let select = |expression: Value| {
-        json!({ "hard": { "pods": "5" }, "scopeSelector": { "matchExpressions": [expression] } })
-    };
+    let select = |expression: Value| json!({ "hard": { "pods": "5" }, "scopeSelector": { "matchExpressions": [expression] } });
     let used = || json!({ "pods": "0" });
     let class = |operator, values| {
         let name = "PriorityClass";
@@ -170,11 +170,7 @@ fn only_pods_in_all_scopes_are_charged() {
         quota("no-class", class("DoesNotExist", json!([])), used()),
         quota("high", class("In", json!(["high"])), used()),
         quota("not-high", class("NotIn", json!(["high"])), used()),
-        quota(
-            "across",
-            spec(json!(["CrossNamespacePodAffinity"])),
-            used(),
-        ),
+        quota("across", spec(json!(["CrossNamespacePodAffinity"])), used()),
     ];
     let plain = pod(json!({}), json!({}));
     check_write(
@@ -222,11 +218,13 @@ fn only_pods_in_all_scopes_are_charged() {
             terminating: pods=1
         "#]],
     );
-    // Nothing but pods and claims of volumes is in a scope.
-    let mut of_secrets = quotas[0].clone();
-    of_secrets.hard.set_count("secrets", 5);
-    let secret = json!({});
-    check_write("secrets", "", &secret, None, &[of_secrets], &expect![""]);
+}
+
+#[test]
+fn nothing_but_pods_and_claims_of_volumes_is_in_a_scope() {
+    let spec = json!({ "hard": { "secrets": "5" }, "scopes": ["BestEffort"] });
+    let scoped = quota("q", spec, json!({ "secrets": "0" }));
+    check_write("secrets", "", &json!({}), None, &[scoped], &expect![""]);
 }
 
 #[test]
@@ -294,6 +292,58 @@ fn a_reported_status_is_charged_and_never_refused() {
 }
 
 #[test]
+fn what_is_limited_needs_a_quota_that_covers_it() {
+    let class = |values: &[&str]| Scope {
+        name: "PriorityClass".to_owned(),
+        operator: "In".to_owned(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    };
+    let limited = [Limited {
+        plural: "pods".to_owned(),
+        contains: vec!["cpu".to_owned()],
+        scopes: vec![class(&["high", "higher"])],
+        ..Limited::default()
+    }];
+    let told = |pod: &Value, quotas: &[Quota]| {
+        let new = object(pod.clone());
+        let request = Request {
+            evaluator: &Evaluator::Pods,
+            group: "",
+            plural: "pods",
+            subresource: "",
+            new: &new,
+            old: None,
+        };
+        let checked = with_surroundings(|around| check(&request, quotas, &limited, around));
+        checked
+            .map(|charges| charges.len())
+            .map_err(|why| why.to_string())
+    };
+    let small = pod(json!({ "memory": "1Mi" }), json!({}));
+    assert_eq!(told(&small, &[]), Ok(0));
+    let with_cpu = pod(json!({ "cpu": "1" }), json!({}));
+    let consumes = "insufficient quota to consume: cpu,requests.cpu";
+    assert_eq!(told(&with_cpu, &[]), Err(consumes.to_owned()));
+    let hard = json!({ "hard": { "cpu": "2", "requests.cpu": "2" } });
+    let used = json!({ "cpu": "0", "requests.cpu": "0" });
+    let covers = quota("q", hard, used);
+    assert_eq!(told(&with_cpu, std::slice::from_ref(&covers)), Ok(1));
+    let mut high = with_cpu;
+    high["spec"]["priorityClassName"] = "high".into();
+    let scopes = "insufficient quota to match these scopes: [{PriorityClass In [high higher]}]";
+    assert_eq!(
+        told(&high, std::slice::from_ref(&covers)),
+        Err(scopes.to_owned())
+    );
+    let expression = json!({ "scopeName": "PriorityClass", "operator": "Exists" });
+    let spec = json!({
+        "hard": { "pods": "1" }, "scopeSelector": { "matchExpressions": [expression] },
+    });
+    let scoped = quota("q", spec, json!({ "pods": "0" }));
+    assert_eq!(told(&high, &[covers, scoped]), Ok(2));
+}
+
+#[test]
 fn only_some_writes_are_charged() {
     let told = |plural: &str, subresource: &str, new: Value, old: Option<Value>| {
         let evaluator = Evaluator::of("", plural).unwrap();
@@ -311,7 +361,12 @@ fn only_some_writes_are_charged() {
     assert!(!told("pods", "binding", plain(), None));
     assert!(!told("serviceaccounts", "token", plain(), None));
     assert!(!told("secrets", "", plain(), Some(plain())));
-    assert!(!told("persistentvolumeclaims", "status", plain(), Some(plain())));
+    assert!(!told(
+        "persistentvolumeclaims",
+        "status",
+        plain(),
+        Some(plain())
+    ));
     assert_eq!(Evaluator::of("", "events"), None);
     assert_eq!(Evaluator::of("events.k8s.io", "events"), None);
 }

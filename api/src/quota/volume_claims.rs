@@ -71,7 +71,11 @@ pub fn attributes_classes(claim: &Object) -> Vec<&str> {
     const PLACES: [&[&str]; 3] = [
         &["spec", "volumeAttributesClassName"],
         &["status", "currentVolumeAttributesClassName"],
-        &["status", "modifyVolumeStatus", "targetVolumeAttributesClassName"],
+        &[
+            "status",
+            "modifyVolumeStatus",
+            "targetVolumeAttributesClassName",
+        ],
     ];
     let names = PLACES.iter().filter_map(|path| claim.get(path)?.as_str());
     names.filter(|name| !name.is_empty()).collect()

@@ -12,6 +12,7 @@ use super::warnings::Warnings;
 use super::write_options::WriteOptions;
 use crate::Api;
 use crate::admission::Operation;
+use crate::admission::resource_quota::Charge;
 use crate::registry::{self, Refusal, Stored};
 use crate::routes;
 use coracle_api::apply::{self, Writer};
@@ -199,13 +200,17 @@ async fn once(
     keep_times(&mut new, old);
     let attributes = asked.attributes(Operation::Update, name, Some(old), dry_run);
     api.access.admission.validate(Some(&new), &attributes)?;
+    let charge = api
+        .quotas
+        .charge(&api.registry, &new, attributes, asked.now);
+    let mut charge = charge.await?;
     if dry_run || same(&new, old) {
         return Ok(new);
     }
     if let Some(hold) = &mut hold {
         hold.claim(&api.registry, &new, &now).await?;
     }
-    let committed = commit(api, asked, stored, &mut new).await;
+    let committed = commit(api, asked, stored, &mut new, &mut charge).await;
     if let Some(hold) = &mut hold {
         hold.finish(&api.registry, &new, committed.is_ok()).await;
     }
@@ -239,6 +244,7 @@ async fn commit(
     asked: &Asked<'_>,
     stored: &Stored,
     new: &mut Object,
+    charge: &mut Charge<'_>,
 ) -> Result<(), Failure> {
     let (resource, registry) = (asked.resource, &api.registry);
     let durability = resource
@@ -248,12 +254,12 @@ async fn commit(
     let mut written = if super::delete::is_finished(new) {
         registry.delete(resource, new, expect, durability).await
     } else {
-        registry.put(resource, new, expect, durability).await
+        charge.put(resource, new, expect, durability).await
     };
     if matches!(written, Err(Refusal::Failed(CommitError::TooLarge { .. }))) {
         // Who manages what can be large, and is worth less than the object.
         put_list(new, None);
-        written = registry.put(resource, new, expect, durability).await;
+        written = charge.put(resource, new, expect, durability).await;
     }
     match written {
         Ok(revision) => {

@@ -37,9 +37,7 @@ fn exactly(count: i64) -> Value {
 
 #[test]
 fn the_worst_of_all_alternatives_counts() {
-    let one = |class: &str, mode: &str, count: i64| {
-        json!({ "deviceClassName": class, "allocationMode": mode, "count": count })
-    };
+    let one = |class: &str, mode: &str, count: i64| json!({ "deviceClassName": class, "allocationMode": mode, "count": count });
     let requests = json!([
         { "firstAvailable": [one("a", "ExactCount", 2), one("a", "ExactCount", 3), one("b", "All", 0)] },
         { "exactly": one("a", "ExactCount", 1) },

@@ -8,9 +8,7 @@ fn containers_together_or_the_largest_init_container() {
     let sidecar = json!({
         "name": "s", "restartPolicy": "Always", "resources": { "requests": { "cpu": "100m" } },
     });
-    let spec = |init: Vec<Value>| {
-        json!({ "spec": { "containers": [container("1"), container("1")], "initContainers": init } })
-    };
+    let spec = |init: Vec<Value>| json!({ "spec": { "containers": [container("1"), container("1")], "initContainers": init } });
     expect!["count/pods=1,cpu=2100m,pods=1,requests.cpu=2100m"]
         .assert_eq(&usage_of("pods", spec(vec![sidecar.clone()])));
     expect!["count/pods=1,cpu=3100m,pods=1,requests.cpu=3100m"]
@@ -33,7 +31,10 @@ fn every_counted_resource_of_a_pod() {
 
 #[test]
 fn what_a_pod_says_as_a_whole_stands_for_its_containers() {
-    let mut all = pod(json!({ "cpu": "1", "memory": "1Mi" }), json!({ "cpu": "1" }));
+    let mut all = pod(
+        json!({ "cpu": "1", "memory": "1Mi" }),
+        json!({ "cpu": "1" }),
+    );
     all["spec"]["resources"] = json!({
         "requests": { "cpu": "3", "example.com/gpu": "1" }, "limits": { "cpu": "4" },
     });

@@ -3,6 +3,7 @@
 use super::{invalid, put_list, set_revision, with_requester};
 use crate::Api;
 use crate::admission::Operation;
+use crate::admission::resource_quota::Charge;
 use crate::registry::Refusal;
 use crate::verbs::asked::Asked;
 use crate::verbs::warnings::Warnings;
@@ -120,6 +121,10 @@ async fn once(
     warnings.add(resource.rules.warnings(&stored));
     let attributes = asked.attributes(Operation::Create, "", None, options.dry_run);
     api.access.admission.validate(Some(&stored), &attributes)?;
+    let charge = api
+        .quotas
+        .charge(&api.registry, &stored, attributes, asked.now);
+    let mut charge = charge.await?;
     let version = stored.resource_version().parse::<u64>();
     if version.is_ok_and(|version| version != 0) {
         let why = "resourceVersion should not be set on objects to be created";
@@ -137,23 +142,27 @@ async fn once(
     if let Some(hold) = &mut hold {
         hold.claim(&api.registry, &stored, now).await?;
     }
-    let committed = commit(api, asked, &mut stored).await;
+    let committed = commit(api, asked, &mut stored, &mut charge).await;
     if let Some(hold) = &mut hold {
         hold.finish(&api.registry, &stored, committed.is_ok()).await;
     }
     committed.map(|()| stored)
 }
 
-async fn commit(api: &Api, asked: &Asked<'_>, stored: &mut Object) -> Result<(), Status> {
+async fn commit(
+    api: &Api,
+    asked: &Asked<'_>,
+    stored: &mut Object,
+    charge: &mut Charge<'_>,
+) -> Result<(), Status> {
     let resource = asked.resource;
     let durability = resource.rules.durability(stored, None, Part::Main);
-    let registry = &api.registry;
     let expect = Expect::Absent;
-    let mut written = registry.put(resource, stored, expect, durability).await;
+    let mut written = charge.put(resource, stored, expect, durability).await;
     if matches!(written, Err(Refusal::Failed(CommitError::TooLarge { .. }))) {
         // Who manages what can be large, and is worth less than the object.
         put_list(stored, None);
-        written = registry.put(resource, stored, expect, durability).await;
+        written = charge.put(resource, stored, expect, durability).await;
     }
     match written {
         Ok(revision) => {

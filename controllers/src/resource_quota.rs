@@ -1,0 +1,294 @@
+//! Keeps `status` of every ResourceQuota what its objects use.
+//!
+//! The key is a namespace: all its quotas are counted in one pass, by the rules by which admission
+//! charges. Reads the quotas first and their objects after that, from the server and not from a
+//! cache, and writes with the revision that was read. Admission charges in one commit with the
+//! object, so a count that misses an object is of an older quota, and is refused.
+//!
+//! Keeps no objects: only kinds that some quota counts are watched, by metadata alone, for what
+//! goes away; pods come from the shared informer. Never deletes or changes an object.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use coracle_api::object::Object;
+use coracle_api::quota::{Amounts, DeviceClasses, Evaluator, Quota, kinds_behind};
+use coracle_client::control_loop::{self, Requeue};
+use coracle_client::informer::{Change, Informer};
+use coracle_client::queue::WorkQueue;
+use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::Context;
+
+mod tally; // Pure: what the quotas of a namespace come to. Start reading here.
+mod triggers; // Pure: which changes may change what is used.
+
+mod kinds; // What the server calls the kinds that quotas count.
+mod live; // What the server says, page by page.
+mod monitors; // Watches for what goes away.
+
+use kinds::Kinds;
+use live::{Live, LiveError};
+use monitors::Monitors;
+use tally::Tally;
+
+/// Namespaces counted at the same time: upstream has 5, for larger machines.
+const WORKERS: usize = 2;
+/// Upstream's period of counting everything anew.
+const RESYNC_PERIOD: Duration = Duration::from_secs(5 * 60);
+/// Objects that go within this are counted once.
+const GATHER: Duration = Duration::from_millis(20);
+/// A quota that came into force is counted again after this: what was on its way when it did was
+/// neither charged nor counted.
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// Group and plural.
+type Kind = (String, String);
+
+struct Controller {
+    live: Live,
+    kinds: Kinds,
+    quotas: Informer<ResourceQuota>,
+    queue: WorkQueue<String>,
+    /// The quotas may count other kinds than before.
+    recounted: Notify,
+    clock: coracle_client::clock::Clock,
+}
+
+pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        let controller = Arc::new(Controller {
+            live: Live::new(context.client.clone()),
+            kinds: Kinds::new(context.client.clone()),
+            quotas: context.informers.get(),
+            queue: WorkQueue::new(),
+            recounted: Notify::new(),
+            clock: context.clock.clone(),
+        });
+        controller.follow_quotas();
+        controller.follow_pods(&context.informers.get());
+        if !controller.quotas.synced().await {
+            return;
+        }
+        let reconcile = {
+            let controller = Arc::clone(&controller);
+            move |namespace: String| {
+                let controller = Arc::clone(&controller);
+                async move { controller.reconcile(&namespace).await }
+            }
+        };
+        let shutdown = context.shutdown.clone();
+        let work = control_loop::run(
+            "resource-quota",
+            controller.queue.clone(),
+            WORKERS,
+            reconcile,
+            shutdown.clone(),
+        );
+        tokio::join!(
+            work,
+            keep_monitoring(&controller, shutdown.clone()),
+            keep_resyncing(&controller, shutdown),
+        );
+    })
+}
+
+async fn keep_monitoring(controller: &Arc<Controller>, shutdown: CancellationToken) {
+    let mut monitors = Monitors::default();
+    loop {
+        let wanted = controller.counted_kinds().await;
+        let found = controller.kinds.find(&wanted).await;
+        let all_found = found.len() == wanted.len();
+        monitors.follow(controller, found);
+        // What the server does not serve yet may come to be.
+        let look_again = async {
+            if all_found {
+                std::future::pending().await
+            } else {
+                tokio::time::sleep(kinds::DISCOVERY_PERIOD).await;
+            }
+        };
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = controller.recounted.notified() => {}
+            () = look_again => {}
+        }
+    }
+}
+
+async fn keep_resyncing(controller: &Arc<Controller>, shutdown: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = tokio::time::sleep(RESYNC_PERIOD) => {}
+        }
+        for quota in controller.quotas.list() {
+            controller.queue.add(namespace_of(&quota));
+        }
+    }
+}
+
+fn namespace_of(quota: &ResourceQuota) -> String {
+    quota.metadata.namespace.clone().unwrap_or_default()
+}
+
+/// The quota as the rules know it.
+fn known(quota: &ResourceQuota) -> Quota {
+    let value = serde_json::to_value(quota).unwrap_or_default();
+    Quota::of(&Object::from_value(value).unwrap_or_else(|| Object::new("v1", "ResourceQuota")))
+}
+
+impl Controller {
+    fn follow_quotas(self: &Arc<Self>) {
+        let controller = Arc::clone(self);
+        self.quotas.on_change(move |change| {
+            let needs_count = match change {
+                Change::Updated { old, new } => {
+                    let (old, new) = (known(old), known(new));
+                    triggers::quota_changed(&old, &new)
+                }
+                Change::Added(_) | Change::Deleted(_) | Change::Resync(_) => true,
+            };
+            if needs_count {
+                controller.queue.add(namespace_of(change.object()));
+                controller.recounted.notify_one();
+            }
+        });
+    }
+
+    fn follow_pods(self: &Arc<Self>, pods: &Informer<Pod>) {
+        let controller = Arc::clone(self);
+        let pods_kind = (String::new(), "pods".to_owned());
+        pods.on_change(move |change| {
+            let frees = match change {
+                Change::Deleted(_) => true,
+                Change::Updated { old, new } => triggers::pod_changed(old, new),
+                Change::Added(_) | Change::Resync(_) => false,
+            };
+            if frees {
+                let namespace = change.object().metadata.namespace.as_deref();
+                controller.replenish(&pods_kind, namespace.unwrap_or_default());
+            }
+        });
+    }
+
+    /// Counts anew where a quota counts objects of this kind.
+    fn replenish(&self, kind: &Kind, namespace: &str) {
+        if self.quotas.is_empty() {
+            return;
+        }
+        let quotas = self.quotas.list_namespace(namespace);
+        if quotas.iter().any(|quota| may_count(quota, kind)) {
+            self.queue.add_after(namespace.to_owned(), GATHER);
+        }
+    }
+
+    /// The same in all namespaces.
+    fn replenish_all(&self, kind: &Kind) {
+        let quotas = self.quotas.list();
+        for quota in quotas.iter().filter(|quota| may_count(quota, kind)) {
+            self.queue.add(namespace_of(quota));
+        }
+    }
+
+    /// The kinds that some quota counts, without pods, which the shared informer watches.
+    async fn counted_kinds(&self) -> BTreeSet<Kind> {
+        let quotas = self.quotas.list();
+        let names: BTreeSet<String> = quotas.iter().flat_map(|quota| names_of(quota)).collect();
+        let classes = self.live.device_classes(names.iter()).await;
+        // Without the classes some kinds are found a little later: the next change looks again.
+        let classes = classes.unwrap_or_default();
+        let kinds = names.iter().flat_map(|name| kinds_behind(name, &classes));
+        kinds.filter(|(_, plural)| plural != "pods").collect()
+    }
+
+    async fn reconcile(&self, namespace: &str) -> Result<Requeue, LiveError> {
+        let stored = self.live.quotas(namespace).await?;
+        if stored.is_empty() {
+            return Ok(Requeue::Never);
+        }
+        let quotas: Vec<Quota> = stored.iter().map(Quota::of).collect();
+        let names = quotas.iter().flat_map(|quota| quota.spec_hard.names());
+        let names: BTreeSet<String> = names.map(str::to_owned).collect();
+        let classes = self.live.device_classes(names.iter()).await?;
+        let kinds = names.iter().flat_map(|name| kinds_behind(name, &classes));
+        let found = self.kinds.find(&kinds.collect()).await;
+        let mut tally = Tally::new(&quotas, &classes, self.clock.now().as_second());
+        for (kind, resource) in &found {
+            let Some(evaluator) = Evaluator::of(&kind.0, &kind.1) else {
+                continue;
+            };
+            match evaluator {
+                Evaluator::Count { .. } => {
+                    let count = self.live.count(resource, namespace).await?;
+                    tally.add_count(&evaluator, count);
+                }
+                Evaluator::ResourceClaims => {
+                    let claims = self.live.all(resource, namespace).await?;
+                    let pods = self.live.pods_of(&claims, namespace).await?;
+                    tally.add_claims(&claims, &pods);
+                }
+                _ => {
+                    tally.begin(&evaluator);
+                    let mut pages = self.live.pages(resource, namespace);
+                    while let Some(page) = pages.next().await? {
+                        tally.add(&evaluator, &page);
+                    }
+                }
+            }
+        }
+        let mut is_new = false;
+        for (quota, status) in stored.iter().zip(tally.statuses()) {
+            let Some(status) = status else { continue };
+            is_new |= status.comes_into_force;
+            self.live.write_status(quota, &status).await?;
+        }
+        Ok(if is_new {
+            Requeue::After(SETTLE)
+        } else {
+            Requeue::Never
+        })
+    }
+}
+
+/// Names that a quota limits, or limited until now.
+fn names_of(quota: &ResourceQuota) -> Vec<String> {
+    let spec = quota.spec.as_ref().and_then(|spec| spec.hard.as_ref());
+    let status = quota.status.as_ref().and_then(|one| one.hard.as_ref());
+    let names = spec.into_iter().chain(status);
+    names.flat_map(|hard| hard.keys().cloned()).collect()
+}
+
+/// Whether a quota may count objects of this kind; the device classes may say otherwise.
+fn may_count(quota: &ResourceQuota, kind: &Kind) -> bool {
+    let Some(evaluator) = Evaluator::of(&kind.0, &kind.1) else {
+        return false;
+    };
+    let no_classes = DeviceClasses::default();
+    names_of(quota).iter().any(|name| {
+        evaluator.counts(name, &no_classes)
+            || (evaluator == Evaluator::ResourceClaims && name.starts_with("requests."))
+    })
+}
+
+/// The status that a quota should have.
+#[derive(Debug)]
+struct NewStatus {
+    hard: Amounts,
+    used: Amounts,
+    /// Limits take effect by this that did not before.
+    comes_into_force: bool,
+}
+
+impl NewStatus {
+    fn to_value(&self) -> serde_json::Value {
+        serde_json::json!({ "hard": self.hard.to_value(), "used": self.used.to_value() })
+    }
+}
+
+#[cfg(test)]
+mod tests;
