@@ -17,6 +17,8 @@ mod first_steps;
 mod foreign_clients;
 mod node_care;
 mod registry;
+mod roles;
+mod secrets_at_rest;
 mod server_settings;
 mod server_side_apply;
 mod workloads;
