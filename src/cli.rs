@@ -25,6 +25,8 @@ pub enum Command {
     Token(TokenCommand),
     /// Change the key that Secrets are encrypted with on disk
     Secrets(SecretsCommand),
+    /// Make kubeconfigs for people and programs, and take back the ones that leaked
+    Kubeconfig(Box<KubeconfigCommand>),
     /// Work with the images of a node
     Image(ImageCommand),
     /// Print a completion script for a shell
@@ -130,6 +132,51 @@ pub struct ServerArgs {
     /// Megabytes after which the audit log is moved aside; 0 for never [default: 20]
     #[arg(long, value_name = "MEGABYTES", env = "CORACLE_AUDIT_LOG_MAXSIZE")]
     pub audit_log_maxsize: Option<String>,
+    /// Tokens of users that are not the cluster's own: token,user,uid,"group1,group2" on each line
+    #[arg(long, value_name = "FILE", env = "CORACLE_TOKEN_AUTH_FILE")]
+    pub token_auth_file: Option<String>,
+    /// Issuers of tokens (OpenID Connect), and who may come without a user: an
+    /// apiserver.config.k8s.io/v1 AuthenticationConfiguration, read again when it changes
+    #[arg(long, value_name = "FILE", env = "CORACLE_AUTHENTICATION_CONFIG")]
+    pub authentication_config: Option<String>,
+    /// Whether requests may come without a user: true or false [default: true]
+    #[arg(long, value_name = "BOOL", env = "CORACLE_ANONYMOUS_AUTH")]
+    pub anonymous_auth: Option<String>,
+    /// What the API takes a token for; may be repeated [default: the issuers]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "CORACLE_API_AUDIENCES",
+        value_delimiter = ','
+    )]
+    pub api_audiences: Vec<String>,
+    /// Issuer of service accounts' tokens; may be repeated: the first issues, tokens of all are
+    /// taken [default: https://kubernetes.default.svc.cluster.local]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "CORACLE_SERVICE_ACCOUNT_ISSUER",
+        value_delimiter = ','
+    )]
+    pub service_account_issuer: Vec<String>,
+    /// Keys whose tokens of service accounts are taken too, in PEM; may be repeated
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "CORACLE_SERVICE_ACCOUNT_KEY_FILE",
+        value_delimiter = ','
+    )]
+    pub service_account_key_file: Vec<String>,
+    /// Private key that signs tokens of service accounts [default: one in the data directory]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "CORACLE_SERVICE_ACCOUNT_SIGNING_KEY_FILE"
+    )]
+    pub service_account_signing_key_file: Option<String>,
+    /// Where others find the keys of service accounts' tokens [default: at this server]
+    #[arg(long, value_name = "URL", env = "CORACLE_SERVICE_ACCOUNT_JWKS_URI")]
+    pub service_account_jwks_uri: Option<String>,
     /// Components or control loops to leave out: scheduler, controllers, node-lifecycle, ...
     #[arg(
         long,
@@ -242,6 +289,57 @@ pub enum TokenAction {
         /// Id or token
         token: String,
     },
+}
+
+/// Without a command a kubeconfig is made: the admin's, or that of --user.
+#[derive(Args, Debug)]
+pub struct KubeconfigCommand {
+    #[command(subcommand)]
+    pub action: Option<KubeconfigAction>,
+    #[command(flatten)]
+    pub issue: IssueArgs,
+    /// URL of the server [default: as in <data-dir>/admin.kubeconfig]
+    #[arg(long, global = true, value_name = "URL", env = "CORACLE_SERVER")]
+    pub server: Option<String>,
+    /// Data directory of the server [default: /var/lib/coracle]
+    #[arg(long, global = true, value_name = "DIR", env = "CORACLE_DATA_DIR")]
+    pub data_dir: Option<String>,
+}
+
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct IssueArgs {
+    /// Whose it is [default: kubernetes-admin in system:masters]
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// Group of the user; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub group: Vec<String>,
+    /// How long it is good for, such as 24h [default: 8760h, a year]
+    #[arg(long, value_name = "DURATION")]
+    pub lifetime: Option<String>,
+    /// Where to write it, with mode 0600; - for standard output [default: -]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum KubeconfigAction {
+    /// Take back kubeconfigs before their end; the running server refuses them at once
+    Revoke(RevokeArgs),
+    /// List what was taken back
+    Revoked,
+}
+
+#[derive(Args, Debug, Default)]
+pub struct RevokeArgs {
+    /// Kubeconfigs whose certificates are taken back
+    pub file: Vec<String>,
+    /// Serial number of a certificate, in hexadecimal digits; may be repeated
+    #[arg(long, value_name = "NUMBER")]
+    pub serial: Vec<String>,
+    /// Every certificate of this user that was issued until now; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub user: Vec<String>,
 }
 
 #[derive(Args, Debug)]

@@ -12,10 +12,14 @@ use coracle_apiserver::at_rest::AtRest;
 use coracle_apiserver::authenticate::User;
 use coracle_apiserver::authenticate::user::MASTERS;
 use coracle_apiserver::pki::ADMIN_USER;
+use coracle_apiserver::tokens::claims::Reference;
+use coracle_apiserver::tokens::legacy;
 use coracle_client::{Client, clock::Clock};
+use coracle_controllers::SignToken;
 use coracle_store::Store;
+use k8s_openapi::jiff::Timestamp;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -24,6 +28,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Past this a component that does not stop is left behind, so that a stop always ends.
 const DRAIN_MAX: Duration = Duration::from_secs(15);
+
+/// The clock of a machine without a battery jumps by years when it learns the time.
+const KUBECONFIG_CHECK: Duration = Duration::from_secs(60);
 
 pub struct ControlPlane {
     pub server: Arc<Server>,
@@ -106,7 +113,8 @@ pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
     tokio::spawn(catch_up(Arc::clone(&at_rest), store.clone()));
     let server = Arc::new(build(settings, store.clone(), at_rest).await?);
     let address = server.local_addr();
-    write_kubeconfig(&settings.write_kubeconfig, &server.admin_kubeconfig()?)?;
+    let admin = server.admin_kubeconfig()?;
+    write_kubeconfig(&settings.write_kubeconfig, &admin.text)?;
 
     let stop_server = CancellationToken::new();
     let serving = tokio::spawn({
@@ -114,7 +122,13 @@ pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
         async move { server.run(stop).await }
     });
     let stop_loops = CancellationToken::new();
-    let loops = start_loops(settings, &server, &stop_loops);
+    let mut loops = start_loops(settings, &server, &stop_loops);
+    let path = settings.write_kubeconfig.clone();
+    let keeping = keep_kubeconfig(Arc::clone(&server), path, admin.renew_at, Clock::system());
+    let stop = stop_loops.clone();
+    loops.push(tokio::spawn(async move {
+        stop.run_until_cancelled(keeping).await;
+    }));
     tracing::info!(
         %address,
         kubeconfig = %settings.write_kubeconfig.display(),
@@ -160,6 +174,7 @@ async fn build(
         limits: settings.limits,
         audit: settings.audit.clone(),
         at_rest: Some(at_rest),
+        access: settings.access.clone(),
         clock: Arc::new(move || clock.now()),
     };
     Ok(Server::build(config, store).await?)
@@ -177,6 +192,7 @@ fn start_loops(
             node_monitor_grace_period: settings.node_monitor_grace_period,
             ca_cert_pem: server.ca_pem(),
             ca_key_pem: server.ca_key_pem(),
+            sign_token: Some(sign_tokens(server)),
             disabled: settings.disabled.clone(),
             clock: Clock::system(),
         };
@@ -194,6 +210,21 @@ fn start_loops(
         loops.push(running);
     }
     loops
+}
+
+/// Signs tokens that are kept in Secrets, with the server's key.
+fn sign_tokens(server: &Arc<Server>) -> SignToken {
+    let server = Arc::clone(server);
+    Arc::new(move |token| {
+        server.legacy_token(&legacy::Claims {
+            namespace: token.namespace.to_owned(),
+            account: Reference {
+                name: token.account.to_owned(),
+                uid: token.account_uid.to_owned(),
+            },
+            secret: token.secret.to_owned(),
+        })
+    })
 }
 
 /// Lets the server say whether a part of this process runs.
@@ -222,8 +253,36 @@ pub fn told(error: kube::Error) -> anyhow::Error {
     }
 }
 
-/// Mode 0600: the file holds the admin's key.
-fn write_kubeconfig(path: &Path, text: &str) -> anyhow::Result<()> {
+/// Writes the admin's kubeconfig anew long before it ends, for a server that runs for years.
+async fn keep_kubeconfig(
+    server: Arc<Server>,
+    path: PathBuf,
+    mut renew_at: Timestamp,
+    clock: Clock,
+) {
+    let mut ticks = tokio::time::interval(KUBECONFIG_CHECK);
+    loop {
+        ticks.tick().await;
+        if clock.now() < renew_at {
+            continue;
+        }
+        let renewed = server.admin_kubeconfig().map_err(anyhow::Error::from);
+        let written = renewed.and_then(|made| {
+            write_kubeconfig(&path, &made.text)?;
+            Ok(made.renew_at)
+        });
+        match written {
+            Ok(next) => {
+                tracing::info!(path = %path.display(), "renewed the admin's kubeconfig");
+                renew_at = next;
+            }
+            Err(error) => tracing::error!("the admin's kubeconfig was not renewed: {error:#}"),
+        }
+    }
+}
+
+/// Mode 0600: the file holds a private key.
+pub fn write_kubeconfig(path: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let write = || -> std::io::Result<()> {

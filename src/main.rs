@@ -8,6 +8,7 @@ mod demo;
 mod demo_page;
 mod elevate;
 mod images;
+mod kubeconfigs;
 mod logging;
 mod node;
 mod notify;
@@ -76,6 +77,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Agent(args) => node::run(args),
         Command::Token(args) => tokens::run(args),
         Command::Secrets(args) => secrets::run(args),
+        Command::Kubeconfig(args) => kubeconfigs::run(*args),
         Command::Image(args) => images::run(args),
         Command::Completion { shell } => {
             let mut command = Cli::command();

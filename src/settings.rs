@@ -7,8 +7,12 @@ pub mod file;
 pub mod parse;
 
 use crate::cli::{AgentArgs, CommonArgs, ServerArgs};
+use coracle_apiserver::access;
+use coracle_apiserver::at_rest;
+use coracle_apiserver::audit;
+use coracle_apiserver::authenticate;
 use coracle_apiserver::config::Limits;
-use coracle_apiserver::{at_rest, audit};
+use coracle_apiserver::tokens;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -48,6 +52,7 @@ pub struct ServerSettings {
     pub limits: Limits,
     pub audit: Option<audit::Settings>,
     pub at_rest: at_rest::Settings,
+    pub access: access::Settings,
     pub write_kubeconfig: PathBuf,
     pub node_monitor_grace_period: Duration,
     pub disabled: BTreeSet<String>,
@@ -100,6 +105,7 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         limits: limits(args)?,
         audit: audit(args)?,
         at_rest: at_rest(args, &data_dir)?,
+        access: access(args)?,
         write_kubeconfig,
         node_monitor_grace_period: parse::grace_period(args.node_monitor_grace_period.as_deref())?,
         disabled: parse::disabled(&args.disable)?,
@@ -182,6 +188,41 @@ fn audit(args: &ServerArgs) -> Result<Option<audit::Settings>, BadSetting> {
             log,
         })),
     }
+}
+
+fn access(args: &ServerArgs) -> Result<access::Settings, BadSetting> {
+    let file = |flag, given: &Option<String>| {
+        let read = given.as_deref().map(|path| parse::file(flag, path));
+        read.transpose()
+    };
+    let default = tokens::Settings::default();
+    let issuers = match args.service_account_issuer.as_slice() {
+        [] => default.issuers,
+        given => parse::issuers("service-account-issuer", given)?,
+    };
+    let keys = args.service_account_key_file.iter();
+    let keys = keys.map(|path| parse::file("service-account-key-file", path));
+    let anonymous = args.anonymous_auth.as_deref();
+    let anonymous = anonymous.map(|text| parse::boolean("anonymous-auth", text));
+    let jwks_uri = args.service_account_jwks_uri.as_deref();
+    let jwks_uri = jwks_uri.map(|url| parse::https_url("service-account-jwks-uri", url));
+    Ok(access::Settings {
+        authentication: authenticate::Settings {
+            token_file: file("token-auth-file", &args.token_auth_file)?,
+            configuration: file("authentication-config", &args.authentication_config)?,
+            anonymous: anonymous.transpose()?,
+        },
+        tokens: tokens::Settings {
+            issuers,
+            audiences: args.api_audiences.clone(),
+            key_files: keys.collect::<Result<_, _>>()?,
+            signing_key_file: file(
+                "service-account-signing-key-file",
+                &args.service_account_signing_key_file,
+            )?,
+            jwks_uri: jwks_uri.transpose()?,
+        },
+    })
 }
 
 /// `needs_server` is false for `up`.

@@ -21,6 +21,8 @@ const DEPTH_MAX: u16 = 96;
 
 /// As upstream: more problems with one expression are not told.
 const PROBLEMS_MAX: usize = 100;
+/// The operator of `a.?b`.
+const OPTIONAL_SELECT: &str = "_?._";
 
 /// An expression that can be read.
 #[derive(Debug)]
@@ -71,6 +73,28 @@ impl Expression {
         found
     }
 
+    /// Whether a field of a variable is looked at: `claims.email`, `claims.?email`.
+    pub fn selects(&self, variable: &str, field: &str) -> bool {
+        let mut found = false;
+        visit(&self.root, &mut |expression| {
+            found |= match &expression.expr {
+                Expr::Select(select) => {
+                    select.field == field && identifier(&select.operand) == Some(variable)
+                }
+                Expr::Call(call) => match call.args.as_slice() {
+                    [operand, named] => {
+                        call.func_name == OPTIONAL_SELECT
+                            && identifier(operand) == Some(variable)
+                            && is_text(named, field)
+                    }
+                    _ => false,
+                },
+                _ => false,
+            };
+        });
+        found
+    }
+
     /// The type of the result, where it can be told without knowing any variable.
     pub fn plain_type(&self) -> Option<&'static str> {
         match &self.root.expr {
@@ -104,6 +128,10 @@ impl Expression {
         let (column, message) = (column + 1, &problem.message);
         format!("ERROR: <input>:{line}:{column}: {message}\n | {snippet}\n | {dots}^")
     }
+}
+
+fn is_text(expression: &IdedExpr, text: &str) -> bool {
+    matches!(&expression.expr, Expr::Literal(LiteralValue::String(own)) if own.inner() == text)
 }
 
 /// Lines of source are set in by a space.

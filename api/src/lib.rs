@@ -13,6 +13,7 @@ pub mod status; // Kubernetes `Status`: one constructor a reason.
 // What the rules of the kinds are made of.
 pub mod cel; // Expressions, as far as the API looks at them.
 pub mod cron; // Schedules of cron jobs, and the names of time zones.
+pub mod der; // Elements of certificates and keys.
 pub mod go_duration; // Durations as Go writes them.
 pub mod go_value; // Values as upstream's errors show them.
 pub mod go_zero; // What Go writes of fields that nobody set.
@@ -22,6 +23,7 @@ pub mod names; // What names, labels and ports may look like, in upstream's word
 pub mod pod_spec; // The pod spec, shared by pods and pod templates.
 pub mod print; // Ages for people.
 pub mod quantity; // Kubernetes quantities: `100m`, `1Gi`.
+pub mod serial_number; // Serial numbers of certificates, which say when.
 pub mod structural; // Values and the schemas of custom resources.
 pub mod timestamp; // RFC 3339 times, to the second and to the microsecond.
 pub mod toleration; // Whether a toleration bears a taint.

@@ -26,11 +26,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         limits: coracle_apiserver::config::Limits::default(),
         audit: None,
         at_rest: None,
+        access: coracle_apiserver::access::Settings::default(),
         clock: Arc::new(clock),
     };
     let server = Server::build(config, store.clone()).await?;
     let kubeconfig = directory.path().join("admin.kubeconfig");
-    std::fs::write(&kubeconfig, server.admin_kubeconfig()?)?;
+    std::fs::write(&kubeconfig, server.admin_kubeconfig()?.text)?;
     println!("{}", kubeconfig.display());
     let stop = CancellationToken::new();
     let stopping = stop.clone();

@@ -1,7 +1,8 @@
 //! Everything that decides who may do what, set up together over one store.
 
 use crate::admission::Chain;
-use crate::authenticate::Authenticator;
+use crate::authenticate::impersonate::LastModes;
+use crate::authenticate::{self, Authenticator};
 use crate::authorize::Authorizer;
 use crate::authorize::follow::{self, Followed};
 use crate::pki::names::ServerNames;
@@ -9,7 +10,7 @@ use crate::pki::{Pki, PkiError};
 use crate::proxy::Proxy;
 use crate::reviews::Reviews;
 use crate::streaming::Streams;
-use crate::tokens::{ISSUER_DEFAULT, Tokens};
+use crate::tokens::{self, LegacyUses, Tokens};
 use crate::tunnel::Tunnels;
 use crate::view::View;
 use coracle_store::Store;
@@ -25,6 +26,8 @@ pub struct Access {
     pub authenticator: Arc<Authenticator>,
     pub authorizer: Arc<Authorizer>,
     pub tokens: Arc<Tokens>,
+    pub legacy_uses: LegacyUses,
+    pub last_modes: LastModes,
     pub admission: Chain,
     pub reviews: Reviews,
     pub tunnels: Tunnels,
@@ -34,21 +37,41 @@ pub struct Access {
     loaded: Mutex<Vec<Followed>>,
 }
 
+/// What the operator says about who may come in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    pub authentication: authenticate::Settings,
+    pub tokens: tokens::Settings,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Pki(#[from] PkiError),
+    #[error(transparent)]
+    Authentication(#[from] authenticate::OpenError),
+}
+
 impl Access {
     /// Reads or makes the CA under `pki_directory`. Until `load` nobody but `system:masters` may do
     /// anything. Connections of nodes end with `shutdown`.
     pub fn open(
         pki_directory: &Path,
         names: ServerNames,
+        settings: &Settings,
         store: Store,
         now: Timestamp,
         shutdown: CancellationToken,
-    ) -> Result<Self, PkiError> {
+    ) -> Result<Self, OpenError> {
         let pki = Arc::new(Pki::open(pki_directory, names, now)?);
         let view: Arc<dyn View> = Arc::new(store.clone());
-        let tokens = Arc::new(Tokens::open(pki_directory, ISSUER_DEFAULT)?);
-        let clients = pki.clients().clone();
-        let authenticator = Authenticator::new(clients, Arc::clone(&view), Arc::clone(&tokens));
+        let tokens = Arc::new(Tokens::open(pki_directory, &settings.tokens)?);
+        let authenticator = Authenticator::open(
+            &settings.authentication,
+            pki.clients().clone(),
+            Arc::clone(&view),
+            Arc::clone(&tokens),
+        )?;
         let authenticator = Arc::new(authenticator);
         let authorizer = Arc::new(Authorizer::new(Arc::clone(&view)));
         let tunnels = Tunnels::new(shutdown);
@@ -61,6 +84,8 @@ impl Access {
             authenticator,
             authorizer,
             tokens,
+            legacy_uses: LegacyUses::default(),
+            last_modes: LastModes::default(),
             tunnels,
             store,
             loaded: Mutex::default(),
@@ -73,8 +98,8 @@ impl Access {
         *self.loaded.lock() = follow::load(&self.store, &self.authorizer);
     }
 
-    /// Follows the store from where `load` left off, and looks after the server's certificate,
-    /// until shutdown.
+    /// Follows the store from where `load` left off, and looks after the server's certificate and
+    /// the issuers of tokens, until shutdown.
     pub async fn run(
         &self,
         clock: impl Fn() -> Timestamp + Send + 'static,
@@ -83,8 +108,13 @@ impl Access {
         let loaded = std::mem::take(&mut *self.loaded.lock());
         let authorizer = Arc::clone(&self.authorizer);
         let following = follow::follow(self.store.clone(), authorizer, loaded, shutdown.clone());
-        let fresh = Arc::clone(&self.pki).keep_fresh(clock, shutdown);
-        tokio::join!(following, fresh);
+        let fresh = Arc::clone(&self.pki).keep_fresh(clock, shutdown.clone());
+        let issuers = async {
+            if let Some(issuers) = self.authenticator.issuers() {
+                issuers.follow(shutdown).await;
+            }
+        };
+        tokio::join!(following, fresh, issuers);
     }
 }
 

@@ -6,7 +6,7 @@ use crate::admission::{Attributes, Operation};
 use crate::allocate::Allocator;
 use crate::at_rest::{self, AtRest};
 use crate::audit::{self, Audit};
-use crate::authenticate::{PeerCertificate, User, impersonate};
+use crate::authenticate::{PeerCertificate, Recognized, User, impersonate};
 use crate::authorize;
 use crate::config::Clock;
 use crate::deadline;
@@ -150,7 +150,7 @@ impl Api {
         response
     }
 
-    /// Who asks, and when it is their turn.
+    /// Who asks, and what they are answered.
     async fn route(
         &self,
         parts: Parts,
@@ -160,7 +160,24 @@ impl Api {
         caller: &Caller,
         wishes: &Wishes,
     ) -> Result<Response<Body>, Status> {
-        let user = Arc::new(self.identify(&parts, caller)?);
+        let (user, warning) = self.identify(&parts, caller, info).await?;
+        let answer = Box::pin(self.placed(parts, body, query, info, user, wishes)).await;
+        let warnings = Warnings::default();
+        warnings.add(warning.map(str::to_owned));
+        warnings.on(answer)
+    }
+
+    /// When it is their turn.
+    async fn placed(
+        &self,
+        parts: Parts,
+        body: Body,
+        query: Query,
+        info: &Arc<RequestInfo>,
+        user: User,
+        wishes: &Wishes,
+    ) -> Result<Response<Body>, Status> {
+        let user = Arc::new(user);
         let body = match audit::trail::of(&parts) {
             Some(trail) => trail.keep_request(&parts.headers, body),
             None => body,
@@ -257,32 +274,60 @@ impl Api {
         answer
     }
 
-    /// The user behind a request, or whom they act as.
-    fn identify(&self, parts: &Parts, caller: &Caller) -> Result<User, Status> {
+    /// The user behind a request, or whom they act as, and a warning for the one who asks.
+    async fn identify(
+        &self,
+        parts: &Parts,
+        caller: &Caller,
+        info: &RequestInfo,
+    ) -> Result<(User, Option<&'static str>), Status> {
         let trail = audit::trail::of(parts);
-        let user = match caller {
-            Caller::Inside(user) => User::clone(user),
-            Caller::Peer(peer) => {
-                let now = (self.clock)();
-                let authenticator = &self.access.authenticator;
-                let found = authenticator.authenticate(parts, peer.as_deref(), now);
-                if let (Err(_), Some(trail)) = (&found, trail) {
+        let recognized = match caller {
+            Caller::Inside(user) => User::clone(user).into(),
+            Caller::Peer(peer) => self.authenticate(parts, peer.as_deref()).await?,
+        };
+        let Recognized { user, remarks } = recognized;
+        self.metrics.access.recognized(&user);
+        if let Some(trail) = trail {
+            trail.identified(&user);
+            for (key, value) in &remarks.audit {
+                trail.annotate(key, value);
+            }
+        }
+        if let Some(used) = remarks.used {
+            self.access.legacy_uses.tell(used);
+        }
+        let (authorizer, modes) = (&self.access.authorizer, &self.access.last_modes);
+        let acting = impersonate::acting_as(authorizer, modes, user, &parts.headers, info);
+        let acting = acting.inspect_err(|_| self.metrics.access.impersonated(None))?;
+        if let Some(mode) = acting.by {
+            self.metrics.access.impersonated(Some(mode));
+            trail
+                .iter()
+                .for_each(|trail| trail.impersonated(&acting.user, mode));
+        }
+        Ok((acting.user, remarks.warning))
+    }
+
+    async fn authenticate(
+        &self,
+        parts: &Parts,
+        peer: Option<&PeerCertificate>,
+    ) -> Result<Recognized, Status> {
+        let authenticator = &self.access.authenticator;
+        let found = authenticator
+            .authenticate(parts, peer, (self.clock)())
+            .await;
+        match &found {
+            Ok(recognized) => self.metrics.access.shown(&recognized.remarks),
+            Err(_) => {
+                if let Some(trail) = audit::trail::of(parts) {
                     trail.unrecognized(&parts.headers, peer.is_some());
                 }
-                found.inspect_err(|_| self.metrics.access.unrecognized())?
+                self.metrics.access.unrecognized();
             }
-        };
-        self.metrics.access.recognized(&user);
-        let Some(trail) = trail else {
-            return impersonate::acting_as(&self.access.authorizer, user, &parts.headers);
-        };
-        trail.identified(&user);
-        let asking = user.clone();
-        let user = impersonate::acting_as(&self.access.authorizer, user, &parts.headers)?;
-        if user != asking {
-            trail.impersonated(&user);
         }
-        Ok(user)
+        found
     }
 
     fn other(

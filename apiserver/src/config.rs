@@ -1,5 +1,6 @@
 //! What the server is told at start.
 
+use crate::access;
 use crate::at_rest::AtRest;
 use crate::audit;
 use jiff::Timestamp;
@@ -28,6 +29,7 @@ pub struct Config {
     pub audit: Option<audit::Settings>,
     /// The keys that the store was opened with; without them its values are plain.
     pub at_rest: Option<Arc<AtRest>>,
+    pub access: access::Settings,
     pub clock: Clock,
 }
 

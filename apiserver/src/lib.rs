@@ -31,6 +31,7 @@ pub mod authenticate; // Who is asking.
 pub mod authorize; // What a user may do.
 pub mod bootstrap_tokens; // Tokens for enrolling nodes.
 pub mod fairness; // No client takes the server away from the others.
+pub mod jose; // JSON Web Tokens and the keys that sign and check them.
 pub mod pki; // The cluster's CA and what it signs for this server.
 pub mod reviews; // Questions about access and identity.
 pub mod tokens; // Tokens of service accounts, signed and checked.
@@ -44,6 +45,7 @@ pub mod flow_configuration; // The flow schemas and priority levels that every s
 
 // Beside resources.
 pub mod endpoints; // Health, version, discovery, OpenAPI.
+pub mod fetch; // Documents from elsewhere.
 pub mod metrics; // What is counted.
 
 // Nodes.

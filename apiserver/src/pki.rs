@@ -6,15 +6,16 @@
 //! controller that is given the pair.
 
 pub mod authority; // The CA pair: made once, read ever after.
-pub mod kubeconfig; // The admin's kubeconfig as text.
+pub mod kubeconfig; // A kubeconfig with a certificate of its own.
 pub mod names; // The names that the server's certificate answers to.
+pub mod peer; // Client certificates, as a command looks at them.
+pub mod revoked; // Client certificates that were taken back.
 pub mod serving; // The server's certificate, replaced while it serves.
-pub mod signing; // The key that signs tokens of service accounts.
 pub mod tls; // rustls' configuration, and the check of client certificates.
 
-use crate::authenticate::user::MASTERS;
-use authority::{Authority, Leaf, Usage};
+use authority::Authority;
 use jiff::Timestamp;
+use kubeconfig::{Kubeconfig, Order};
 use names::ServerNames;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
@@ -98,21 +99,12 @@ impl Pki {
     }
 
     /// The admin's kubeconfig, with a fresh key and a client certificate in `system:masters`.
-    pub fn admin_kubeconfig(&self, server_url: &str, now: Timestamp) -> Result<String, PkiError> {
-        let leaf = Leaf {
-            common_name: ADMIN_USER,
-            organization: MASTERS,
-            names: &[],
-            usage: Usage::Client,
-        };
-        let issued = self.authority.issue(&leaf, now)?;
-        Ok(kubeconfig::text(&kubeconfig::Parts {
-            server_url,
-            user: ADMIN_USER,
-            ca_pem: self.ca_pem(),
-            certificate_pem: &issued.certificate_pem,
-            key_pem: &issued.key_pem,
-        }))
+    pub fn admin_kubeconfig(
+        &self,
+        server_url: &str,
+        now: Timestamp,
+    ) -> Result<Kubeconfig, PkiError> {
+        kubeconfig::issue(&self.authority, &Order::admin(server_url), now)
     }
 
     /// Replaces the server's certificate when its time has come; true when it did.

@@ -53,10 +53,10 @@ impl Reviews {
     }
 
     /// The answered review: `review` with its `status`.
-    pub fn answer(&self, asked: &Question<'_>, mut review: Object) -> Result<Object, Status> {
+    pub async fn answer(&self, asked: &Question<'_>, mut review: Object) -> Result<Object, Status> {
         let status = match asked.resource.plural {
             "selfsubjectreviews" => json!({ "userInfo": user_info(asked.user) }),
-            "tokenreviews" => self.token(&review, asked.now)?,
+            "tokenreviews" => self.token(&review, asked.now).await?,
             "selfsubjectrulesreviews" => self.rules(asked.user, &review)?,
             _ => self.access(asked, &review)?,
         };
@@ -72,7 +72,7 @@ impl Reviews {
         Ok(review)
     }
 
-    fn token(&self, review: &Object, now: Timestamp) -> Result<Value, Status> {
+    async fn token(&self, review: &Object, now: Timestamp) -> Result<Value, Status> {
         let token = review.str(&["spec", "token"]);
         if token.is_empty() {
             let why = "token is required for TokenReview in authentication";
@@ -84,13 +84,13 @@ impl Reviews {
             true => self.authenticator.audiences(),
             false => &asked,
         };
-        Ok(match self.authenticator.token(token, wanted, now) {
-            Ok((user, audiences)) => json!({
+        Ok(match self.authenticator.token(token, wanted, now).await {
+            Ok(checked) => json!({
                 "authenticated": true,
-                "user": user_info(&user),
-                "audiences": audiences,
+                "user": user_info(&checked.user),
+                "audiences": checked.audiences,
             }),
-            Err(TokenError::OfAnother) => json!({ "user": {}, "error": "[invalid bearer token]" }),
+            Err(TokenError::OfAnother) => json!({ "user": {}, "error": "invalid bearer token" }),
             Err(error) => {
                 json!({ "user": {}, "error": format!("[invalid bearer token, {error}]") })
             }

@@ -1,6 +1,6 @@
 //! The server: opened over a store, made ready, served until it is told to stop, then drained.
 
-use crate::access::Access;
+use crate::access::{self, Access};
 use crate::admission::resource_quota::Quotas;
 use crate::allocate::{Allocator, repair};
 use crate::api::{Api, Caller};
@@ -16,8 +16,10 @@ use crate::fairness::{self, Fairness};
 use crate::flow_configuration;
 use crate::metrics::Metrics;
 use crate::pki::PkiError;
+use crate::pki::kubeconfig::Kubeconfig;
 use crate::pki::names::ServerNames;
 use crate::registry::Registry;
+use crate::tokens::legacy;
 use crate::tunnel::{Body, BoxError};
 use crate::verbs::components::{Components, Probe};
 use crate::{advertise, bootstrap_tokens};
@@ -26,6 +28,7 @@ use coracle_store::Store;
 use http::header::USER_AGENT;
 use http::{HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
+use jiff::Timestamp;
 use rustls::ServerConfig;
 use std::convert::Infallible;
 use std::future::Future;
@@ -36,6 +39,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tower::Service;
 
 mod connection; // One connection: TLS, then HTTP.
 
@@ -51,6 +55,8 @@ pub enum BuildError {
     },
     #[error(transparent)]
     Audit(#[from] audit::OpenError),
+    #[error(transparent)]
+    Access(#[from] access::OpenError),
     #[error(transparent)]
     Pki(#[from] PkiError),
     #[error("cannot bring what the server brings itself in line")]
@@ -114,15 +120,15 @@ impl Server {
         let access = Arc::new(Access::open(
             &config.data_dir.join("pki"),
             names,
+            &config.access,
             store.clone(),
             now,
             streams.clone(),
         )?);
-        let metrics = Arc::new(Metrics::new((config.clock)()));
         let seats = config.limits.reading.saturating_add(config.limits.mutating);
         let fairness = Arc::new(Fairness::new(seats, store.clone()));
         let audit = open_audit(&config)?;
-        metrics.show_too(audit.clone(), &access);
+        let metrics = counted(now, &access, audit.clone());
         let endpoints = Endpoints::new(
             store.clone(),
             Arc::clone(&metrics),
@@ -200,8 +206,8 @@ impl Server {
         &self.url
     }
 
-    /// Text of a kubeconfig with a fresh client certificate in `system:masters`.
-    pub fn admin_kubeconfig(&self) -> Result<String, PkiError> {
+    /// A kubeconfig with a fresh client certificate in `system:masters`.
+    pub fn admin_kubeconfig(&self) -> Result<Kubeconfig, PkiError> {
         self.api
             .access
             .pki
@@ -214,6 +220,12 @@ impl Server {
 
     pub fn ca_key_pem(&self) -> String {
         self.api.access.pki.ca_key_pem().to_owned()
+    }
+
+    /// The token of a service account that a Secret of it holds.
+    pub fn legacy_token(&self, claims: &legacy::Claims) -> Result<String, String> {
+        let signed = self.api.access.tokens.issue_legacy(claims);
+        signed.map_err(|status| status.message)
     }
 
     /// Names a part of the control plane that runs in this process (`scheduler`,
@@ -275,6 +287,26 @@ impl Server {
         }
     }
 
+    /// Labels Secrets of tokens with the day of their last use until the server stops.
+    fn label_legacy_uses(&self) -> impl Future<Output = ()> + Send + 'static {
+        let uses = self.api.access.legacy_uses.take();
+        let mut inside = self.in_process(Self::master());
+        let (clock, stop) = (Arc::clone(&self.api.clock), self.stop.clone());
+        async move {
+            let Some(mut uses) = uses else { return };
+            while let Some(Some(used)) = stop.run_until_cancelled(uses.recv()).await {
+                let Some(request) = used.label(clock()) else {
+                    continue;
+                };
+                let Ok(response) = inside.call(request).await;
+                if !response.status().is_success() {
+                    let (secret, status) = (used.secret, response.status());
+                    tracing::warn!(secret, %status, "the last use of a token was not written");
+                }
+            }
+        }
+    }
+
     /// Serves until `stop`, then lets what is under way end, within a bound.
     pub async fn run(&self, stop: CancellationToken) {
         let (access, clock) = (Arc::clone(&self.api.access), Arc::clone(&self.api.clock));
@@ -287,6 +319,7 @@ impl Server {
         let following = tokio::spawn(async move { access.run(move || clock(), beside).await });
         let fair = tokio::spawn(self.follow_fairness());
         let repair = tokio::spawn(self.repair_addresses());
+        let labelling = tokio::spawn(self.label_legacy_uses());
         self.api.endpoints.set_ready();
         let connections =
             connection::accept(&self.listener, &self.tls, &self.api, stop.clone()).await;
@@ -306,7 +339,18 @@ impl Server {
         drop(registering.await);
         drop(fair.await);
         drop(repair.await);
+        drop(labelling.await);
     }
+}
+
+/// The metrics, told of what they count beside the requests.
+fn counted(now: Timestamp, access: &Access, audit: Option<Arc<Audit>>) -> Arc<Metrics> {
+    let metrics = Metrics::new(now);
+    metrics.show_too(audit, access);
+    if let Some(issuers) = access.authenticator.issuers() {
+        metrics.access.set_reloads(Arc::clone(&issuers.reloads));
+    }
+    Arc::new(metrics)
 }
 
 /// Nothing without settings.
@@ -326,7 +370,7 @@ pub struct InProcess {
 const OWN_USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("coracle/", env!("CARGO_PKG_VERSION")));
 
-impl<B> tower::Service<Request<B>> for InProcess
+impl<B> Service<Request<B>> for InProcess
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,

@@ -1,5 +1,6 @@
 //! What authorization and admission may read: objects by key, never a write.
 
+use bytes::Bytes;
 use coracle_api::object::{Object, ObjectKey};
 use coracle_store::Store;
 
@@ -7,6 +8,9 @@ use coracle_store::Store;
 /// `namespace` for cluster-scoped resources.
 pub trait View: Send + Sync {
     fn get(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Object>;
+
+    /// The bytes of an object; the same ones as long as it does not change.
+    fn stored(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Bytes>;
 
     /// All objects, or those of one namespace, in the order of their keys.
     fn list(&self, group: &str, plural: &str, namespace: Option<&str>) -> Vec<Object>;
@@ -27,6 +31,12 @@ impl View for Store {
         let key = ObjectKey::new(namespace, name).to_string();
         let snapshot = self.snapshot(&partition(group, plural));
         decode(&snapshot.get(&key)?.value)
+    }
+
+    fn stored(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Bytes> {
+        let key = ObjectKey::new(namespace, name).to_string();
+        let snapshot = self.snapshot(&partition(group, plural));
+        Some(snapshot.get(&key)?.value.clone())
     }
 
     fn list(&self, group: &str, plural: &str, namespace: Option<&str>) -> Vec<Object> {

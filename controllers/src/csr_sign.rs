@@ -1,7 +1,7 @@
 //! Signs approved certificate requests of the signers that Kubernetes defines.
 //!
-//! `kube-apiserver-client`, `kube-apiserver-client-kubelet` and `kubelet-serving`, each within its
-//! rules; a request that breaks them gets the condition Failed. Requests of other signers are left
+//! `kube-apiserver-client`, `kube-apiserver-client-kubelet`, `kubelet-serving` and
+//! `legacy-unknown`, each within its rules; a request that breaks them gets the condition Failed. Requests of other signers are left
 //! to those. Never approves.
 
 use crate::Context;
@@ -92,10 +92,10 @@ impl Controller {
                 .get_or_insert_with(Vec::new)
                 .push(self.failed(fault)),
             None => {
-                let serial = rand::random();
+                let random = rand::random();
                 let pem = self
                     .authority
-                    .issue(&request.spec, self.clock.now(), serial)?;
+                    .issue(&request.spec, self.clock.now(), random)?;
                 status.certificate = Some(ByteString(pem.into_bytes()));
             }
         }

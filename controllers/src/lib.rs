@@ -25,6 +25,7 @@ mod replicaset;
 mod clusterrole_aggregation;
 mod root_ca;
 mod service_account;
+mod service_account_tokens;
 
 mod garbage_collector;
 mod namespace;
@@ -36,8 +37,9 @@ mod node_ipam;
 mod node_lifecycle;
 mod taint_eviction;
 
-mod csr; // What a certificate request asks for; shared by the two below.
+mod csr; // What a certificate request asks for; shared by the three below.
 mod csr_approve;
+mod csr_clean;
 mod csr_sign;
 
 mod discovery;
@@ -50,6 +52,18 @@ mod refusal;
 /// The identity under which the shared informers read.
 pub const INFORMERS_USER: &str = "system:kube-controller-manager";
 
+/// The token of which account a Secret shall hold.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenFor<'a> {
+    pub namespace: &'a str,
+    pub account: &'a str,
+    pub account_uid: &'a str,
+    pub secret: &'a str,
+}
+
+/// Signs a token of a service account that is kept in a Secret.
+pub type SignToken = Arc<dyn Fn(&TokenFor<'_>) -> Result<String, String> + Send + Sync>;
+
 /// What the loops are told at start.
 #[derive(Clone)]
 pub struct Config {
@@ -60,6 +74,8 @@ pub struct Config {
     /// The CA that signs certificates of nodes and is published to every namespace.
     pub ca_cert_pem: String,
     pub ca_key_pem: String,
+    /// Secrets for tokens stay empty without it.
+    pub sign_token: Option<SignToken>,
     /// Names of loops that are not run.
     pub disabled: BTreeSet<String>,
     pub clock: Clock,
@@ -72,6 +88,7 @@ impl Default for Config {
             node_monitor_grace_period: Duration::from_secs(50),
             ca_cert_pem: String::new(),
             ca_key_pem: String::new(),
+            sign_token: None,
             disabled: BTreeSet::new(),
             clock: Clock::system(),
         }
@@ -122,7 +139,8 @@ impl Debug for Context {
 pub struct Loop {
     /// The name by which it is disabled.
     pub name: &'static str,
-    /// The service account of kube-system under which it acts, as upstream names it.
+    /// The service account of kube-system under which it acts, as upstream names it; empty for
+    /// one that acts as the controller manager itself.
     pub identity: &'static str,
     /// Runs until the context's shutdown; a panic restarts it.
     pub run: fn(Context) -> BoxFuture<'static, ()>,
@@ -131,7 +149,10 @@ pub struct Loop {
 impl Loop {
     /// The user name that goes with the identity.
     pub fn user(&self) -> String {
-        format!("system:serviceaccount:kube-system:{}", self.identity)
+        match self.identity {
+            "" => INFORMERS_USER.to_owned(),
+            name => format!("system:serviceaccount:kube-system:{name}"),
+        }
     }
 }
 
@@ -161,6 +182,11 @@ pub static LOOPS: &[Loop] = &[
         name: "clusterrole-aggregation",
         identity: "clusterrole-aggregation-controller",
         run: clusterrole_aggregation::run,
+    },
+    Loop {
+        name: "service-account-token",
+        identity: "",
+        run: service_account_tokens::run,
     },
     Loop {
         name: "root-ca",
@@ -211,6 +237,11 @@ pub static LOOPS: &[Loop] = &[
         name: "csr-sign",
         identity: "certificate-controller",
         run: csr_sign::run,
+    },
+    Loop {
+        name: "csr-clean",
+        identity: "certificate-controller",
+        run: csr_clean::run,
     },
 ];
 

@@ -15,6 +15,10 @@ pub(crate) fn is_not_found(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.is_not_found())
 }
 
+pub(crate) fn is_conflict(error: &Error) -> bool {
+    matches!(error, Error::Api(status) if status.is_conflict())
+}
+
 pub(crate) fn is_already_exists(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.is_already_exists())
 }

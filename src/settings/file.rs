@@ -111,6 +111,24 @@ fn slot<'a>(targets: &'a mut Targets<'_>, key: &str) -> Option<Slot<'a>> {
             "audit-log-maxage" => return Some(Slot::One(&mut server.audit_log_maxage)),
             "audit-log-maxbackup" => return Some(Slot::One(&mut server.audit_log_maxbackup)),
             "audit-log-maxsize" => return Some(Slot::One(&mut server.audit_log_maxsize)),
+            "token-auth-file" => return Some(Slot::One(&mut server.token_auth_file)),
+            "authentication-config" => {
+                return Some(Slot::One(&mut server.authentication_config));
+            }
+            "anonymous-auth" => return Some(Slot::One(&mut server.anonymous_auth)),
+            "api-audiences" => return Some(Slot::Many(&mut server.api_audiences)),
+            "service-account-issuer" => {
+                return Some(Slot::Many(&mut server.service_account_issuer));
+            }
+            "service-account-key-file" => {
+                return Some(Slot::Many(&mut server.service_account_key_file));
+            }
+            "service-account-signing-key-file" => {
+                return Some(Slot::One(&mut server.service_account_signing_key_file));
+            }
+            "service-account-jwks-uri" => {
+                return Some(Slot::One(&mut server.service_account_jwks_uri));
+            }
             "disable" => return Some(Slot::Many(&mut server.disable)),
             _ => {}
         }

@@ -220,6 +220,37 @@ pub fn disabled(given: &[String]) -> Result<BTreeSet<String>, BadSetting> {
     Ok(given.iter().cloned().collect())
 }
 
+pub fn boolean(flag: &'static str, text: &str) -> Result<bool, BadSetting> {
+    text.parse()
+        .map_err(|_| BadSetting::new(flag, text, "must be true or false"))
+}
+
+/// Names of issuers: URLs, or texts without a colon; each once.
+pub fn issuers(flag: &'static str, given: &[String]) -> Result<Vec<String>, BadSetting> {
+    for (place, text) in given.iter().enumerate() {
+        let expected = if text.is_empty() {
+            "must not be empty"
+        } else if given[..place].contains(text) {
+            "is named twice"
+        } else if text.contains(':') && coracle_api::url::parse(text).is_err() {
+            "contains a ':' but is not a valid URL"
+        } else {
+            continue;
+        };
+        return Err(BadSetting::new(flag, text, expected));
+    }
+    Ok(given.to_vec())
+}
+
+pub fn https_url(flag: &'static str, text: &str) -> Result<String, BadSetting> {
+    let parsed = coracle_api::url::parse(text);
+    let is_good = parsed.is_ok_and(|url| url.scheme == "https" && !url.host.is_empty());
+    if !is_good {
+        return Err(BadSetting::new(flag, text, "must be an https URL"));
+    }
+    Ok(text.to_owned())
+}
+
 pub fn server_url(text: &str) -> Result<String, BadSetting> {
     let bad = || BadSetting::new("server", text, "must be a URL such as https://gateway:6443");
     let url: http::Uri = text.parse().map_err(|_| bad())?;

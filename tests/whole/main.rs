@@ -15,6 +15,7 @@ mod everyday;
 mod faults;
 mod first_steps;
 mod foreign_clients;
+mod identity;
 mod node_care;
 mod registry;
 mod roles;

@@ -346,3 +346,15 @@ fn a_schema_says_what_there_is() {
          | ............^"#]]
     .assert_eq(&lines.join("\n"));
 }
+
+#[test]
+fn it_is_seen_which_fields_are_looked_at() {
+    let selects = |text: &str| Expression::parse(text).unwrap().selects("claims", "email");
+    assert!(selects("'x' + claims.email"));
+    assert!(selects("claims.?email.orValue('')"));
+    assert!(selects("[1].all(x, has(claims.email))"));
+    assert!(!selects(
+        "claims.email_verified && claims.x.email == 'email'"
+    ));
+    assert!(!selects("user.email"));
+}

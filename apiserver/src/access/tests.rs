@@ -33,6 +33,7 @@ async fn rules_count_once_they_are_loaded() {
     let access = Access::open(
         &directory.path().join("pki"),
         ServerNames::default(),
+        &Settings::default(),
         store.clone(),
         now,
         shutdown.clone(),

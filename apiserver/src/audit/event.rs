@@ -25,6 +25,8 @@ pub struct Event {
     pub user: UserInfo,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub impersonated_user: Option<UserInfo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authentication_metadata: Option<Value>,
     #[serde(rename = "sourceIPs", skip_serializing_if = "Vec::is_empty")]
     source_ips: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -142,6 +144,7 @@ impl Event {
             verb: info.verb.clone(),
             user: UserInfo::default(),
             impersonated_user: None,
+            authentication_metadata: None,
             source_ips: arrival.source_ips,
             user_agent: cut(arrival.user_agent),
             object_ref: info.is_resource_request.then(|| ObjectReference::of(info)),

@@ -8,6 +8,7 @@ use super::capture::{self, Kept};
 use super::event::{Event, UserInfo, without_managed_fields};
 use super::policy::{Level, Stage, Verdict};
 use crate::authenticate::User;
+use crate::authenticate::impersonate::Mode;
 use crate::authorize::Decision;
 use crate::body::{self, Content, Encoded};
 use crate::fairness;
@@ -102,8 +103,12 @@ impl Trail {
         inside.verdict = verdict;
     }
 
-    pub fn impersonated(&self, user: &User) {
-        self.inside.lock().event.impersonated_user = Some(UserInfo::of(user));
+    pub fn impersonated(&self, user: &User, mode: Mode) {
+        let event = &mut self.inside.lock().event;
+        event.impersonated_user = Some(UserInfo::of(user));
+        let constraint = mode.constraint();
+        event.authentication_metadata =
+            constraint.map(|verb| json!({ "impersonationConstraint": verb }));
     }
 
     pub fn decided(&self, decision: &Decision) {

@@ -1,10 +1,13 @@
 //! Client certificates: the common name is the user, the organizations are the groups.
 //!
 //! The chain is verified once a connection, its end is looked at with each request: a connection
-//! that outlives its certificate stops being that user.
+//! that outlives its certificate, or whose certificate is taken back, stops being that user.
 
 use super::user::User;
+use crate::pki::revoked::{Revocations, Subject};
 use crate::pki::tls::ClientCertificates;
+use crate::view::View;
+use coracle_api::serial_number;
 use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
 use rustls::pki_types::CertificateDer;
@@ -24,6 +27,7 @@ pub struct PeerCertificate {
 #[derive(Clone, Debug)]
 struct Verified {
     user: User,
+    subject: Subject,
     not_before: i64,
     not_after: i64,
 }
@@ -40,15 +44,39 @@ impl PeerCertificate {
         })
     }
 
-    /// The user, when the CA vouches for the chain and it is in force.
-    pub fn user(&self, clients: &ClientCertificates, now: Timestamp) -> Option<User> {
+    /// The user, when the CA vouches for the chain and it is in force and was not taken back.
+    pub fn user(
+        &self,
+        clients: &ClientCertificates,
+        revocations: &Revocations,
+        view: &dyn View,
+        now: Timestamp,
+    ) -> Result<User, CertificateError> {
         let verified = self
             .verified
             .get_or_init(|| verify(&self.chain, clients, now))
-            .as_ref()?;
+            .as_ref()
+            .ok_or(CertificateError::NotVouchedFor)?;
         let now = now.as_second();
-        (verified.not_before <= now && now <= verified.not_after).then(|| verified.user.clone())
+        if !(verified.not_before..=verified.not_after).contains(&now) {
+            return Err(CertificateError::NotInForce(verified.user.name.clone()));
+        }
+        if revocations.is_revoked(view, &verified.subject) {
+            return Err(CertificateError::Revoked(verified.user.name.clone()));
+        }
+        Ok(verified.user.clone())
     }
+}
+
+/// Why a client certificate does not count.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CertificateError {
+    #[error("the CA does not vouch for the client certificate, or not now, or not for a client")]
+    NotVouchedFor,
+    #[error("the client certificate of {0:?} is not in force")]
+    NotInForce(String),
+    #[error("the client certificate of {0:?} was taken back")]
+    Revoked(String),
 }
 
 fn verify(
@@ -61,18 +89,30 @@ fn verify(
     }
     let own = chain.first()?;
     let (_, certificate) = x509_parser::parse_x509_certificate(own).ok()?;
-    let mut user = subject(&certificate)?;
+    let mut user = user(&certificate)?;
     let id = format!("X509SHA256={}", hex::encode(digest(&SHA256, own)));
     user.extra.insert(CREDENTIAL_ID.to_owned(), vec![id]);
     Some(Verified {
+        subject: subject_of(&certificate, &user.name),
         user,
         not_before: certificate.validity().not_before.timestamp(),
         not_after: certificate.validity().not_after.timestamp(),
     })
 }
 
+/// A certificate of another's making is taken for as old as it says.
+pub fn subject_of(certificate: &X509Certificate<'_>, user: &str) -> Subject {
+    let serial = certificate.raw_serial();
+    let begins = certificate.validity().not_before.timestamp();
+    Subject {
+        serial: serial.to_vec(),
+        user: user.to_owned(),
+        issued_at: serial_number::issued_at(serial).unwrap_or(begins),
+    }
+}
+
 /// A certificate without a common name is nobody's.
-fn subject(certificate: &X509Certificate<'_>) -> Option<User> {
+fn user(certificate: &X509Certificate<'_>) -> Option<User> {
     let subject = certificate.subject();
     let name = subject.iter_common_name().last()?.as_str().ok()?;
     if name.is_empty() {

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::pki::Pki;
-use crate::pki::authority::{Authority, Leaf, Usage};
+use crate::pki::authority::{Authority, LEAF_LIFE, Leaf, Usage};
 use crate::pki::names::ServerNames;
-use crate::tokens::ISSUER_DEFAULT;
+use crate::tokens;
 use crate::view::tests::Objects;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -23,11 +23,17 @@ struct Bench {
 fn bench(secrets: Vec<Value>) -> Bench {
     let directory = tempfile::tempdir().unwrap();
     let pki = Pki::open(directory.path(), ServerNames::default(), now()).unwrap();
-    let tokens = Tokens::open(directory.path(), ISSUER_DEFAULT).unwrap();
+    let tokens = Tokens::open(directory.path(), &tokens::Settings::default()).unwrap();
     let tokens = Arc::new(tokens);
     let view = Objects::new(secrets.into_iter().map(|secret| ("secrets", secret)));
     Bench {
-        authenticator: Authenticator::new(pki.clients().clone(), view, tokens),
+        authenticator: Authenticator::open(
+            &Settings::default(),
+            pki.clients().clone(),
+            view,
+            tokens,
+        )
+        .unwrap(),
         directory,
     }
 }
@@ -61,21 +67,28 @@ fn request(headers: &[(&str, &str)]) -> Parts {
     builder.body(()).unwrap().into_parts().0
 }
 
+impl Bench {
+    fn ask(
+        &self,
+        request: &Parts,
+        peer: Option<&PeerCertificate>,
+        now: Timestamp,
+    ) -> Result<User, Status> {
+        let asked = self.authenticator.authenticate(request, peer, now);
+        crate::view::tests::now_or_panic(asked).map(|found| found.user)
+    }
+}
+
 fn with_token(bench: &Bench, token: &str) -> Result<User, Status> {
     let header = format!("Bearer {token}");
-    bench
-        .authenticator
-        .authenticate(&request(&[("authorization", &header)]), None, now())
+    bench.ask(&request(&[("authorization", &header)]), None, now())
 }
 
 const TOKEN: &str = "abcdef.0123456789abcdef";
 
 #[test]
 fn nothing_shown_is_anonymous() {
-    let user = bench(vec![])
-        .authenticator
-        .authenticate(&request(&[]), None, now())
-        .unwrap();
+    let user = bench(vec![]).ask(&request(&[]), None, now()).unwrap();
     assert_eq!(user, User::anonymous());
 }
 
@@ -141,8 +154,7 @@ fn a_token_with_time_left_works_also_as_a_subprotocol() {
     let encoded = URL_SAFE_NO_PAD.encode(TOKEN);
     let protocols = format!("v5.channel.k8s.io, {}{encoded}", bearer::PROTOCOL_PREFIX);
     let user = bench
-        .authenticator
-        .authenticate(
+        .ask(
             &request(&[("sec-websocket-protocol", &protocols)]),
             None,
             now(),
@@ -155,9 +167,10 @@ fn peer(directory: &std::path::Path, name: &str, group: &str) -> PeerCertificate
     let authority = Authority::open(directory, now()).unwrap();
     let leaf = Leaf {
         common_name: name,
-        organization: group,
+        organizations: &[group],
         names: &[],
         usage: Usage::Client,
+        life: LEAF_LIFE,
     };
     let chain: [CertificateDer<'static>; 1] = [authority.issue(&leaf, now()).unwrap().certificate];
     PeerCertificate::new(&chain).unwrap()
@@ -169,9 +182,7 @@ fn a_certificate_of_the_ca_names_user_and_groups_while_it_is_in_force() {
     let peer = peer(bench.directory.path(), "jane", "dev");
     let ask = |at: &str| {
         let at = at.parse().unwrap();
-        bench
-            .authenticator
-            .authenticate(&request(&[]), Some(&peer), at)
+        bench.ask(&request(&[]), Some(&peer), at)
     };
     let user = ask("2026-06-01T00:00:00Z").unwrap();
     assert_eq!(user.name, "jane");
@@ -186,15 +197,11 @@ fn a_foreign_certificate_is_refused_but_a_token_beside_it_counts() {
     let other = tempfile::tempdir().unwrap();
     let foreign = peer(other.path(), "kubernetes-admin", "system:masters");
     let bench = bench(vec![secret(|_| {})]);
-    let refused = bench
-        .authenticator
-        .authenticate(&request(&[]), Some(&foreign), now());
+    let refused = bench.ask(&request(&[]), Some(&foreign), now());
     assert_eq!(refused, Err(Status::unauthorized()));
     let header = format!("Bearer {TOKEN}");
     let with_token = request(&[("authorization", &header)]);
-    let user = bench
-        .authenticator
-        .authenticate(&with_token, Some(&foreign), now());
+    let user = bench.ask(&with_token, Some(&foreign), now());
     assert_eq!(user.unwrap().name, "system:bootstrap:abcdef");
 }
 
@@ -212,4 +219,92 @@ fn in_process_users_have_the_groups_their_name_brings() {
     assert_eq!(groups("system:kube-scheduler"), "system:authenticated");
     assert_eq!(User::named("system:node:n1").node_name(), Some("n1"));
     assert_eq!(User::named("n1").node_name(), None);
+}
+
+#[test]
+fn a_certificate_that_is_taken_back_ends_with_the_next_request() {
+    use crate::pki::revoked::{KEY, NAME, NAMESPACE, Revoked};
+    let directory = tempfile::tempdir().unwrap();
+    let pki = Pki::open(directory.path(), ServerNames::default(), now()).unwrap();
+    let tokens = Tokens::open(directory.path(), &tokens::Settings::default()).unwrap();
+    let view = Objects::new([]);
+    let (settings, clients) = (Settings::default(), pki.clients().clone());
+    let authenticator = Authenticator::open(&settings, clients, view.clone(), Arc::new(tokens));
+    let bench = Bench {
+        authenticator: authenticator.unwrap(),
+        directory,
+    };
+    let peer = peer(bench.directory.path(), "jane", "dev");
+    let ask = |at| bench.ask(&request(&[]), Some(&peer), at);
+    assert_eq!(ask(now()).unwrap().name, "jane");
+    let mut list = Revoked::default();
+    list.add_user("jane", now());
+    let map = json!({
+        "metadata": { "namespace": NAMESPACE, "name": NAME },
+        "data": { KEY: list.to_text() },
+    });
+    view.put("configmaps", map);
+    assert_eq!(ask(now()), Err(Status::unauthorized()));
+    let later = now() + jiff::SignedDuration::from_secs(1);
+    let new = Authority::open(bench.directory.path(), now()).unwrap();
+    let leaf = Leaf {
+        common_name: "jane",
+        organizations: &[],
+        names: &[],
+        usage: Usage::Client,
+        life: LEAF_LIFE,
+    };
+    let new = PeerCertificate::new(&[new.issue(&leaf, later).unwrap().certificate]).unwrap();
+    let user = bench.ask(&request(&[]), Some(&new), later).unwrap();
+    assert_eq!(user.name, "jane");
+}
+
+#[test]
+fn a_certificate_that_is_not_yet_valid_is_refused() {
+    let bench = bench(vec![]);
+    let ca = Authority::open(bench.directory.path(), now()).unwrap();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::default();
+    params
+        .distinguished_name
+        .push(rcgen::DnType::CommonName, "jane");
+    params.not_before = rcgen::date_time_ymd(2026, 7, 1);
+    params.not_after = rcgen::date_time_ymd(2027, 7, 1);
+    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    let signer = rcgen::KeyPair::from_pem(ca.key_pem()).unwrap();
+    let issuer = rcgen::Issuer::from_ca_cert_der(ca.certificate(), signer).unwrap();
+    let certificate = params.signed_by(&key, &issuer).unwrap();
+    let chain = [certificate.der().clone()];
+    let ask = |at: &str| {
+        let peer = PeerCertificate::new(&chain).unwrap();
+        bench.ask(&request(&[]), Some(&peer), at.parse().unwrap())
+    };
+    assert_eq!(ask("2026-06-30T23:00:00Z"), Err(Status::unauthorized()));
+    assert_eq!(ask("2026-07-02T00:00:00Z").unwrap().name, "jane");
+}
+
+#[test]
+fn tokens_in_a_file_and_no_anonymous_requests() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("tokens.csv");
+    std::fs::write(&file, "s3cret,jane,7,dev\n").unwrap();
+    let pki = Pki::open(directory.path(), ServerNames::default(), now()).unwrap();
+    let tokens = Tokens::open(directory.path(), &tokens::Settings::default()).unwrap();
+    let settings = Settings {
+        token_file: Some(file),
+        anonymous: Some(false),
+        ..Settings::default()
+    };
+    let (clients, view) = (pki.clients().clone(), Objects::new([]));
+    let authenticator = Authenticator::open(&settings, clients, view, Arc::new(tokens));
+    let bench = Bench {
+        authenticator: authenticator.unwrap(),
+        directory,
+    };
+    let jane = with_token(&bench, "s3cret").unwrap();
+    assert_eq!((jane.name.as_str(), jane.uid.as_str()), ("jane", "7"));
+    assert_eq!(jane.groups, ["dev", "system:authenticated"]);
+    assert_eq!(with_token(&bench, "s3cre7"), Err(Status::unauthorized()));
+    let nobody = bench.ask(&request(&[]), None, now());
+    assert_eq!(nobody, Err(Status::unauthorized()));
 }

@@ -37,6 +37,7 @@ async fn what_depends_on_the_settings_follows_them() {
         limits: Limits::default(),
         audit: None,
         at_rest: None,
+        access: crate::access::Settings::default(),
         clock: Arc::new(jiff::Timestamp::now),
     };
     let server = Server::build(config, store).await.unwrap();

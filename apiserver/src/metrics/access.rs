@@ -3,7 +3,11 @@
 use super::histogram::Durations;
 use super::text::Text;
 use crate::authenticate::User;
+use crate::authenticate::impersonate::Mode;
+use crate::authenticate::issuers::Reloads;
+use crate::tokens::Remarks;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Upstream names these and no others: the number of series is bounded.
@@ -23,6 +27,15 @@ pub struct Access {
     users: [AtomicU64; OTHER + 1],
     allowed: Decided,
     denied: Decided,
+    /// By mode, in the order of `Mode::ALL`.
+    impersonations: [AtomicU64; Mode::ALL.len()],
+    impersonations_denied: AtomicU64,
+    stale_tokens: AtomicU64,
+    legacy_tokens: AtomicU64,
+    legacy_generated: AtomicU64,
+    legacy_manual: AtomicU64,
+    /// Set when there is a file that is read again.
+    reloads: OnceLock<Arc<Reloads>>,
 }
 
 /// From a millisecond, each twice the one before, as upstream.
@@ -50,6 +63,32 @@ impl Access {
 
     pub fn unrecognized(&self) {
         self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn set_reloads(&self, reloads: Arc<Reloads>) {
+        drop(self.reloads.set(reloads));
+    }
+
+    /// Counts the token of a service account that calls for something better.
+    pub fn shown(&self, remarks: &Remarks) {
+        if remarks.is_stale {
+            self.stale_tokens.fetch_add(1, Ordering::Relaxed);
+        }
+        if remarks.used.is_some() {
+            self.legacy_tokens.fetch_add(1, Ordering::Relaxed);
+            let kind = match remarks.warning {
+                Some(_) => &self.legacy_generated,
+                None => &self.legacy_manual,
+            };
+            kind.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// `None` for a refusal.
+    pub fn impersonated(&self, mode: Option<Mode>) {
+        let place = mode.and_then(|mode| Mode::ALL.iter().position(|one| *one == mode));
+        let count = place.map_or(&self.impersonations_denied, |at| &self.impersonations[at]);
+        count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A request was let through or not, and how long that took to find out.
@@ -89,6 +128,57 @@ impl Access {
         text.family(took, "histogram", help);
         for (result, decided) in outcomes {
             decided.0.text(text, took, &[("result", result)]);
+        }
+        self.impersonations_text(text);
+        if let Some(reloads) = self.reloads.get() {
+            let name = "apiserver_authentication_config_controller_automatic_reloads_total";
+            let help = "Total number of automatic reloads of authentication configuration split \
+                        by status.";
+            text.family(name, "counter", help);
+            for (status, count) in [("failure", &reloads.failed), ("success", &reloads.done)] {
+                text.sample(name, &[("status", status)], load(count));
+            }
+        }
+        let tokens = [
+            (
+                "serviceaccount_stale_tokens_total",
+                "Cumulative stale projected service account tokens used",
+                &self.stale_tokens,
+            ),
+            (
+                "serviceaccount_legacy_tokens_total",
+                "Cumulative legacy service account tokens used",
+                &self.legacy_tokens,
+            ),
+            (
+                "serviceaccount_legacy_auto_token_uses_total",
+                "Cumulative auto-generated legacy tokens used",
+                &self.legacy_generated,
+            ),
+            (
+                "serviceaccount_legacy_manual_token_uses_total",
+                "Cumulative manually created legacy tokens used",
+                &self.legacy_manual,
+            ),
+        ];
+        for (name, help, count) in tokens {
+            text.family(name, "counter", help);
+            text.sample(name, &[], load(count));
+        }
+    }
+
+    fn impersonations_text(&self, text: &mut Text) {
+        let name = "apiserver_impersonation_attempts_total";
+        let help = "Total number of impersonation attempts split by mode and decision.";
+        text.family(name, "counter", help);
+        let denied = ("", "denied", &self.impersonations_denied);
+        let modes = Mode::ALL.iter().zip(&self.impersonations);
+        let allowed = modes.map(|(mode, count)| (mode.name(), "allowed", count));
+        for (mode, decision, count) in allowed.chain([denied]) {
+            let count = count.load(Ordering::Relaxed);
+            if count > 0 {
+                text.sample(name, &[("decision", decision), ("mode", mode)], count);
+            }
         }
     }
 }

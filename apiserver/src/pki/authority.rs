@@ -4,10 +4,13 @@
 //! there or does not fit together is refused by name: it is never replaced behind the user's back.
 
 use super::PkiError;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use coracle_api::{der, serial_number};
 use jiff::{SignedDuration, Timestamp};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, SanType,
+    KeyUsagePurpose, SanType, SerialNumber, SigningKey,
 };
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -23,6 +26,8 @@ pub const LEAF_LIFE: Duration = Duration::from_secs(365 * DAY.as_secs());
 /// machine whose clock has not been set yet.
 const CLOCK_FLOOR: i64 = 1_767_225_600;
 
+/// RFC 7468, 2.
+const PEM_LINE_BYTES: usize = 64;
 const CERTIFICATE_FILE: &str = "ca.crt";
 const KEY_FILE: &str = "ca.key";
 
@@ -44,10 +49,10 @@ pub enum Usage {
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf<'a> {
     pub common_name: &'a str,
-    /// Empty for none. rcgen writes one value an attribute, and one is all that is needed.
-    pub organization: &'a str,
+    pub organizations: &'a [&'a str],
     pub names: &'a [SanType],
     pub usage: Usage,
+    pub life: Duration,
 }
 
 /// A leaf with the key made for it.
@@ -58,6 +63,7 @@ pub struct Issued {
     pub key_pem: String,
     pub key_der: Vec<u8>,
     pub not_after: Timestamp,
+    pub serial: Vec<u8>,
 }
 
 impl std::fmt::Debug for Authority {
@@ -151,22 +157,30 @@ impl Authority {
         &self.key_pem
     }
 
+    /// Reads a CA that is there; one that is not is never made.
+    pub fn read(directory: &Path) -> Result<Self, PkiError> {
+        let path = directory.join(CERTIFICATE_FILE);
+        if read(&path)?.is_none() {
+            let source = std::io::ErrorKind::NotFound.into();
+            return Err(failed("read", &path)(source));
+        }
+        Self::open(directory, Timestamp::UNIX_EPOCH)
+    }
+
     /// Makes a key and signs a certificate for it.
     pub fn issue(&self, leaf: &Leaf<'_>, now: Timestamp) -> Result<Issued, PkiError> {
         let key = KeyPair::generate()?;
-        let not_after = ends(now, LEAF_LIFE);
+        let not_after = ends(now, leaf.life);
+        let serial = serial_number::new(now.as_second(), rand::random());
         let mut params = CertificateParams::default();
         params.not_before = rcgen::date_time_ymd(1970, 1, 1);
         params.not_after = params.not_before + after_epoch(not_after);
         params.distinguished_name = rcgen::DistinguishedName::new();
-        if !leaf.organization.is_empty() {
-            params
-                .distinguished_name
-                .push(DnType::OrganizationName, leaf.organization);
-        }
+        // rcgen writes one organization: the whole name takes this one's place below.
         params
             .distinguished_name
             .push(DnType::CommonName, leaf.common_name);
+        params.serial_number = Some(SerialNumber::from(serial.to_vec()));
         params.subject_alt_names = leaf.names.to_vec();
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -174,14 +188,29 @@ impl Authority {
             Usage::Server => ExtendedKeyUsagePurpose::ServerAuth,
             Usage::Client => ExtendedKeyUsagePurpose::ClientAuth,
         }];
-        let certificate = params.signed_by(&key, &self.issuer)?;
+        let made = params.signed_by(&key, &self.issuer)?;
+        let subject = der::name(leaf.common_name, leaf.organizations);
+        let certificate = self.with_subject(made.der(), &subject)?;
         Ok(Issued {
-            certificate_pem: certificate.pem(),
-            certificate: certificate.der().clone(),
+            certificate_pem: pem_text(&certificate),
+            certificate,
             key_pem: key.serialize_pem(),
             key_der: key.serialize_der(),
             not_after,
+            serial: serial.to_vec(),
         })
+    }
+
+    fn with_subject(
+        &self,
+        made: &CertificateDer<'_>,
+        subject: &[u8],
+    ) -> Result<CertificateDer<'static>, PkiError> {
+        const WHY: &str = "what rcgen made has the form of a certificate";
+        let signed = der::with_subject(made, subject).expect(WHY);
+        let signature = self.issuer.key().sign(&signed)?;
+        let certificate = der::signed(&signed, made, &signature).expect(WHY);
+        Ok(CertificateDer::from(certificate))
     }
 }
 
@@ -196,6 +225,16 @@ fn ends(now: Timestamp, life: Duration) -> Timestamp {
 
 fn after_epoch(at: Timestamp) -> Duration {
     Duration::from_secs(u64::try_from(at.as_second()).unwrap_or(0))
+}
+
+fn pem_text(certificate: &CertificateDer<'_>) -> String {
+    let text = STANDARD.encode(certificate);
+    let lines = text.as_bytes().chunks(PEM_LINE_BYTES);
+    let lines: Vec<String> = lines
+        .map(|line| String::from_utf8_lossy(line).into_owned())
+        .collect();
+    let lines = lines.join("\n");
+    format!("-----BEGIN CERTIFICATE-----\n{lines}\n-----END CERTIFICATE-----\n")
 }
 
 fn half(present: &Path, missing: &Path) -> PkiError {
@@ -213,7 +252,7 @@ fn failed(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Pk
     }
 }
 
-pub(super) fn read(path: &Path) -> Result<Option<String>, PkiError> {
+pub(crate) fn read(path: &Path) -> Result<Option<String>, PkiError> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -221,7 +260,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, PkiError> {
     }
 }
 
-pub(super) fn make_directory(path: &Path) -> Result<(), PkiError> {
+pub(crate) fn make_directory(path: &Path) -> Result<(), PkiError> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -231,7 +270,7 @@ pub(super) fn make_directory(path: &Path) -> Result<(), PkiError> {
 }
 
 /// Whole or not at all, and on disk when it returns.
-pub(super) fn write_private(path: &Path, text: &str) -> Result<(), PkiError> {
+pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), PkiError> {
     use std::os::unix::fs::OpenOptionsExt;
     let beside = path.with_extension("new");
     let write = || -> std::io::Result<()> {

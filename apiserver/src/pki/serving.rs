@@ -64,9 +64,10 @@ impl ResolvesServerCert for ServingCertificate {
 fn make(authority: &Authority, names: &ServerNames, now: Timestamp) -> Result<Current, PkiError> {
     let leaf = Leaf {
         common_name: "kube-apiserver",
-        organization: "",
+        organizations: &[],
         names: &names.alternative_names(),
         usage: Usage::Server,
+        life: LEAF_LIFE,
     };
     let issued = authority.issue(&leaf, now)?;
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(issued.key_der));

@@ -1,5 +1,6 @@
 //! The authority is made once and vouches for its own certificates alone.
 
+use super::authority::{Leaf, Usage};
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 
@@ -18,9 +19,10 @@ fn names() -> ServerNames {
 fn client(authority: &Authority, usage: Usage, at: Timestamp) -> CertificateDer<'static> {
     let leaf = Leaf {
         common_name: "somebody",
-        organization: "",
+        organizations: &[],
         names: &[],
         usage,
+        life: authority::LEAF_LIFE,
     };
     authority.issue(&leaf, at).unwrap().certificate
 }
@@ -137,9 +139,10 @@ fn handshake(pki: &Pki, authority: Option<&Authority>) -> Vec<CertificateDer<'st
         Some(authority) => {
             let leaf = Leaf {
                 common_name: "somebody",
-                organization: "",
+                organizations: &[],
                 names: &[],
                 usage: Usage::Client,
+                life: authority::LEAF_LIFE,
             };
             let issued = authority.issue(&leaf, now()).unwrap();
             let key = rustls::pki_types::PrivatePkcs8KeyDer::from(issued.key_der);
@@ -184,7 +187,8 @@ fn the_kubeconfig_holds_what_a_client_needs() {
     let pki = Pki::open(directory.path(), names(), now()).unwrap();
     let text = pki
         .admin_kubeconfig("https://127.0.0.1:6443", now())
-        .unwrap();
+        .unwrap()
+        .text;
     let parsed: serde_json::Value = serde_yaml_ng::from_str(&text).unwrap();
     assert_eq!(
         parsed["clusters"][0]["cluster"]["server"],
@@ -192,4 +196,40 @@ fn the_kubeconfig_holds_what_a_client_needs() {
     );
     assert_eq!(parsed["current-context"], parsed["contexts"][0]["name"]);
     assert!(parsed["users"][0]["user"]["client-key-data"].is_string());
+}
+
+#[test]
+fn a_kubeconfig_is_issued_for_anybody_and_names_its_certificate() {
+    let directory = tempfile::tempdir().unwrap();
+    Pki::open(directory.path(), names(), now()).unwrap();
+    let authority = Authority::read(directory.path()).unwrap();
+    let order = Order {
+        server_url: "https://127.0.0.1:6443",
+        user: "jane: \"the\" #1",
+        groups: &["dev", "ops"],
+        life: Duration::from_secs(3600),
+    };
+    let made = kubeconfig::issue(&authority, &order, now()).unwrap();
+    assert_eq!(made.not_after, now() + jiff::SignedDuration::from_hours(1));
+    assert_eq!(made.renew_at, now() + jiff::SignedDuration::from_mins(40));
+    let parsed: serde_json::Value = serde_yaml_ng::from_str(&made.text).unwrap();
+    assert_eq!(parsed["users"][0]["name"], order.user);
+    let der = rustls::pki_types::pem::PemObject::from_pem_slice(made.certificate_pem.as_bytes());
+    let der: CertificateDer<'static> = der.unwrap();
+    let (_, read) = x509_parser::parse_x509_certificate(&der).unwrap();
+    let groups = read.subject().iter_organization();
+    let groups: Vec<&str> = groups.map(|one| one.as_str().unwrap()).collect();
+    assert_eq!(groups, ["dev", "ops"]);
+    assert_eq!(read.raw_serial(), made.serial);
+    let clients = tls::ClientCertificates::new(authority.certificate()).unwrap();
+    assert!(clients.vouches(std::slice::from_ref(&der), now()));
+    assert!(!clients.vouches(&[der], now() + jiff::SignedDuration::from_hours(2)));
+}
+
+#[test]
+fn a_ca_that_is_not_there_is_not_made_by_reading_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = Authority::read(directory.path()).unwrap_err().to_string();
+    assert!(error.starts_with("cannot read "), "{error}");
+    assert!(!directory.path().join("ca.crt").exists());
 }

@@ -1,12 +1,13 @@
 //! Access reviews say what the authorizer decides.
 
 use super::*;
+use crate::authenticate;
 use crate::authorize::rbac;
 use crate::bootstrap;
 use crate::bootstrap_tokens;
 use crate::pki::Pki;
 use crate::pki::names::ServerNames;
-use crate::tokens::{ISSUER_DEFAULT, Tokens};
+use crate::tokens::{self, Tokens};
 use crate::view::tests::Objects;
 use coracle_api::catalogue;
 
@@ -26,8 +27,14 @@ fn answer(user: &User, plural: &str, review: Value) -> Result<Value, Status> {
         let plural = bootstrap::plural(&object);
         authorizer.apply(rbac::GROUP, plural, &object.key(), Some(&object));
     }
-    let tokens = Tokens::open(directory.path(), ISSUER_DEFAULT).unwrap();
-    let authenticator = Authenticator::new(pki.clients().clone(), view, Arc::new(tokens));
+    let tokens = Tokens::open(directory.path(), &tokens::Settings::default()).unwrap();
+    let authenticator = Authenticator::open(
+        &authenticate::Settings::default(),
+        pki.clients().clone(),
+        view,
+        Arc::new(tokens),
+    )
+    .unwrap();
     let reviews = Reviews::new(Arc::new(authorizer), Arc::new(authenticator));
     let resource = catalogue::all()
         .iter()
@@ -41,8 +48,7 @@ fn answer(user: &User, plural: &str, review: Value) -> Result<Value, Status> {
         now: now(),
     };
     let review = Object::from_value(review).unwrap();
-    reviews
-        .answer(&asked, review)
+    crate::view::tests::now_or_panic(reviews.answer(&asked, review))
         .map(|done| done.to_value()["status"].clone())
 }
 

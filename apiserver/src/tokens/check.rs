@@ -1,10 +1,10 @@
 //! Who a token speaks for, as long as it is good.
 
-use super::Tokens;
 use super::claims::{Claims, Reference};
+use super::{Tokens, legacy};
 use crate::authenticate::User;
-use crate::authenticate::user::SERVICE_ACCOUNTS;
-use crate::pki::signing::{self, SignatureError};
+use crate::authenticate::user::{SERVICE_ACCOUNT_PREFIX, SERVICE_ACCOUNTS};
+use crate::jose::{self, SignatureError, Unverified};
 use crate::view::View;
 use coracle_api::object::Object;
 use coracle_api::timestamp;
@@ -17,7 +17,7 @@ const LEEWAY_SECONDS: i64 = 60;
 const EXTRA_CREDENTIAL: &str = "authentication.kubernetes.io/credential-id";
 const EXTRA_POD_NAME: &str = "authentication.kubernetes.io/pod-name";
 const EXTRA_POD_UID: &str = "authentication.kubernetes.io/pod-uid";
-const EXTRA_NODE_NAME: &str = "authentication.kubernetes.io/node-name";
+pub const EXTRA_NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 const EXTRA_NODE_UID: &str = "authentication.kubernetes.io/node-uid";
 
 /// Why a token is no good, in upstream's words, which reviews show.
@@ -57,6 +57,50 @@ pub enum TokenError {
     },
     #[error("service account token has been invalidated")]
     Invalidated,
+    /// What an issuer outside the cluster has to say.
+    #[error("{0}")]
+    Issuer(String),
+    #[error("{0} claim is missing")]
+    Missing(&'static str),
+    #[error("sub claim is invalid")]
+    Subject,
+    #[error("Token has been invalidated")]
+    LegacyInvalidated,
+    #[error("Token does not match server's copy")]
+    NotTheCopy,
+    #[error("ServiceAccount UID ({own}) does not match claim ({claimed})")]
+    LegacyOtherAccount { own: String, claimed: String },
+    #[error("ServiceAccount {0} has been deleted")]
+    LegacyDeletedAccount(String),
+    #[error(
+        "the token in secret {secret} for service account {account} has been marked invalid. Use \
+         tokens from the TokenRequest API or manually created secret-based tokens, or remove the \
+         'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow \
+         use of this token"
+    )]
+    MarkedInvalid { secret: String, account: String },
+}
+
+/// A token that is good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    pub user: User,
+    /// Those of the wanted audiences that it is good for.
+    pub audiences: Vec<String>,
+    pub remarks: Remarks,
+}
+
+/// What is to be said about a token that is good.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remarks {
+    /// Annotations of the audit event.
+    pub audit: Vec<(&'static str, String)>,
+    /// For the one who uses it.
+    pub warning: Option<&'static str>,
+    /// It is past the time at which its user should have read a new one.
+    pub is_stale: bool,
+    /// It is kept in this Secret.
+    pub used: Option<legacy::Used>,
 }
 
 /// As Go shows a list of strings.
@@ -67,41 +111,84 @@ fn quoted(texts: &[String]) -> String {
 
 impl Tokens {
     /// The user behind a token, and for which of the wanted audiences it is good.
-    pub fn user(
+    pub fn check(
         &self,
         view: &dyn View,
         token: &str,
         wanted: &[String],
         now: Timestamp,
-    ) -> Result<(User, Vec<String>), TokenError> {
-        if !self.is_ours(token) {
+    ) -> Result<Checked, TokenError> {
+        // By the issuer that it names; nothing of it is believed yet.
+        let issuer = jose::issuer(token).ok_or(TokenError::OfAnother)?;
+        if issuer == legacy::ISSUER {
+            return self.check_legacy(view, token, wanted);
+        }
+        if !self.issuers.contains(&issuer) {
             return Err(TokenError::OfAnother);
         }
-        let claims = Claims::read(&self.key.verify(token)?);
-        let audiences: Vec<String> = claims
-            .audiences
+        let claims = Claims::read(&Unverified::parse(token)?.verify(&self.keys)?);
+        let audiences = self.good_for(&claims.audiences, wanted)?;
+        check_time(&claims, now.as_second())?;
+        check_objects(view, &claims, now)?;
+        Ok(Checked {
+            user: user(&claims),
+            audiences,
+            remarks: remarks(&claims, now),
+        })
+    }
+
+    fn check_legacy(
+        &self,
+        view: &dyn View,
+        token: &str,
+        wanted: &[String],
+    ) -> Result<Checked, TokenError> {
+        let claims = Unverified::parse(token)?.verify(&self.keys)?;
+        // They name no audience: they are for the API server.
+        let audiences = self.good_for(&[], wanted)?;
+        let claims = legacy::Claims::read(&claims)?;
+        let remarks = claims.check(view, token)?;
+        Ok(Checked {
+            user: account_user(&claims.namespace, &claims.account),
+            audiences,
+            remarks,
+        })
+    }
+
+    fn good_for(&self, given: &[String], wanted: &[String]) -> Result<Vec<String>, TokenError> {
+        let given = match given {
+            [] => &self.audiences,
+            given => given,
+        };
+        let good: Vec<String> = given
             .iter()
             .filter(|one| wanted.contains(one))
             .cloned()
             .collect();
-        if audiences.is_empty() {
+        if good.is_empty() {
             return Err(TokenError::Audience {
-                given: claims.audiences,
+                given: given.to_vec(),
                 wanted: wanted.to_vec(),
             });
         }
-        check_time(&claims, now.as_second())?;
-        check_objects(view, &claims, now)?;
-        Ok((user(&claims), audiences))
+        Ok(good)
     }
+}
 
-    /// By the issuer that it names; nothing of it is believed yet.
-    fn is_ours(&self, token: &str) -> bool {
-        let parts: Vec<&str> = token.split('.').collect();
-        let [_, claims, _] = parts.as_slice() else {
-            return false;
-        };
-        signing::decode(claims).is_some_and(|claims| claims["iss"] == self.issuer.as_str())
+/// A token that lives longer than its user knows is told of once its own time is over.
+fn remarks(claims: &Claims, now: Timestamp) -> Remarks {
+    let over = claims.warn_after.map(|after| now.as_second() - after);
+    let Some(over) = over.filter(|over| *over > 0) else {
+        return Remarks::default();
+    };
+    let told = format!(
+        "subject: {}, seconds after warning threshold: {over}",
+        claims.subject()
+    );
+    Remarks {
+        audit: vec![("authentication.k8s.io/stale-token", told)],
+        is_stale: true,
+        ..Remarks::default()
     }
 }
 
@@ -187,12 +274,19 @@ fn user(claims: &Claims) -> User {
         tell(EXTRA_NODE_UID, &node.uid);
     }
     User {
-        name: claims.subject(),
-        uid: claims.account.uid.clone(),
+        extra,
+        ..account_user(&claims.namespace, &claims.account)
+    }
+}
+
+fn account_user(namespace: &str, account: &Reference) -> User {
+    User {
+        name: format!("{SERVICE_ACCOUNT_PREFIX}{namespace}:{}", account.name),
+        uid: account.uid.clone(),
         groups: vec![
             SERVICE_ACCOUNTS.to_owned(),
-            format!("{SERVICE_ACCOUNTS}:{}", claims.namespace),
+            format!("{SERVICE_ACCOUNTS}:{namespace}"),
         ],
-        extra,
+        ..User::default()
     }
 }

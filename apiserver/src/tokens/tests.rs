@@ -3,7 +3,7 @@
 use super::check::TokenError;
 use super::claims::{Claims, Reference};
 use super::*;
-use crate::pki::signing::SignatureError;
+use crate::jose::{SignatureError, Unverified};
 use crate::view::tests::Objects;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -36,7 +36,7 @@ fn claims() -> Claims {
 
 fn tokens() -> (Tokens, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
-    let tokens = Tokens::open(directory.path(), ISSUER_DEFAULT).unwrap();
+    let tokens = Tokens::open(directory.path(), &Settings::default()).unwrap();
     (tokens, directory)
 }
 
@@ -55,8 +55,10 @@ fn check_in(
     let now = Timestamp::from_second(NOW + seconds).unwrap();
     let view = Objects::new(objects);
     let wanted = [wanted.to_owned()];
-    let (user, good) = tokens.user(view.as_ref(), &token, &wanted, now)?;
-    assert_eq!(good, wanted);
+    let Checked {
+        user, audiences, ..
+    } = tokens.check(view.as_ref(), &token, &wanted, now)?;
+    assert_eq!(audiences, wanted);
     Ok(format!(
         "{} {} {:?}",
         user.name,
@@ -134,7 +136,7 @@ fn nobody_else_signs() {
     let view = Objects::new([("serviceaccounts", object("bot", "web"))]);
     let now = Timestamp::from_second(NOW).unwrap();
     let wanted = ["vault".to_owned()];
-    let check = |token: &str| tokens.user(view.as_ref(), token, &wanted, now).map(|_| ());
+    let check = |token: &str| tokens.check(view.as_ref(), token, &wanted, now).map(|_| ());
     let forged = others.issue(&claims()).unwrap();
     assert_eq!(check(&forged), Err(SignatureError::UnknownKey.into()));
     let token = tokens.issue(&claims()).unwrap();
@@ -144,15 +146,182 @@ fn nobody_else_signs() {
     let changed = URL_SAFE_NO_PAD.encode(changed);
     let forged = format!("{}.{changed}.{}", parts[0], parts[2]);
     assert_eq!(check(&forged), Err(SignatureError::Wrong.into()));
-    let none = URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#);
-    let forged = format!("{none}.{}.", parts[1]);
-    assert_eq!(check(&forged), Err(SignatureError::Wrong.into()));
+    for algorithm in ["none", "None", "HS256", "RS256", "ES384", ""] {
+        let header = URL_SAFE_NO_PAD.encode(json!({ "alg": algorithm }).to_string());
+        for signature in ["", parts[2]] {
+            let forged = format!("{header}.{}.{signature}", parts[1]);
+            assert_eq!(
+                check(&forged),
+                Err(SignatureError::Wrong.into()),
+                "{forged}"
+            );
+        }
+    }
     for strange in ["", "a.b", "a.b.c", "abcdef.0123456789abcdef"] {
         assert_eq!(check(strange), Err(TokenError::OfAnother), "{strange}");
     }
     // The key is there at the next start.
-    let again = Tokens::open(directory.path(), ISSUER_DEFAULT).unwrap();
+    let again = Tokens::open(directory.path(), &Settings::default()).unwrap();
     assert_eq!(again.keys(), tokens.keys());
-    let read = again.key.verify(&token).unwrap();
+    let read = Unverified::parse(&token).unwrap().verify(&again.keys);
+    let read = read.unwrap();
     assert_eq!(Claims::read(&read), claims());
+}
+
+#[test]
+fn tokens_of_an_older_key_and_of_another_issuer_are_taken() {
+    let (before, old) = tokens();
+    let token = before.issue(&claims()).unwrap();
+    let (_, new) = tokens();
+    let settings = Settings {
+        issuers: vec!["https://new.example".to_owned(), ISSUER_DEFAULT.to_owned()],
+        audiences: vec!["api".to_owned()],
+        key_files: vec![old.path().join("sa.key")],
+        jwks_uri: Some("https://keys.example/jwks".to_owned()),
+        ..Settings::default()
+    };
+    let tokens = Tokens::open(new.path(), &settings).unwrap();
+    let view = Objects::new([
+        ("serviceaccounts", object("bot", "web")),
+        ("pods", object("p", "web")),
+    ]);
+    let now = Timestamp::from_second(NOW).unwrap();
+    let check = |token: &str| tokens.check(view.as_ref(), token, &["vault".to_owned()], now);
+    assert!(check(&token).is_ok());
+    let own = tokens.issue(&claims()).unwrap();
+    assert_eq!(
+        crate::jose::issuer(&own).as_deref(),
+        Some("https://new.example")
+    );
+    assert!(check(&own).is_ok());
+    assert_eq!(tokens.audiences(), ["api"]);
+    assert_eq!(tokens.keys()["keys"].as_array().unwrap().len(), 2);
+    let discovery = tokens.configuration("10.0.0.1:6443");
+    assert_eq!(discovery["issuer"], "https://new.example");
+    assert_eq!(discovery["jwks_uri"], "https://keys.example/jwks");
+    let missing = Settings {
+        signing_key_file: Some("/no/such.key".into()),
+        ..Settings::default()
+    };
+    let error = Tokens::open(new.path(), &missing).unwrap_err();
+    assert_eq!(error.to_string(), "cannot read /no/such.key");
+}
+
+#[test]
+fn a_token_past_its_own_time_is_told_of() {
+    let (tokens, _directory) = tokens();
+    let mut claims = claims();
+    claims.warn_after = Some(NOW + 100);
+    let token = tokens.issue(&claims).unwrap();
+    let view = Objects::new([
+        ("serviceaccounts", object("bot", "web")),
+        ("pods", object("p", "web")),
+    ]);
+    let remarks = |seconds| {
+        let now = Timestamp::from_second(NOW + seconds).unwrap();
+        let checked = tokens.check(view.as_ref(), &token, &["vault".to_owned()], now);
+        checked.unwrap().remarks
+    };
+    assert!(!remarks(100).is_stale);
+    let late = remarks(107);
+    assert!(late.is_stale);
+    assert_eq!(
+        late.audit,
+        [(
+            "authentication.k8s.io/stale-token",
+            "subject: system:serviceaccount:web:bot, seconds after warning threshold: 7".to_owned()
+        )]
+    );
+}
+
+mod legacy_tokens {
+    use super::super::legacy::{Claims, LAST_USED_LABEL, Used};
+    use super::*;
+    use base64::engine::general_purpose::STANDARD;
+    use serde_json::Value;
+
+    fn claims() -> Claims {
+        Claims {
+            namespace: "web".to_owned(),
+            account: reference("bot"),
+            secret: "t".to_owned(),
+        }
+    }
+
+    fn check(change: impl FnOnce(&mut Value, &mut Value)) -> Result<Checked, String> {
+        let (tokens, _directory) = tokens();
+        let token = tokens.issue_legacy(&claims()).unwrap();
+        let mut secret = object("t", "web");
+        secret["data"] = json!({ "token": STANDARD.encode(&token) });
+        let mut account = object("bot", "web");
+        change(&mut secret, &mut account);
+        let view = Objects::new([("secrets", secret), ("serviceaccounts", account)]);
+        let now = Timestamp::from_second(NOW).unwrap();
+        let wanted = [ISSUER_DEFAULT.to_owned()];
+        let checked = tokens.check(view.as_ref(), &token, &wanted, now);
+        checked.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_token_is_good_while_its_secret_holds_it() {
+        let good = check(|_, _| {}).unwrap();
+        assert_eq!(good.user.name, "system:serviceaccount:web:bot");
+        assert_eq!(good.audiences, [ISSUER_DEFAULT]);
+        assert!(good.user.extra.is_empty());
+        assert_eq!(good.remarks.warning, None);
+        let used = good.remarks.used.unwrap();
+        assert_eq!((used.secret.as_str(), used.uid.as_str()), ("t", "t-uid"));
+        let named = check(|_, account| account["secrets"] = json!([{ "name": "t" }])).unwrap();
+        assert!(named.remarks.warning.is_some());
+    }
+
+    #[test]
+    fn and_not_a_moment_longer() {
+        let cases: [(&str, fn(&mut Value, &mut Value)); 6] = [
+            ("Token does not match server's copy", |secret, _| {
+                secret["data"]["token"] = "eA==".into();
+            }),
+            ("Token has been invalidated", |secret, _| {
+                secret["metadata"]["name"] = "other".into();
+            }),
+            ("Token has been invalidated", |secret, _| {
+                secret["metadata"]["deletionTimestamp"] = "2026-05-01T00:00:00Z".into();
+            }),
+            ("ServiceAccount web/bot has been deleted", |_, account| {
+                account["metadata"]["deletionTimestamp"] = "2026-05-01T00:00:00Z".into();
+            }),
+            (
+                "ServiceAccount UID (new) does not match claim (bot-uid)",
+                |_, account| account["metadata"]["uid"] = "new".into(),
+            ),
+            ("serviceaccount \"bot\" not found", |_, account| {
+                account["metadata"]["name"] = "other".into();
+            }),
+        ];
+        for (why, change) in cases {
+            assert_eq!(check(change).unwrap_err(), why);
+        }
+        let marked = check(|secret, _| {
+            secret["metadata"]["labels"] =
+                json!({ "kubernetes.io/legacy-token-invalid-since": "2026-01-01" });
+        });
+        assert!(marked.unwrap_err().contains("has been marked invalid"));
+    }
+
+    #[test]
+    fn its_last_use_is_written_once_a_day() {
+        let used = |last_used: &str| Used {
+            namespace: "web".to_owned(),
+            secret: "t".to_owned(),
+            uid: "u".to_owned(),
+            last_used: last_used.to_owned(),
+        };
+        let now: Timestamp = "2026-06-01T10:00:00Z".parse().unwrap();
+        assert!(used("2026-06-01").label(now).is_none());
+        assert!(used("2026-06-02").label(now).is_none());
+        let request = used("2026-05-31").label(now).unwrap();
+        assert_eq!(request.uri(), "/api/v1/namespaces/web/secrets/t");
+        let patch: Value = serde_json::from_str(request.body()).unwrap();
+        assert_eq!(patch["metadata"]["labels"][LAST_USED_LABEL], "2026-06-01");
+    }
 }

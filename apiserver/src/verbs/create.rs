@@ -45,15 +45,13 @@ async fn created(
         put_managed_fields(object.root_mut(), managers);
         let namespace = asked.namespace();
         let (resource, user, now) = (asked.resource, asked.user, asked.now);
-        api.access.reviews.answer(
-            &Question {
-                resource,
-                user,
-                namespace,
-                now,
-            },
-            object,
-        )?
+        let question = Question {
+            resource,
+            user,
+            namespace,
+            now,
+        };
+        api.access.reviews.answer(&question, object).await?
     } else {
         insert(api, asked, New::unmanaged(object), &options, warnings).await?
     };

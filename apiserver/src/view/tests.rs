@@ -1,7 +1,9 @@
 //! A view over objects in a test.
 
 use super::View;
+use bytes::Bytes;
 use coracle_api::object::Object;
+use futures::FutureExt;
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::sync::Arc;
@@ -26,11 +28,21 @@ impl Objects {
     }
 }
 
+/// The result of what has nothing to wait for.
+pub fn now_or_panic<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().expect("there is nothing to wait for")
+}
+
 impl View for Objects {
     fn get(&self, _group: &str, plural: &str, namespace: &str, name: &str) -> Option<Object> {
         self.list("", plural, Some(namespace))
             .into_iter()
             .find(|object| object.name() == name)
+    }
+
+    fn stored(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Bytes> {
+        let object = self.get(group, plural, namespace, name)?;
+        Some(object.to_value().to_string().into())
     }
 
     fn list(&self, _group: &str, plural: &str, namespace: Option<&str>) -> Vec<Object> {

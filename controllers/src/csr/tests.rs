@@ -2,7 +2,7 @@
 
 use super::*;
 use k8s_openapi::ByteString;
-use rcgen::{CertificateParams, KeyPair};
+use rcgen::{CertificateParams, DnType, KeyPair};
 
 /// A request for `CN/O/dns,dns` with usages.
 pub(crate) fn request(
@@ -57,7 +57,6 @@ fn a_node_asks_for_itself_and_nothing_more() {
         None
     );
     assert!(client_fault("admin", "system:nodes", &[], &CLIENT_USAGES).is_some());
-    assert!(client_fault("system:node:", "system:nodes", &[], &CLIENT_USAGES).is_some());
     assert!(client_fault("system:node:a", "system:masters", &[], &CLIENT_USAGES).is_some());
     assert!(client_fault("system:node:a", "system:nodes", &["a"], &CLIENT_USAGES).is_some());
     assert!(client_fault("system:node:a", "system:nodes", &[], &["client auth"]).is_some());
@@ -99,5 +98,40 @@ fn what_is_no_request_is_refused() {
         "a request that was changed is not signed by its key"
     );
     spec.request = ByteString(b"\xff\xfe".to_vec());
-    assert!(matches!(read(&spec), Err(AskError::NotText)));
+    assert!(matches!(read(&spec), Err(AskError::Pem(_))));
+}
+
+/// Made by OpenSSL: `/CN=jane/O=dev/O=ops`, once in sets of their own, once in one set, as Go
+/// writes them.
+#[test]
+fn all_organizations_of_a_request_are_seen() {
+    for text in [
+        include_str!("tests/several-sets.csr"),
+        include_str!("tests/one-set.csr"),
+    ] {
+        let spec = CertificateSigningRequestSpec {
+            request: ByteString(text.as_bytes().to_vec()),
+            ..CertificateSigningRequestSpec::default()
+        };
+        let asked = read(&spec).unwrap();
+        assert_eq!(asked.common_name, "jane");
+        assert_eq!(asked.organizations, ["dev", "ops"]);
+        assert_eq!(asked.emails, ["jane@example.com"]);
+        assert_eq!(asked.uris, ["spiffe://x/jane"]);
+    }
+}
+
+#[test]
+fn faults_are_told_in_upstreams_words() {
+    let told = |names: &[&str], usages: &[&str]| {
+        client_fault("system:node:a", "system:nodes", names, usages).unwrap()
+    };
+    assert_eq!(
+        told(&["a"], &CLIENT_USAGES),
+        "DNS subjectAltNames are not allowed"
+    );
+    assert_eq!(
+        told(&[], &["client auth"]),
+        "usages did not match [client auth digital signature key encipherment]"
+    );
 }

@@ -1,18 +1,27 @@
-//! From an approved request to a certificate. Pure: time and the serial number are arguments.
+//! From an approved request to a certificate. Pure: time and randomness are arguments.
 //!
 //! Of the request only the subject, the alternative names and the key are taken; usages come from
-//! `spec.usages`, and no certificate is ever a CA.
+//! `spec.usages`, and no certificate is ever a CA. Source of the rules: upstream's permissive
+//! signing policy.
 
-use crate::csr;
+use crate::csr::{self, Asked};
+use coracle_api::{der, serial_number};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequestSpec;
 use rcgen::{
-    CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
-    SerialNumber,
+    CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    SerialNumber, SigningKey,
 };
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
 use std::time::Duration;
 
-pub(super) const SIGNERS: [&str; 3] = [csr::CLIENT, csr::NODE_CLIENT, csr::NODE_SERVING];
+pub(super) const SIGNERS: [&str; 4] = [
+    csr::CLIENT,
+    csr::NODE_CLIENT,
+    csr::NODE_SERVING,
+    csr::LEGACY,
+];
 
 /// Upstream's `--cluster-signing-duration`.
 const LIFE_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -20,19 +29,31 @@ const LIFE_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const LIFE_MIN: Duration = Duration::from_secs(600);
 /// For clocks that lag a little behind this one.
 const BACKDATE: Duration = Duration::from_secs(5 * 60);
+/// Of a shorter life the backdating is not taken off.
+const SHORT: Duration = Duration::from_secs(8 * 60 * 60);
+/// 2026-01-01T00:00:00Z: before this the clock of this machine has not been set yet, and a
+/// certificate begins at the epoch and lives from here on.
+const CLOCK_FLOOR: Duration = Duration::from_secs(1_767_225_600);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IssueError {
     #[error("the CA pair cannot be used")]
     Authority(#[source] rcgen::Error),
+    #[error("the CA certificate cannot be read")]
+    Certificate,
     #[error("the request cannot be read")]
     Request(#[from] csr::AskError),
     #[error("signing failed")]
     Sign(#[source] rcgen::Error),
+    #[error("refusing to sign a certificate that expired in the past: the CA has ended")]
+    Ended,
+    #[error("unrecognized usage values: [{0:?}]")]
+    Usage(String),
 }
 
 pub(super) struct Authority {
     issuer: Issuer<'static, KeyPair>,
+    ends: Duration,
 }
 
 /// Why the signer does not take the request; `None` when it does.
@@ -44,25 +65,27 @@ pub(super) fn fault(spec: &CertificateSigningRequestSpec) -> Option<String> {
     match spec.signer_name.as_str() {
         csr::NODE_CLIENT => csr::node_client_fault(spec, &asked),
         csr::NODE_SERVING => csr::node_serving_fault(spec, &asked),
-        _ => client_fault(spec, &asked),
+        csr::CLIENT => client_fault(spec, &asked),
+        _ => None,
     }
 }
 
-fn client_fault(spec: &CertificateSigningRequestSpec, asked: &csr::Asked) -> Option<String> {
+fn client_fault(spec: &CertificateSigningRequestSpec, asked: &Asked) -> Option<String> {
     let usages = spec.usages.as_deref().unwrap_or(&[]);
-    if !usages.iter().any(|usage| usage == "client auth") {
-        return Some("usages must include client auth".to_owned());
-    }
     let known = ["client auth", "digital signature", "key encipherment"];
     if let Some(other) = usages.iter().find(|usage| !known.contains(&usage.as_str())) {
-        return Some(format!(
-            "usage {other} is not allowed for a client certificate"
-        ));
+        return Some(format!("invalid usage for client certificate: {other}"));
     }
-    // Nobody becomes the admin by a request: upstream's admission refuses it too.
-    (asked.organization == "system:masters").then(|| {
-        "use of kubernetes.io/kube-apiserver-client signer with system:masters group is \
-                  not allowed"
+    if !usages.iter().any(|usage| usage == "client auth") {
+        return Some("missing required usage for client certificate: client auth".to_owned());
+    }
+    // Nobody becomes the admin by a request: admission refuses it too.
+    let is_admin = asked
+        .organizations
+        .iter()
+        .any(|one| one == "system:masters");
+    is_admin.then(|| {
+        "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"
             .to_owned()
     })
 }
@@ -71,41 +94,80 @@ impl Authority {
     pub(super) fn from_pem(certificate: &str, key: &str) -> Result<Self, IssueError> {
         let key = KeyPair::from_pem(key).map_err(IssueError::Authority)?;
         let issuer = Issuer::from_ca_cert_pem(certificate, key).map_err(IssueError::Authority)?;
-        Ok(Self { issuer })
+        let read = CertificateDer::from_pem_slice(certificate.as_bytes());
+        let read = read.map_err(|_| IssueError::Certificate)?;
+        let (_, read) =
+            x509_parser::parse_x509_certificate(&read).map_err(|_| IssueError::Certificate)?;
+        let ends = u64::try_from(read.validity().not_after.timestamp()).unwrap_or(0);
+        Ok(Self {
+            issuer,
+            ends: Duration::from_secs(ends),
+        })
     }
 
     pub(super) fn issue(
         &self,
         spec: &CertificateSigningRequestSpec,
         now: Timestamp,
-        serial: [u8; 16],
+        random: [u8; serial_number::RANDOM_BYTES],
     ) -> Result<String, IssueError> {
         let asked = csr::read(spec)?;
-        let mut request = asked.params;
         let mut params = CertificateParams::default();
-        params.distinguished_name = request.params.distinguished_name.clone();
-        params
-            .subject_alt_names
-            .clone_from(&request.params.subject_alt_names);
+        // Stands in for the subject, which takes its place below.
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "-");
+        params.subject_alt_names = asked.alternative_names()?;
         params.is_ca = IsCa::ExplicitNoCa;
         params.use_authority_key_identifier_extension = true;
-        params.serial_number = Some(SerialNumber::from(positive(serial)));
-        params.key_usages = key_usages(spec);
-        params.extended_key_usages = extended_key_usages(spec);
+        let serial = serial_number::new(now.as_second(), random);
+        params.serial_number = Some(SerialNumber::from(serial.to_vec()));
+        (params.key_usages, params.extended_key_usages) = usages(spec)?;
+        let (begins, ends) = self.validity(spec, now)?;
         let epoch = rcgen::date_time_ymd(1970, 1, 1);
-        let since_epoch = Duration::from_secs(u64::try_from(now.as_second()).unwrap_or(0));
-        params.not_before = epoch + since_epoch.saturating_sub(BACKDATE);
-        params.not_after = epoch + since_epoch + life(spec);
-        request.params = params;
-        let certificate = request.signed_by(&self.issuer).map_err(IssueError::Sign)?;
-        Ok(certificate.pem())
+        params.not_before = epoch + begins;
+        params.not_after = epoch + ends;
+        let made = params.signed_by(&asked.key, &self.issuer);
+        let made = made.map_err(IssueError::Sign)?;
+        let signed = der::with_subject(made.der(), &asked.subject);
+        let signed = signed.expect("what rcgen made has the form of a certificate");
+        let signature = self.issuer.key().sign(&signed).map_err(IssueError::Sign)?;
+        let certificate = der::signed(&signed, made.der(), &signature);
+        let certificate = certificate.expect("what rcgen made has the form of a certificate");
+        Ok(pem(&certificate))
+    }
+
+    /// Begin and end, since the epoch. Never longer than the CA.
+    fn validity(
+        &self,
+        spec: &CertificateSigningRequestSpec,
+        now: Timestamp,
+    ) -> Result<(Duration, Duration), IssueError> {
+        let now = Duration::from_secs(u64::try_from(now.as_second()).unwrap_or(0));
+        if now >= self.ends {
+            return Err(IssueError::Ended);
+        }
+        let life = life(spec);
+        let (begins, ends) = match now.checked_sub(CLOCK_FLOOR) {
+            None => (Duration::ZERO, CLOCK_FLOOR + life),
+            Some(_) if life < SHORT => (now - BACKDATE, now + life),
+            Some(_) => (now - BACKDATE, now + life - BACKDATE),
+        };
+        Ok((begins, ends.min(self.ends)))
     }
 }
 
-/// A serial number is a positive integer (RFC 5280, 4.1.2.2).
-fn positive(mut serial: [u8; 16]) -> Vec<u8> {
-    serial[0] = serial[0] & 0x7f | 0x40;
-    serial.to_vec()
+fn pem(der: &[u8]) -> String {
+    use base64::Engine;
+    let text = base64::engine::general_purpose::STANDARD.encode(der);
+    let lines: Vec<&str> = text
+        .as_bytes()
+        .chunks(64)
+        .filter_map(|line| std::str::from_utf8(line).ok())
+        .collect();
+    format!(
+        "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n",
+        lines.join("\n")
+    )
 }
 
 fn life(spec: &CertificateSigningRequestSpec) -> Duration {
@@ -117,26 +179,54 @@ fn life(spec: &CertificateSigningRequestSpec) -> Duration {
         .clamp(LIFE_MIN, LIFE_MAX)
 }
 
-fn key_usages(spec: &CertificateSigningRequestSpec) -> Vec<KeyUsagePurpose> {
-    let usages = spec.usages.iter().flatten();
-    usages
-        .filter_map(|usage| match usage.as_str() {
-            "digital signature" => Some(KeyUsagePurpose::DigitalSignature),
-            "key encipherment" => Some(KeyUsagePurpose::KeyEncipherment),
-            _ => None,
-        })
-        .collect()
+type Usages = (Vec<KeyUsagePurpose>, Vec<ExtendedKeyUsagePurpose>);
+
+fn usages(spec: &CertificateSigningRequestSpec) -> Result<Usages, IssueError> {
+    let (mut plain, mut extended) = Usages::default();
+    for usage in spec.usages.iter().flatten() {
+        match (key_usage(usage), extended_key_usage(usage)) {
+            (Some(purpose), _) if !plain.contains(&purpose) => plain.push(purpose),
+            (_, Some(purpose)) if !extended.contains(&purpose) => extended.push(purpose),
+            (None, None) => return Err(IssueError::Usage(usage.clone())),
+            _ => {}
+        }
+    }
+    Ok((plain, extended))
 }
 
-fn extended_key_usages(spec: &CertificateSigningRequestSpec) -> Vec<ExtendedKeyUsagePurpose> {
-    let usages = spec.usages.iter().flatten();
-    usages
-        .filter_map(|usage| match usage.as_str() {
-            "client auth" => Some(ExtendedKeyUsagePurpose::ClientAuth),
-            "server auth" => Some(ExtendedKeyUsagePurpose::ServerAuth),
-            _ => None,
-        })
-        .collect()
+fn key_usage(usage: &str) -> Option<KeyUsagePurpose> {
+    Some(match usage {
+        "signing" | "digital signature" => KeyUsagePurpose::DigitalSignature,
+        "content commitment" => KeyUsagePurpose::ContentCommitment,
+        "key encipherment" => KeyUsagePurpose::KeyEncipherment,
+        "key agreement" => KeyUsagePurpose::KeyAgreement,
+        "data encipherment" => KeyUsagePurpose::DataEncipherment,
+        "cert sign" => KeyUsagePurpose::KeyCertSign,
+        "crl sign" => KeyUsagePurpose::CrlSign,
+        "encipher only" => KeyUsagePurpose::EncipherOnly,
+        "decipher only" => KeyUsagePurpose::DecipherOnly,
+        _ => return None,
+    })
+}
+
+fn extended_key_usage(usage: &str) -> Option<ExtendedKeyUsagePurpose> {
+    // The purposes of RFC 5280 and RFC 4945, and Microsoft's and Netscape's own.
+    let other = |identifier: &[u64]| Some(ExtendedKeyUsagePurpose::Other(identifier.to_vec()));
+    Some(match usage {
+        "any" => ExtendedKeyUsagePurpose::Any,
+        "server auth" => ExtendedKeyUsagePurpose::ServerAuth,
+        "client auth" => ExtendedKeyUsagePurpose::ClientAuth,
+        "code signing" => ExtendedKeyUsagePurpose::CodeSigning,
+        "email protection" | "s/mime" => ExtendedKeyUsagePurpose::EmailProtection,
+        "timestamping" => ExtendedKeyUsagePurpose::TimeStamping,
+        "ocsp signing" => ExtendedKeyUsagePurpose::OcspSigning,
+        "ipsec end system" => return other(&[1, 3, 6, 1, 5, 5, 7, 3, 5]),
+        "ipsec tunnel" => return other(&[1, 3, 6, 1, 5, 5, 7, 3, 6]),
+        "ipsec user" => return other(&[1, 3, 6, 1, 5, 5, 7, 3, 7]),
+        "microsoft sgc" => return other(&[1, 3, 6, 1, 4, 1, 311, 10, 3, 3]),
+        "netscape sgc" => return other(&[2, 16, 840, 1, 113_730, 4, 1]),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ fn a_certificate_says_what_was_asked_and_no_more() {
     );
     spec.expiration_seconds = Some(3600);
     let now: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
-    let pem = authority().issue(&spec, now, [0xff; 16]).unwrap();
+    let pem = authority().issue(&spec, now, [0xff; 10]).unwrap();
     let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
     let (_, certificate) = X509Certificate::from_der(&der).unwrap();
     assert_eq!(
@@ -39,7 +39,8 @@ fn a_certificate_says_what_was_asked_and_no_more() {
     assert!(!certificate.is_ca());
     let extended = certificate.extended_key_usage().unwrap().unwrap().value;
     assert!(extended.client_auth && !extended.server_auth);
-    assert_eq!(certificate.raw_serial()[0], 0x7f);
+    let serial = certificate.raw_serial();
+    assert_eq!(serial_number::issued_at(serial), Some(seconds));
 }
 
 #[test]
@@ -62,4 +63,71 @@ fn lives_are_bounded() {
     assert_eq!(life(&with(None)), LIFE_MAX);
     assert_eq!(life(&with(Some(1))), LIFE_MIN);
     assert_eq!(life(&with(Some(i32::MAX))), LIFE_MAX);
+}
+
+#[test]
+fn a_certificate_never_outlives_the_authority_and_a_clock_may_not_be_set() {
+    let usages = ["digital signature", "client auth"];
+    let spec = request("jane", "dev", &[], csr::CLIENT, &usages);
+    let authority = Authority {
+        ends: Duration::from_secs(1_900_000_000),
+        ..authority()
+    };
+    let validity = |seconds: i64| {
+        let now = Timestamp::from_second(seconds).unwrap();
+        let (begins, ends) = authority.validity(&spec, now).ok()?;
+        Some((begins.as_secs(), ends.as_secs()))
+    };
+    let year = LIFE_MAX.as_secs();
+    let now = 1_800_000_000;
+    assert_eq!(validity(1_800_000_000), Some((now - 300, now + year - 300)));
+    assert_eq!(
+        validity(1_890_000_000),
+        Some((1_890_000_000 - 300, 1_900_000_000))
+    );
+    assert_eq!(validity(1_900_000_000), None);
+    assert_eq!(validity(60), Some((0, CLOCK_FLOOR.as_secs() + year)));
+}
+
+#[test]
+fn every_organization_and_name_is_in_the_certificate() {
+    let spec = CertificateSigningRequestSpec {
+        request: k8s_openapi::ByteString(include_bytes!("../../csr/tests/one-set.csr").to_vec()),
+        usages: Some(vec!["client auth".to_owned(), "ipsec user".to_owned()]),
+        ..CertificateSigningRequestSpec::default()
+    };
+    let authority = authority();
+    let now: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+    let pem = authority.issue(&spec, now, [1; 10]).unwrap();
+    let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+    let (_, certificate) = X509Certificate::from_der(&der).unwrap();
+    let organizations = certificate.subject().iter_organization();
+    let organizations: Vec<&str> = organizations.map(|one| one.as_str().unwrap()).collect();
+    assert_eq!(organizations, ["dev", "ops"]);
+    let names = certificate.subject_alternative_name().unwrap().unwrap();
+    assert_eq!(names.value.general_names.len(), 2);
+    let info = rcgen::PublicKeyData::subject_public_key_info(authority.issuer.key());
+    let (_, key) = x509_parser::prelude::SubjectPublicKeyInfo::from_der(&info).unwrap();
+    certificate.verify_signature(Some(&key)).unwrap();
+}
+
+#[test]
+fn usages_are_all_known_or_refused() {
+    let with = |usage: &str| CertificateSigningRequestSpec {
+        usages: Some(vec![usage.to_owned()]),
+        ..CertificateSigningRequestSpec::default()
+    };
+    assert!(usages(&with("netscape sgc")).is_ok());
+    let error = usages(&with("flying")).unwrap_err().to_string();
+    assert_eq!(error, "unrecognized usage values: [\"flying\"]");
+    let faults = |signer, usage| fault(&request("jane", "dev", &[], signer, &[usage]));
+    assert_eq!(
+        faults(csr::CLIENT, "server auth").as_deref(),
+        Some("invalid usage for client certificate: server auth")
+    );
+    assert_eq!(
+        faults(csr::CLIENT, "digital signature").as_deref(),
+        Some("missing required usage for client certificate: client auth")
+    );
+    assert_eq!(faults(csr::LEGACY, "server auth"), None);
 }

@@ -1,0 +1,1 @@
+wZPukbquYjjNOca3IMvXEl8nzcjEUitsbFCqzm9l46o

@@ -1,0 +1,103 @@
+//! Kubeconfigs are issued from the data directory alone, and read back to be taken back.
+
+use super::*;
+use coracle_apiserver::pki::Pki;
+use coracle_apiserver::pki::names::ServerNames;
+
+fn site() -> (tempfile::TempDir, Authority) {
+    let directory = tempfile::tempdir().unwrap();
+    let pki = directory.path().join("server/pki");
+    Pki::open(&pki, ServerNames::default(), now()).unwrap();
+    let authority = authority(directory.path()).unwrap();
+    (directory, authority)
+}
+
+fn args(user: Option<&str>, groups: &[&str]) -> IssueArgs {
+    IssueArgs {
+        user: user.map(str::to_owned),
+        group: groups.iter().map(|one| (*one).to_owned()).collect(),
+        ..IssueArgs::default()
+    }
+}
+
+fn failure(result: Result<(), Failure>) -> String {
+    match result.unwrap_err() {
+        Failure::Usage(bad) => bad.to_string(),
+        Failure::Failed(error) => format!("{error:#}"),
+    }
+}
+
+#[test]
+fn the_admin_is_who_is_meant_without_a_user() {
+    let admin = args(None, &[]);
+    let wanted = Wanted::check(&admin).unwrap();
+    assert_eq!((wanted.user, wanted.groups), (ADMIN_USER, vec![MASTERS]));
+    let jane = args(Some("jane"), &["dev", "ops"]);
+    let wanted = Wanted::check(&jane).unwrap();
+    assert_eq!((wanted.user, wanted.groups), ("jane", vec!["dev", "ops"]));
+    let refused = |args: IssueArgs| Wanted::check(&args).err().unwrap().to_string();
+    assert_eq!(
+        refused(args(None, &["dev"])),
+        "--group \"dev\": needs --user: whose groups these are"
+    );
+    let short = IssueArgs {
+        lifetime: Some("10s".to_owned()),
+        ..args(None, &[])
+    };
+    assert_eq!(refused(short), "--lifetime \"10s\": must be at least 1m");
+}
+
+#[test]
+fn a_file_is_written_and_its_certificate_found_in_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let (directory, own) = site();
+    let file = directory.path().join("jane.kubeconfig");
+    let args = IssueArgs {
+        output: Some(file.display().to_string()),
+        ..args(Some("jane"), &["dev"])
+    };
+    let server = Some("https://gateway:6443".to_owned());
+    issue(&args, directory.path(), server).unwrap();
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(
+        server_url(directory.path(), None).unwrap_err().to_string(),
+        format!(
+            "{} does not tell the server's address: name it with --server",
+            directory.path().join("admin.kubeconfig").display()
+        )
+    );
+    let found = certificates_in(&file, &own).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].user, "jane");
+    assert_eq!(found[0].serial.len(), 32);
+    let (_elsewhere, other) = site();
+    let error = certificates_in(&file, &other).unwrap_err().to_string();
+    assert!(error.contains("is not one of this cluster"), "{error}");
+}
+
+#[test]
+fn what_is_missing_is_told_in_the_users_terms() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().display().to_string();
+    assert_eq!(
+        failure(issue(&args(None, &[]), directory.path(), None)),
+        format!(
+            "there is no server's CA in {path}: run this on the server's machine, with its \
+             --data-dir: cannot read {path}/server/pki/ca.crt: entity not found"
+        )
+    );
+    let revoke = |args: RevokeArgs| failure(super::revoke(&args, directory.path(), None));
+    assert_eq!(
+        revoke(RevokeArgs::default()),
+        "--user \"\": name kubeconfig files, serial numbers (--serial) or users (--user)"
+    );
+    let odd = RevokeArgs {
+        serial: vec!["xyz".to_owned()],
+        ..RevokeArgs::default()
+    };
+    assert_eq!(
+        revoke(odd),
+        "--serial \"xyz\": must be a serial number in hexadecimal digits"
+    );
+}
