@@ -6,8 +6,9 @@
 
 pub mod back_off;
 mod container_config;
+mod contents;
 pub mod context;
-mod environment;
+pub(crate) mod environment;
 mod files;
 mod hook;
 mod image;
@@ -21,6 +22,7 @@ mod rotate;
 mod start;
 pub(crate) mod state;
 mod status;
+mod tokens;
 mod worker;
 
 #[cfg(test)]
@@ -29,6 +31,7 @@ mod testing; // Pods in a few words.
 pub use context::Context;
 pub use image::Puller;
 pub use start::chain;
+pub use tokens::Tokens;
 
 use crate::runtime::{ContainerEvent, Runtime, RuntimeError};
 use coracle_client::informer::{Change, Informer};
@@ -93,6 +96,10 @@ impl Pods {
         shared.tasks.spawn(shared.clone().follow(events));
         let rotating = rotate::run(shared.context.clone(), shared.stop.clone());
         shared.tasks.spawn(rotating);
+        let pods = self.clone();
+        let list = move || pods.list();
+        let freshening = contents::keep_fresh(shared.context.clone(), list, shared.stop.clone());
+        shared.tasks.spawn(freshening);
         if !informer.synced().await {
             return Ok(());
         }

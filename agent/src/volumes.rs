@@ -3,10 +3,14 @@
 //! A kind of volume is a file below this one with `set_up`; the rest (mounts of containers,
 //! taking down) is the same for all. All may be repeated.
 
+pub mod content; // What is written from objects of the API.
 mod empty_dir;
+pub mod files; // All of a volume's files at once.
 
 use crate::pods::state;
-use k8s_openapi::api::core::v1::{Pod, Volume, VolumeMount};
+use content::Contents;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, Pod, Volume, VolumeMount};
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -30,6 +34,10 @@ pub enum VolumeError {
     NoSuchVolume(String),
     #[error("subPath {0:?} leads out of its volume")]
     SubPath(String),
+    #[error("the file {0:?} would be out of its volume")]
+    FilePath(String),
+    #[error("{0}")]
+    Content(String),
 }
 
 pub(crate) fn disk(
@@ -50,21 +58,58 @@ pub fn pod_directory(pods: &Path, uid: &str) -> PathBuf {
 }
 
 /// Makes all volumes of the pod; names the first one that cannot be made.
-pub fn set_up(directory: &Path, pod: &Pod) -> Result<(), (String, VolumeError)> {
-    let spec = state::spec(pod);
-    let group = spec
-        .security_context
-        .as_ref()
-        .and_then(|context| context.fs_group);
-    for volume in spec.volumes.iter().flatten() {
-        set_up_one(directory, volume, group).map_err(|error| (volume.name.clone(), error))?;
+pub fn set_up(
+    directory: &Path,
+    pod: &Pod,
+    contents: &Contents,
+    now: Timestamp,
+) -> Result<(), (String, VolumeError)> {
+    for volume in state::spec(pod).volumes.iter().flatten() {
+        set_up_one(directory, pod, volume, contents, now)
+            .map_err(|error| (volume.name.clone(), error))?;
     }
     Ok(())
 }
 
-fn set_up_one(directory: &Path, volume: &Volume, group: Option<i64>) -> Result<(), VolumeError> {
+/// Writes anew what has changed of the volumes that are written from objects.
+pub fn freshen(
+    directory: &Path,
+    pod: &Pod,
+    contents: &Contents,
+    now: Timestamp,
+) -> Result<(), (String, VolumeError)> {
+    let volumes = state::spec(pod).volumes.iter().flatten();
+    for volume in volumes.filter(|volume| content::plugin(volume).is_some()) {
+        set_up_one(directory, pod, volume, contents, now)
+            .map_err(|error| (volume.name.clone(), error))?;
+    }
+    Ok(())
+}
+
+/// The group that all volumes of the pod belong to.
+fn group(pod: &Pod) -> Option<i64> {
+    let context = state::spec(pod).security_context.as_ref();
+    context.and_then(|context| context.fs_group)
+}
+
+fn set_up_one(
+    directory: &Path,
+    pod: &Pod,
+    volume: &Volume,
+    contents: &Contents,
+    now: Timestamp,
+) -> Result<(), VolumeError> {
+    let group = group(pod);
     if let Some(source) = &volume.empty_dir {
         return empty_dir::set_up(&path(directory, volume)?, source, group);
+    }
+    if content::plugin(volume).is_some() {
+        // Nothing is made for what cannot be filled.
+        let files = content::files(pod, volume, contents).map_err(VolumeError::Content)?;
+        let root = path(directory, volume)?;
+        empty_dir::set_up(&root, &medium(volume), None)?;
+        let group = group.and_then(|group| u32::try_from(group).ok());
+        return files::write(&root, &files, group, now).map(drop);
     }
     if let Some(source) = &volume.host_path {
         return host_path(&source.path, source.type_.as_deref().unwrap_or_default());
@@ -104,11 +149,27 @@ fn path(directory: &Path, volume: &Volume) -> Result<PathBuf, VolumeError> {
     if let Some(source) = &volume.host_path {
         return Ok(PathBuf::from(&source.path));
     }
-    if volume.empty_dir.is_none() {
-        return Err(VolumeError::UnknownKind(volume.name.clone()));
+    let plugin = match content::plugin(volume) {
+        Some(plugin) => plugin,
+        None if volume.empty_dir.is_some() => "kubernetes.io~empty-dir",
+        None => return Err(VolumeError::UnknownKind(volume.name.clone())),
+    };
+    Ok(directory.join("volumes").join(plugin).join(&volume.name))
+}
+
+/// Where the files of a volume with content are kept.
+fn medium(volume: &Volume) -> EmptyDirVolumeSource {
+    EmptyDirVolumeSource {
+        medium: content::is_in_memory(volume).then(|| "Memory".to_owned()),
+        size_limit: None,
     }
-    let plugin = directory.join("volumes/kubernetes.io~empty-dir");
-    Ok(plugin.join(&volume.name))
+}
+
+/// True for volumes that containers only read, whatever their mounts say.
+pub fn is_read_only(pod: &Pod, name: &str) -> bool {
+    let mut volumes = state::spec(pod).volumes.iter().flatten();
+    let volume = volumes.find(|volume| volume.name == name);
+    volume.is_some_and(|volume| content::plugin(volume).is_some())
 }
 
 /// What a container's mount shows. `sub_path` is `subPath`, or `subPathExpr` expanded.

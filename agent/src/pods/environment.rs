@@ -3,7 +3,7 @@
 //! Pure: config maps and secrets are given. Later entries win, as upstream has it.
 
 mod expand;
-mod field;
+pub mod field;
 mod service;
 
 pub use expand::expand;

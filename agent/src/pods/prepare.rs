@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::start::chain;
 use super::worker::Update;
-use super::{container_config, files, state};
+use super::{container_config, contents, files, state};
 use crate::runtime::{RuntimeError, SandboxId, SandboxStatus};
 use crate::volumes;
 use coracle_client::events::EventType;
@@ -42,10 +42,17 @@ async fn make(
     quality: &str,
 ) -> Result<(SandboxStatus, Option<IpAddr>), Failure> {
     let directory = context.pod_directory(pod);
-    volumes::set_up(&directory, pod).map_err(|(volume, error)| {
+    let unmounted = |volume: &str, error: &dyn std::fmt::Display| {
         let message = format!("MountVolume.SetUp failed for volume {volume:?} : {error}");
         Failure("FailedMount", message)
-    })?;
+    };
+    let gathered = contents::gather(context, pod, &mut contents::Read::default()).await;
+    let gathered = gathered.map_err(|error| unmounted(contents::first_volume(pod), &error))?;
+    {
+        let _writing = context.volume_writes.lock();
+        volumes::set_up(&directory, pod, &gathered, context.clock.now())
+            .map_err(|(volume, error)| unmounted(&volume, &error))?;
+    }
     let is_host_network = state::spec(pod).host_network.unwrap_or(false);
     if !is_host_network && !context.network.is_ready() {
         let message = format!("network is not ready: {}", crate::node::NETWORK_NOT_READY);

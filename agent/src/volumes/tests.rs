@@ -1,9 +1,12 @@
 //! Volumes are made, mounted by path, and taken away.
 
-use super::{VolumeError, mounted, set_up, tear_down, unescape};
+use super::content::Contents;
+use super::{VolumeError, is_read_only, mounted, tear_down, unescape};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, VolumeMount};
 use serde_json::json;
 use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
 
 fn pod() -> Pod {
     serde_json::from_value(json!({
@@ -18,6 +21,10 @@ fn pod() -> Pod {
         },
     }))
     .unwrap()
+}
+
+fn set_up(directory: &Path, pod: &Pod) -> Result<(), (String, VolumeError)> {
+    super::set_up(directory, pod, &Contents::default(), Timestamp::UNIX_EPOCH)
 }
 
 fn mount(name: &str) -> VolumeMount {
@@ -74,4 +81,66 @@ fn names_the_volume_that_it_cannot_make() {
 #[test]
 fn the_mount_table_is_read_with_its_escapes() {
     assert_eq!(unescape("/a\\040b\\134c"), "/a b\\c");
+}
+
+#[test]
+fn secrets_are_kept_in_memory_and_read_only() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("u");
+    let volumes = json!([
+        {"name": "s", "secret": {"secretName": "s"}},
+        {"name": "c", "configMap": {"name": "c"}},
+    ]);
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": {"name": "p", "uid": "u"},
+        "spec": {"containers": [], "volumes": volumes},
+    }))
+    .unwrap();
+    let mut contents = Contents::default();
+    let (name, error) =
+        super::set_up(&directory, &pod, &contents, Timestamp::UNIX_EPOCH).unwrap_err();
+    assert_eq!(
+        (name.as_str(), error.to_string()),
+        ("s", "secret \"s\" not found".to_owned())
+    );
+    assert!(
+        !directory.exists(),
+        "nothing is made for what cannot be filled"
+    );
+    let secret = serde_json::from_value(json!({"data": {"k": "dg=="}})).unwrap();
+    contents
+        .objects
+        .secrets
+        .insert("s".to_owned(), Some(secret));
+    let map = serde_json::from_value(json!({"data": {"k": "w"}})).unwrap();
+    contents
+        .objects
+        .config_maps
+        .insert("c".to_owned(), Some(map));
+    for _ in 0..2 {
+        super::set_up(&directory, &pod, &contents, Timestamp::UNIX_EPOCH).unwrap();
+    }
+    let secret = mounted(&directory, &pod, &mount("s"), "").unwrap();
+    let map = mounted(&directory, &pod, &mount("c"), "").unwrap();
+    let device = |path: &Path| path.metadata().unwrap().dev();
+    assert_ne!(device(&secret), device(scratch.path()));
+    assert_eq!(device(&map), device(scratch.path()));
+    assert_eq!(std::fs::read_to_string(secret.join("k")).unwrap(), "v");
+    let one = mounted(&directory, &pod, &mount("c"), "k").unwrap();
+    assert_eq!(std::fs::read_to_string(one).unwrap(), "w");
+    assert!(is_read_only(&pod, "s") && is_read_only(&pod, "c"));
+    let map = serde_json::from_value(json!({"data": {"k": "new"}})).unwrap();
+    contents
+        .objects
+        .config_maps
+        .insert("c".to_owned(), Some(map));
+    super::freshen(&directory, &pod, &contents, Timestamp::UNIX_EPOCH).unwrap();
+    assert_eq!(
+        std::fs::read_to_string(secret.with_file_name("s").join("k")).unwrap(),
+        "v"
+    );
+    let map = mounted(&directory, &pod, &mount("c"), "").unwrap();
+    assert_eq!(std::fs::read_to_string(map.join("k")).unwrap(), "new");
+    tear_down(&directory).unwrap();
+    assert!(!directory.exists());
 }

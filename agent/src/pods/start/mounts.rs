@@ -36,7 +36,7 @@ pub fn make(
         mounts.push(Mount {
             container_path: PathBuf::from(&mount.mount_path),
             host_path,
-            read_only: mount.read_only.unwrap_or(false),
+            read_only: mount.read_only.unwrap_or(false) || volumes::is_read_only(pod, &mount.name),
             propagation: propagation(mount.mount_propagation.as_deref()),
         });
     }

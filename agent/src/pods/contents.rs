@@ -1,0 +1,131 @@
+//! Reads what the volumes of pods are written from, and keeps volumes of running pods up to date.
+
+use super::context::Context;
+use super::environment::Sources;
+use super::start::chain;
+use super::state;
+use crate::volumes;
+use crate::volumes::content::{self, Contents};
+use coracle_client::events::EventType;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use kube::Api;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Between two looks at what volumes were written from, as the kubelet's.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// What one pass has read, by namespace and name, so that pods with the same one share it.
+#[derive(Debug, Default)]
+pub struct Read {
+    config_maps: BTreeMap<(String, String), Option<ConfigMap>>,
+    secrets: BTreeMap<(String, String), Option<Secret>>,
+}
+
+/// Everything that the pod's volumes need. What is not there is left to the volume, which may do
+/// without; an error is of the connection or of rights.
+pub async fn gather(context: &Context, pod: &Pod, read: &mut Read) -> Result<Contents, String> {
+    let needs = content::needs(pod);
+    let namespace = pod.metadata.namespace.clone().unwrap_or_default();
+    let mut contents = Contents {
+        objects: Sources {
+            pod_ip: None,
+            host_ip: Some(context.host_ip),
+            allocatable_cpu_milli: context.cpu_milli,
+            allocatable_memory_bytes: context.memory_bytes,
+            ..Sources::default()
+        },
+        tokens: BTreeMap::new(),
+    };
+    let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), &namespace);
+    for name in needs.config_maps {
+        let key = (namespace.clone(), name.clone());
+        if !read.config_maps.contains_key(&key) {
+            let found = maps.get_opt(&name).await.map_err(|error| chain(&error))?;
+            read.config_maps.insert(key.clone(), found);
+        }
+        let found = read.config_maps.get(&key).cloned().flatten();
+        contents.objects.config_maps.insert(name, found);
+    }
+    let secrets: Api<Secret> = Api::namespaced(context.client.clone(), &namespace);
+    for name in needs.secrets {
+        let key = (namespace.clone(), name.clone());
+        if !read.secrets.contains_key(&key) {
+            let found = secrets
+                .get_opt(&name)
+                .await
+                .map_err(|error| chain(&error))?;
+            read.secrets.insert(key.clone(), found);
+        }
+        let found = read.secrets.get(&key).cloned().flatten();
+        contents.objects.secrets.insert(name, found);
+    }
+    for spec in needs.tokens {
+        let now = context.clock.now();
+        let token = context.tokens.get(&context.client, pod, &spec, now).await?;
+        contents.tokens.insert(spec, token);
+    }
+    Ok(contents)
+}
+
+/// Looks after the volumes of the pods that `list` shows, until the stop.
+pub async fn keep_fresh(
+    context: Arc<Context>,
+    list: impl Fn() -> Vec<Arc<Pod>> + Send,
+    stop: CancellationToken,
+) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+        let pods = list();
+        let uids: HashSet<String> = pods
+            .iter()
+            .filter_map(|pod| pod.metadata.uid.clone())
+            .collect();
+        context.tokens.retain(&uids);
+        let mut read = Read::default();
+        for pod in pods.iter().filter(|pod| is_to_be_kept(&context, pod)) {
+            if let Err(message) = freshen(&context, pod, &mut read).await {
+                context.event(pod, EventType::Warning, "FailedMount", message);
+            }
+            if stop.is_cancelled() {
+                return;
+            }
+        }
+    }
+}
+
+/// A pod whose volumes were made, and that has not ended.
+fn is_to_be_kept(context: &Context, pod: &Pod) -> bool {
+    let status = pod.status.as_ref();
+    let phase = status.and_then(|status| status.phase.as_deref());
+    let has_ended = matches!(phase, Some("Succeeded" | "Failed"));
+    !has_ended
+        && pod.metadata.deletion_timestamp.is_none()
+        && content::has_any(pod)
+        && context.pod_directory(pod).join("volumes").is_dir()
+}
+
+async fn freshen(context: &Context, pod: &Pod, read: &mut Read) -> Result<(), String> {
+    let failed =
+        |volume: &str, why: &str| format!("MountVolume.SetUp failed for volume {volume:?} : {why}");
+    let contents = gather(context, pod, read)
+        .await
+        .map_err(|error| failed(first_volume(pod), &error))?;
+    let directory = context.pod_directory(pod);
+    let now = context.clock.now();
+    let _writing = context.volume_writes.lock();
+    volumes::freshen(&directory, pod, &contents, now)
+        .map_err(|(volume, error)| failed(&volume, &error.to_string()))
+}
+
+/// The volume to name when what all of them need cannot be read.
+pub fn first_volume(pod: &Pod) -> &str {
+    let mut volumes = state::spec(pod).volumes.iter().flatten();
+    let volume = volumes.find(|volume| content::plugin(volume).is_some());
+    volume.map_or("", |volume| &volume.name)
+}
