@@ -30,6 +30,7 @@ mod service_account_tokens;
 mod garbage_collector;
 mod namespace;
 mod pod_gc;
+mod storage_protection;
 
 mod resource_quota;
 
@@ -212,6 +213,21 @@ pub static LOOPS: &[Loop] = &[
         name: "pod-gc",
         identity: "pod-garbage-collector",
         run: pod_gc::run,
+    },
+    Loop {
+        name: "pvc-protection",
+        identity: "pvc-protection-controller",
+        run: storage_protection::run_claims,
+    },
+    Loop {
+        name: "pv-protection",
+        identity: "pv-protection-controller",
+        run: storage_protection::run_volumes,
+    },
+    Loop {
+        name: "vac-protection",
+        identity: "volumeattributesclass-protection-controller",
+        run: storage_protection::run_classes,
     },
     Loop {
         name: "node-ipam",

@@ -1,0 +1,115 @@
+//! Who uses which claim, volume and class. Pure.
+
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, Volume};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+/// True when there is something to do: a finalizer to be given, or one that may be taken away.
+pub(super) fn is_open(meta: &ObjectMeta, finalizer: &str) -> bool {
+    let mut finalizers = meta.finalizers.iter().flatten();
+    let has = finalizers.any(|own| own == finalizer);
+    has == meta.deletion_timestamp.is_some()
+}
+
+/// Under what a claim is found.
+pub(super) fn index(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}")
+}
+
+/// Every claim that a pod names or that was made for it.
+pub(super) fn claims_of(pod: &Pod) -> Vec<String> {
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    volumes(pod)
+        .filter_map(|volume| {
+            named(volume)
+                .map(str::to_owned)
+                .or_else(|| made(pod, volume))
+        })
+        .map(|name| index(namespace, &name))
+        .collect()
+}
+
+fn volumes(pod: &Pod) -> impl Iterator<Item = &Volume> {
+    let spec = pod.spec.as_ref();
+    spec.and_then(|spec| spec.volumes.as_ref())
+        .into_iter()
+        .flatten()
+}
+
+fn named(volume: &Volume) -> Option<&str> {
+    let source = volume.persistent_volume_claim.as_ref()?;
+    Some(&source.claim_name)
+}
+
+/// The name of the claim that is made for an ephemeral volume.
+fn made(pod: &Pod, volume: &Volume) -> Option<String> {
+    volume.ephemeral.as_ref()?;
+    let pod = pod.metadata.name.as_deref().unwrap_or_default();
+    Some(format!("{pod}-{}", volume.name))
+}
+
+/// A pod that may keep a claim from going: one that is on a node and has not ended.
+pub(super) fn may_hold(pod: &Pod) -> bool {
+    let phase = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
+    is_on_node(pod) && !matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+fn is_on_node(pod: &Pod) -> bool {
+    let spec = pod.spec.as_ref();
+    let node = spec.and_then(|spec| spec.node_name.as_deref());
+    node.is_some_and(|node| !node.is_empty())
+}
+
+/// True when the pod is on a node and mounts the claim. No node starts a pod with a claim that is
+/// being deleted, so pods without a node do not count.
+pub(super) fn mounts(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
+    let name = claim.metadata.name.as_deref().unwrap_or_default();
+    let is_own = || {
+        let owners = claim.metadata.owner_references.iter().flatten();
+        let mut owners = owners.filter(|owner| owner.controller == Some(true));
+        owners.any(|owner| Some(&owner.uid) == pod.metadata.uid.as_ref())
+    };
+    is_on_node(pod)
+        && volumes(pod).any(|volume| {
+            named(volume) == Some(name)
+                || (!is_shut_down(pod) && made(pod, volume).as_deref() == Some(name) && is_own())
+        })
+}
+
+/// The node is done with such a pod; only a finalizer may keep it, perhaps until the claim is gone.
+fn is_shut_down(pod: &Pod) -> bool {
+    let meta = &pod.metadata;
+    meta.deletion_timestamp.is_some() && meta.deletion_grace_period_seconds == Some(0)
+}
+
+pub(super) fn is_bound(volume: &PersistentVolume) -> bool {
+    let status = volume.status.as_ref();
+    status.and_then(|status| status.phase.as_deref()) == Some("Bound")
+}
+
+pub(super) fn classes_of_volume(volume: &PersistentVolume) -> Vec<String> {
+    let spec = volume.spec.as_ref();
+    let name = spec.and_then(|spec| spec.volume_attributes_class_name.clone());
+    name.into_iter().filter(|name| !name.is_empty()).collect()
+}
+
+/// Wanted, there now, and on its way.
+pub(super) fn classes_of_claim(claim: &PersistentVolumeClaim) -> Vec<String> {
+    let status = claim.status.as_ref();
+    let change = status.and_then(|status| status.modify_volume_status.as_ref());
+    let spec = claim.spec.as_ref();
+    let mut names: Vec<String> = [
+        spec.and_then(|spec| spec.volume_attributes_class_name.clone()),
+        status.and_then(|status| status.current_volume_attributes_class_name.clone()),
+        change.and_then(|change| change.target_volume_attributes_class_name.clone()),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|name| !name.is_empty())
+    .collect();
+    names.sort();
+    names.dedup();
+    names
+}
