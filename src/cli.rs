@@ -177,6 +177,21 @@ pub struct ServerArgs {
     /// Where others find the keys of service accounts' tokens [default: at this server]
     #[arg(long, value_name = "URL", env = "CORACLE_SERVICE_ACCOUNT_JWKS_URI")]
     pub service_account_jwks_uri: Option<String>,
+    /// What admission plugins take: an apiserver.config.k8s.io/v1 AdmissionConfiguration
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "CORACLE_ADMISSION_CONTROL_CONFIG_FILE"
+    )]
+    pub admission_control_config_file: Option<String>,
+    /// Admission plugins that are not asked: PodSecurity, LimitRanger, ...
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "CORACLE_DISABLE_ADMISSION_PLUGINS",
+        value_delimiter = ','
+    )]
+    pub disable_admission_plugins: Vec<String>,
     /// Components or control loops to leave out: scheduler, controllers, node-lifecycle, ...
     #[arg(
         long,

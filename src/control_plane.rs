@@ -175,6 +175,7 @@ async fn build(
         audit: settings.audit.clone(),
         at_rest: Some(at_rest),
         access: settings.access.clone(),
+        admission: settings.admission.clone(),
         clock: Arc::new(move || clock.now()),
     };
     Ok(Server::build(config, store).await?)

@@ -8,6 +8,9 @@ pub mod parse;
 
 use crate::cli::{AgentArgs, CommonArgs, ServerArgs};
 use coracle_apiserver::access;
+use coracle_apiserver::admission;
+use coracle_apiserver::admission::configuration;
+use coracle_apiserver::admission::plugin::Plugin;
 use coracle_apiserver::at_rest;
 use coracle_apiserver::audit;
 use coracle_apiserver::authenticate;
@@ -53,6 +56,7 @@ pub struct ServerSettings {
     pub audit: Option<audit::Settings>,
     pub at_rest: at_rest::Settings,
     pub access: access::Settings,
+    pub admission: admission::Settings,
     pub write_kubeconfig: PathBuf,
     pub node_monitor_grace_period: Duration,
     pub disabled: BTreeSet<String>,
@@ -106,6 +110,7 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         audit: audit(args)?,
         at_rest: at_rest(args, &data_dir)?,
         access: access(args)?,
+        admission: admission(args)?,
         write_kubeconfig,
         node_monitor_grace_period: parse::grace_period(args.node_monitor_grace_period.as_deref())?,
         disabled: parse::disabled(&args.disable)?,
@@ -222,6 +227,32 @@ fn access(args: &ServerArgs) -> Result<access::Settings, BadSetting> {
             )?,
             jwks_uri: jwks_uri.transpose()?,
         },
+    })
+}
+
+fn admission(args: &ServerArgs) -> Result<admission::Settings, BadSetting> {
+    const FLAG: &str = "admission-control-config-file";
+    let pod_security = match args.admission_control_config_file.as_deref() {
+        None => admission::PodSecurity::default(),
+        Some(path) => {
+            let file = parse::file(FLAG, path)?;
+            configuration::read(&file)
+                .map_err(|error| BadSetting::new(FLAG, path, error.to_string()))?
+        }
+    };
+    let mut disabled = BTreeSet::new();
+    for name in &args.disable_admission_plugins {
+        let plugin = Plugin::ALL.iter().find(|plugin| plugin.name() == name);
+        let plugin = plugin.ok_or_else(|| {
+            let names: Vec<&str> = Plugin::ALL.iter().map(|plugin| plugin.name()).collect();
+            let expected = format!("must be one of {}", names.join(", "));
+            BadSetting::new("disable-admission-plugins", name, expected)
+        })?;
+        disabled.insert(*plugin);
+    }
+    Ok(admission::Settings {
+        pod_security,
+        disabled,
     })
 }
 

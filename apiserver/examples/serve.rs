@@ -27,6 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         audit: None,
         at_rest: None,
         access: coracle_apiserver::access::Settings::default(),
+        admission: Default::default(),
         clock: Arc::new(clock),
     };
     let server = Server::build(config, store.clone()).await?;

@@ -1,6 +1,6 @@
 //! Everything that decides who may do what, set up together over one store.
 
-use crate::admission::Chain;
+use crate::admission::{self, Chain};
 use crate::authenticate::impersonate::LastModes;
 use crate::authenticate::{self, Authenticator};
 use crate::authorize::Authorizer;
@@ -61,6 +61,7 @@ impl Access {
         settings: &Settings,
         store: Store,
         now: Timestamp,
+        admission: admission::Settings,
         shutdown: CancellationToken,
     ) -> Result<Self, OpenError> {
         let pki = Arc::new(Pki::open(pki_directory, names, now)?);
@@ -76,7 +77,7 @@ impl Access {
         let authorizer = Arc::new(Authorizer::new(Arc::clone(&view)));
         let tunnels = Tunnels::new(shutdown);
         Ok(Self {
-            admission: Chain::new(Arc::clone(&view), Arc::clone(&authorizer)),
+            admission: Chain::new(Arc::clone(&view), Arc::clone(&authorizer), admission),
             reviews: Reviews::new(Arc::clone(&authorizer), Arc::clone(&authenticator)),
             proxy: Proxy::new(Arc::clone(&view), tunnels.clone()),
             streams: Streams::new(view, Arc::clone(&authorizer), tunnels.clone()),

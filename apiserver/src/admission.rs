@@ -1,24 +1,42 @@
 //! Admission: what may still change or stop a write after it was authorized and decoded.
 //!
 //! Mutating plugins run before validation of the object, validating ones after it, each list in
-//! upstream's order. Reads the store through a view; never writes.
+//! upstream's order; trials (`dryRun`) go the whole way. Reads the store through a view; never
+//! writes.
+
+pub mod configuration; // What plugins are told by the operator's file.
+pub mod plugin; // The plugins' names, order and operations. Start reading here.
 
 pub mod certificates; // Who may approve and sign, and what may not be asked for.
+pub mod default_classes; // Claims and ingresses that name no class get the default one.
 pub mod default_tolerations; // Pods stay five minutes on a node that is lost.
+pub mod limit_ranger; // What a container, pod or claim may ask for, and what it gets unasked.
 pub mod namespace_lifecycle; // Nothing is created in a namespace that is not there or ends.
 pub mod node_restriction; // A node touches itself and its pods.
 pub mod node_taint; // A new node starts not ready.
+pub mod pod_resize; // A pod grows only as far as its node has room.
+pub mod pod_security; // What pods may have of the node, by their namespace's level.
+pub mod pod_totals; // What a pod asks for as a whole.
 pub mod priority; // The number behind a priority class.
 pub mod resource_quota; // Nothing is written that a quota has no room for.
+pub mod runtime_class; // What a pod's runtime needs beside its containers, and on which nodes.
 pub mod service_account; // Every pod acts as a service account that is there.
+pub mod storage; // Volumes in use stay, and grow only where their class lets them.
+pub mod topology_labels; // A pod knows the zone and region of its node.
 
+pub use configuration::Settings;
+pub use pod_security::PodSecurity;
+
+use crate::audit::Trail;
 use crate::authenticate::User;
 use crate::authorize::{Authorizer, escalation, rbac};
 use crate::metrics::admission::{Step, Times};
+use crate::verbs::warnings::Warnings;
 use crate::view::View;
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
 use coracle_api::status::{Status, Subject};
+use plugin::Plugin;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -41,8 +59,8 @@ impl Operation {
     }
 }
 
-/// The request around an object. `name` and `namespace` are empty where there are none; `name` is
-/// empty on a create of the main resource.
+/// The request around an object. `name` and `namespace` are empty where there are none. On a
+/// create `name` is the object's, and empty until one is generated.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
     pub user: &'a User,
@@ -54,9 +72,33 @@ pub struct Attributes<'a> {
     /// The stored object, on update and delete.
     pub old: Option<&'a Object>,
     pub dry_run: bool,
+    /// Where what the client should hear goes; `None` where no answer carries warnings.
+    pub warnings: Option<&'a Warnings>,
+    /// The request's audit record.
+    pub trail: Option<&'a Trail>,
 }
 
-impl Attributes<'_> {
+impl<'a> Attributes<'a> {
+    #[must_use]
+    pub fn warning(self, warnings: &'a Warnings) -> Self {
+        Self {
+            warnings: Some(warnings),
+            ..self
+        }
+    }
+
+    pub fn warn(&self, texts: impl IntoIterator<Item = String>) {
+        if let Some(warnings) = self.warnings {
+            warnings.add(texts);
+        }
+    }
+
+    pub fn annotate(&self, key: &'static str, value: &str) {
+        if let Some(trail) = self.trail {
+            trail.annotate(key, value);
+        }
+    }
+
     /// True for the resource itself, not a subresource of it.
     pub fn is_main(&self, group: &str, plural: &str) -> bool {
         self.subresource.is_empty() && self.is(group, plural)
@@ -90,6 +132,7 @@ impl Attributes<'_> {
 pub struct Chain {
     view: Arc<dyn View>,
     authorizer: Arc<Authorizer>,
+    settings: Settings,
     times: Arc<Times>,
 }
 
@@ -100,12 +143,12 @@ impl std::fmt::Debug for Chain {
 }
 
 impl Chain {
-    pub fn new(view: Arc<dyn View>, authorizer: Arc<Authorizer>) -> Self {
-        let times = Arc::default();
+    pub fn new(view: Arc<dyn View>, authorizer: Arc<Authorizer>, settings: Settings) -> Self {
         Self {
             view,
             authorizer,
-            times,
+            settings,
+            times: Arc::default(),
         }
     }
 
@@ -122,22 +165,10 @@ impl Chain {
     }
 
     async fn mutated(&self, object: &mut Object, asked: &Attributes<'_>) -> Result<(), Status> {
-        let view = self.view.as_ref();
-        let admit = |plugin| self.watch(plugin, Step::Admit, asked);
-        let plugin = admit("NamespaceLifecycle");
-        plugin.over(namespace_lifecycle::admit(view, Some(object), asked))?;
-        let plugin = admit("ServiceAccount");
-        plugin.over(service_account::admit(view, object, asked).await)?;
-        let plugin = admit("NodeRestriction");
-        plugin.over(node_restriction::admit(view, Some(object), asked))?;
-        let plugin = admit("TaintNodesByCondition");
-        node_taint::admit(object, asked);
-        plugin.over(Ok(()))?;
-        let plugin = admit("Priority");
-        plugin.over(priority::admit(view, object, asked))?;
-        let plugin = admit("DefaultTolerationSeconds");
-        default_tolerations::admit(object, asked);
-        plugin.over(Ok(()))?;
+        for plugin in self.asked(Plugin::MUTATING, asked) {
+            let one = self.watch(plugin.name(), Step::Admit, asked);
+            one.over(self.admit(plugin, Some(object), asked).await)?;
+        }
         if asked.resource.group == rbac::GROUP && asked.subresource.is_empty() {
             let plural = asked.resource.plural;
             escalation::check(&self.authorizer, asked.user, plural, object, asked.old)?;
@@ -145,41 +176,119 @@ impl Chain {
         Ok(())
     }
 
-    /// After validation on create and update; the only call on delete and connect, without an
-    /// object.
-    pub fn validate(&self, object: Option<&Object>, asked: &Attributes<'_>) -> Result<(), Status> {
-        if matches!(asked.operation, Operation::Delete | Operation::Connect) {
-            let all = self.watch("", Step::Admit, asked);
-            all.over(self.unmade(asked))?;
-        }
+    /// After validation, on create and update.
+    pub async fn validate(&self, object: &Object, asked: &Attributes<'_>) -> Result<(), Status> {
         let all = self.watch("", Step::Validate, asked);
-        all.over(self.validated(object, asked))
+        all.over(self.judged(object, asked).await)
     }
 
-    /// What may stop a delete or a connection.
-    fn unmade(&self, asked: &Attributes<'_>) -> Result<(), Status> {
+    async fn judged(&self, object: &Object, asked: &Attributes<'_>) -> Result<(), Status> {
+        for plugin in self.asked(Plugin::VALIDATING, asked) {
+            let one = self.watch(plugin.name(), Step::Validate, asked);
+            one.over(self.judge(plugin, object, asked).await)?;
+        }
+        Ok(())
+    }
+
+    /// The only call on delete and connect, which have no object.
+    pub async fn pass(&self, asked: &Attributes<'_>) -> Result<(), Status> {
+        let all = self.watch("", Step::Admit, asked);
+        all.over(self.passed(asked).await)?;
+        // Nothing judges them yet, and the step is counted all the same, as upstream.
+        self.watch("", Step::Validate, asked).over(Ok(()))
+    }
+
+    async fn passed(&self, asked: &Attributes<'_>) -> Result<(), Status> {
+        for plugin in self.asked(Plugin::MUTATING, asked) {
+            let one = self.watch(plugin.name(), Step::Admit, asked);
+            one.over(self.admit(plugin, None, asked).await)?;
+        }
+        Ok(())
+    }
+
+    /// Those of a list that look at such a request.
+    fn asked(
+        &self,
+        plugins: &'static [Plugin],
+        asked: &Attributes<'_>,
+    ) -> impl Iterator<Item = Plugin> {
+        let operation = asked.operation;
+        let enabled = plugins.iter().copied();
+        let enabled = enabled.filter(|plugin| !self.settings.disabled.contains(plugin));
+        enabled.filter(move |plugin| plugin.handles(operation))
+    }
+
+    /// One plugin's turn before validation.
+    async fn admit(
+        &self,
+        plugin: Plugin,
+        object: Option<&mut Object>,
+        asked: &Attributes<'_>,
+    ) -> Result<(), Status> {
         let view = self.view.as_ref();
-        let plugin = self.watch("NamespaceLifecycle", Step::Admit, asked);
-        plugin.over(namespace_lifecycle::admit(view, None, asked))?;
-        let plugin = self.watch("NodeRestriction", Step::Admit, asked);
-        plugin.over(node_restriction::admit(view, None, asked))
+        match (plugin, object) {
+            (Plugin::NamespaceLifecycle, object) => {
+                namespace_lifecycle::admit(view, object.as_deref(), asked)
+            }
+            (Plugin::NodeRestriction, object) => {
+                node_restriction::admit(view, &self.authorizer, object.as_deref(), asked)
+            }
+            (_, None) => Ok(()),
+            (plugin, Some(object)) => self.fill_in(plugin, object, asked).await,
+        }
     }
 
-    fn validated(&self, object: Option<&Object>, asked: &Attributes<'_>) -> Result<(), Status> {
-        let Some(object) = object else {
-            return Ok(());
-        };
-        let validate = |plugin| self.watch(plugin, Step::Validate, asked);
-        let plugin = validate("Priority");
-        plugin.over(priority::validate(self.view.as_ref(), object, asked))?;
-        let plugin = validate("CertificateApproval");
-        plugin.over(certificates::approval(&self.authorizer, object, asked))?;
-        let plugin = validate("CertificateSigning");
-        plugin.over(certificates::signing(&self.authorizer, object, asked))?;
-        let plugin = validate("CertificateSubjectRestriction");
-        plugin.over(certificates::subject_restriction(object, asked))
+    async fn fill_in(
+        &self,
+        plugin: Plugin,
+        object: &mut Object,
+        asked: &Attributes<'_>,
+    ) -> Result<(), Status> {
+        let view = self.view.as_ref();
+        match plugin {
+            Plugin::LimitRanger => limit_ranger::admit(view, object, asked),
+            Plugin::ServiceAccount => return service_account::admit(view, object, asked).await,
+            Plugin::TaintNodesByCondition => node_taint::admit(object, asked),
+            Plugin::Priority => return priority::admit(view, object, asked),
+            Plugin::DefaultTolerationSeconds => default_tolerations::admit(object, asked),
+            Plugin::DefaultStorageClass => default_classes::of_claim(view, object, asked),
+            Plugin::StorageObjectInUseProtection => storage::protect(object, asked),
+            Plugin::RuntimeClass => return runtime_class::admit(view, object, asked),
+            Plugin::DefaultIngressClass => default_classes::of_ingress(view, object, asked),
+            Plugin::PodTopologyLabels => topology_labels::admit(view, object, asked),
+            _ => {}
+        }
+        Ok(())
     }
 
+    /// One plugin's turn after validation.
+    async fn judge(
+        &self,
+        plugin: Plugin,
+        object: &Object,
+        asked: &Attributes<'_>,
+    ) -> Result<(), Status> {
+        let view = self.view.as_ref();
+        let authorizer = self.authorizer.as_ref();
+        match plugin {
+            Plugin::LimitRanger => limit_ranger::validate(view, object, asked),
+            Plugin::ServiceAccount => service_account::validate(view, object, asked).await,
+            Plugin::PodSecurity => self.settings.pod_security.validate(view, object, asked),
+            Plugin::Priority => priority::validate(view, object, asked),
+            Plugin::PersistentVolumeClaimResize => storage::may_grow(view, object, asked),
+            Plugin::RuntimeClass => runtime_class::validate(view, object, asked),
+            Plugin::CertificateApproval => certificates::approval(authorizer, object, asked),
+            Plugin::CertificateSigning => certificates::signing(authorizer, object, asked),
+            Plugin::CertificateSubjectRestriction => {
+                certificates::subject_restriction(object, asked)
+            }
+            Plugin::PodResizeValidator => pod_resize::validate(view, object, asked),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Chain {
     /// Begins to measure a plugin; without a name, a step as a whole.
     fn watch(&self, plugin: &'static str, step: Step, asked: &Attributes<'_>) -> Stopwatch<'_> {
         Stopwatch {
@@ -212,4 +321,4 @@ impl Stopwatch<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

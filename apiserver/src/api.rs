@@ -368,8 +368,10 @@ impl Api {
             name: &info.name,
             old: None,
             dry_run: false,
+            warnings: None,
+            trail: audit::trail::of(&parts).map(AsRef::as_ref),
         };
-        self.access.admission.validate(None, &attributes)?;
+        self.access.admission.pass(&attributes).await?;
         if info.subresource == proxy::SUBRESOURCE {
             return self.access.proxy.connect(parts, body, info).await;
         }

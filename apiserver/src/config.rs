@@ -1,6 +1,7 @@
 //! What the server is told at start.
 
 use crate::access;
+use crate::admission;
 use crate::at_rest::AtRest;
 use crate::audit;
 use jiff::Timestamp;
@@ -30,6 +31,8 @@ pub struct Config {
     /// The keys that the store was opened with; without them its values are plain.
     pub at_rest: Option<Arc<AtRest>>,
     pub access: access::Settings,
+    /// Which admission plugins are asked, and what they take.
+    pub admission: admission::Settings,
     pub clock: Clock,
 }
 

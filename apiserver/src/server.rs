@@ -123,6 +123,7 @@ impl Server {
             &config.access,
             store.clone(),
             now,
+            config.admission.clone(),
             streams.clone(),
         )?);
         let seats = config.limits.reading.saturating_add(config.limits.mutating);

@@ -129,6 +129,12 @@ fn slot<'a>(targets: &'a mut Targets<'_>, key: &str) -> Option<Slot<'a>> {
             "service-account-jwks-uri" => {
                 return Some(Slot::One(&mut server.service_account_jwks_uri));
             }
+            "admission-control-config-file" => {
+                return Some(Slot::One(&mut server.admission_control_config_file));
+            }
+            "disable-admission-plugins" => {
+                return Some(Slot::Many(&mut server.disable_admission_plugins));
+            }
             "disable" => return Some(Slot::Many(&mut server.disable)),
             _ => {}
         }

@@ -16,6 +16,7 @@ mod faults;
 mod first_steps;
 mod foreign_clients;
 mod identity;
+mod inside;
 mod node_care;
 mod registry;
 mod roles;

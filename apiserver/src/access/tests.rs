@@ -36,6 +36,7 @@ async fn rules_count_once_they_are_loaded() {
         &Settings::default(),
         store.clone(),
         now,
+        admission::Settings::default(),
         shutdown.clone(),
     )
     .unwrap();

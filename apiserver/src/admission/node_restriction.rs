@@ -1,15 +1,17 @@
 //! A node touches itself, its lease and its pods, and gives itself no labels that draw workloads
 //! to it. Narrows what the node authorizer, which sees no objects, lets through.
 
+mod references; // What a pod that a node made by itself may not refer to.
 mod token; // Tokens for the pods of the node.
 
 use super::{Attributes, Operation, certificates};
+use crate::authorize::Authorizer;
 use crate::authorize::node::LEASE_NAMESPACE;
-use crate::authorize::node_graph::{Referred, references};
 use crate::view::View;
 use coracle_api::json;
 use coracle_api::object::Object;
 use coracle_api::status::{Status, Subject};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -38,6 +40,7 @@ const NODE_SIGNERS: &[&str] = &[
 /// One request of one node.
 struct Restriction<'a> {
     view: &'a dyn View,
+    authorizer: &'a Authorizer,
     node: &'a str,
     object: Option<&'a Object>,
     asked: &'a Attributes<'a>,
@@ -45,6 +48,7 @@ struct Restriction<'a> {
 
 pub fn admit(
     view: &dyn View,
+    authorizer: &Authorizer,
     object: Option<&Object>,
     asked: &Attributes<'_>,
 ) -> Result<(), Status> {
@@ -53,6 +57,7 @@ pub fn admit(
     };
     let restriction = Restriction {
         view,
+        authorizer,
         node,
         object,
         asked,
@@ -64,13 +69,12 @@ pub fn admit(
     match (asked.resource.group, asked.resource.plural) {
         ("", "pods") => restriction.pods(),
         ("", "nodes") => restriction.nodes(),
-        ("", "persistentvolumeclaims") if asked.subresource != "status" => {
-            restriction.refuse("may only update PVC status")
-        }
+        ("", "persistentvolumeclaims") => restriction.claim(),
         ("", "serviceaccounts") => restriction.token(),
         ("coordination.k8s.io", "leases") => restriction.lease(),
         ("storage.k8s.io", "csinodes") => restriction
             .named_as_itself("can only access CSINode with the same name as the requesting node"),
+        ("resource.k8s.io", "resourceslices") => restriction.slice(),
         ("certificates.k8s.io", "certificatesigningrequests") => restriction.signing_request(),
         _ => Ok(()),
     }
@@ -139,7 +143,80 @@ impl Restriction<'_> {
                 "node {node:?} cannot update labels through pod status"
             ));
         }
+        let statuses = |pod: &Object| -> Vec<(String, Value)> {
+            let all = pod.list(&["status", "resourceClaimStatuses"]).iter();
+            all.map(|one| {
+                let name = json::text(one, "name").to_owned();
+                (name, json::get(one, "resourceClaimName").clone())
+            })
+            .collect()
+        };
+        if statuses(old) != statuses(new) {
+            return self.refuse(format!(
+                "node {node:?} cannot update resource claim statues"
+            ));
+        }
+        if !same(old, new, &["status", "extendedResourceClaimStatus"]) {
+            return self.refuse(format!(
+                "node {node:?} cannot update extended resource claim status"
+            ));
+        }
         Ok(())
+    }
+
+    /// Of a claim, a node says how large its volume is and how far growing it has come.
+    fn claim(&self) -> Result<(), Status> {
+        if self.asked.subresource != "status" {
+            return self.refuse("may only update PVC status");
+        }
+        let (Operation::Update, Some(old), Some(new)) =
+            (self.asked.operation, self.asked.old, self.object)
+        else {
+            let operation = self.asked.operation.as_str();
+            return self.refuse(format!("unexpected operation {operation:?}"));
+        };
+        let fixed = |claim: &Object| {
+            let mut claim = claim.clone();
+            for path in [
+                ["metadata", "resourceVersion"],
+                ["metadata", "managedFields"],
+                ["status", "capacity"],
+                ["status", "conditions"],
+                ["status", "allocatedResources"],
+                ["status", "allocatedResourceStatuses"],
+            ] {
+                claim.remove(&path);
+            }
+            claim.into_value()
+        };
+        let (old, new) = (fixed(old), fixed(new));
+        if json::same(&old, &new) {
+            return Ok(());
+        }
+        let parts = ["metadata", "spec", "status"].into_iter();
+        let changed: Vec<&str> = parts
+            .filter(|part| !json::same(json::get(&old, part), json::get(&new, part)))
+            .collect();
+        self.refuse(format!(
+            "node {:?} is not allowed to update fields other than status.quantity and \
+             status.conditions: {}",
+            self.node,
+            changed.join(", ")
+        ))
+    }
+
+    fn slice(&self) -> Result<(), Status> {
+        let (word, slice) = match self.asked.operation {
+            Operation::Create => ("create", self.object),
+            Operation::Delete => ("delete", self.asked.old),
+            _ => return Ok(()),
+        };
+        if slice.is_some_and(|slice| slice.str(&["spec", "nodeName"]) == self.node) {
+            return Ok(());
+        }
+        self.refuse(format!(
+            "can only {word} ResourceSlice with the same NodeName as the requesting node"
+        ))
     }
 
     /// The one kind of pod that a node makes: the reflection of one it runs by itself.
@@ -158,20 +235,14 @@ impl Restriction<'_> {
             ));
         }
         self.owned_by_itself(pod)?;
-        let mut plain = pod.clone();
-        plain.remove(&["metadata", "annotations"]);
-        let kind = references(&plain).first().map(|(kind, _)| match kind {
-            Referred::Secret => "secrets",
-            Referred::ConfigMap => "configmaps",
-            Referred::Claim => "persistentvolumeclaims",
-            Referred::ServiceAccount => "serviceaccounts",
-            Referred::ResourceClaim => "resourceclaims",
-        });
-        match kind {
-            Some(kind) => self.refuse(format!(
-                "node {node:?} can not create pods that reference {kind}"
+        match references::of_mirror_pod(pod) {
+            Ok(None) => Ok(()),
+            Ok(Some(what)) => self.refuse(format!(
+                "node {node:?} can not create pods that reference {what}"
             )),
-            None => Ok(()),
+            Err(why) => self.refuse(format!(
+                "error checking mirror pod for API references: {why}"
+            )),
         }
     }
 
@@ -236,17 +307,20 @@ impl Restriction<'_> {
         };
         let none = Object::new("v1", "Node");
         let old = self.asked.old.unwrap_or(&none);
-        let field = |object: &Object, path: &[&str]| json::at(&object.to_value(), path).clone();
-        let same = |path: &[&str]| json::same(&field(new, path), &field(old, path));
-        if json::has(json::at(&new.to_value(), &["spec"]), "configSource")
-            && !same(&["spec", "configSource"])
-        {
-            return self.refuse(format!(
-                "node {node:?} is not allowed to update configSource to a new non-nil configSource"
-            ));
-        }
+        let same = |path: &[&str]| same(new, old, path);
+        let source = new
+            .get(&["spec", "configSource"])
+            .filter(|source| !source.is_null());
         let forbidden = forbidden_labels(new, old);
         match self.asked.operation {
+            Operation::Create if source.is_some() => self.refuse(format!(
+                "node {node:?} is not allowed to create pods with a non-nil configSource"
+            )),
+            Operation::Update if source.is_some() && !same(&["spec", "configSource"]) => self
+                .refuse(format!(
+                    "node {node:?} is not allowed to update configSource to a new non-nil \
+                     configSource"
+                )),
             Operation::Create if !forbidden.is_empty() => self.refuse(format!(
                 "node {node:?} is not allowed to set the following labels: {}",
                 forbidden.join(", ")
@@ -302,6 +376,12 @@ impl Restriction<'_> {
         }
         self.refuse(format!("can only create a node CSR with CN={own}"))
     }
+}
+
+/// Whether a field is what it was.
+fn same(new: &Object, old: &Object, path: &[&str]) -> bool {
+    let field = |object: &'_ Object| object.get(path).cloned().unwrap_or_default();
+    json::same(&field(new), &field(old))
 }
 
 /// The labels that differ and that a node may not set on itself, sorted.

@@ -1,6 +1,9 @@
-//! Every pod acts as a service account of its namespace: `default` when it names none.
-//!
-//! Tokens are not mounted yet: there is nobody to issue them.
+//! Every pod acts as a service account of its namespace: `default` when it names none. Its
+//! containers find the account's token, the cluster's CA and the namespace in a volume, unless the
+//! pod or the account does without.
+
+mod secrets; // Accounts whose pods may mount their own secrets alone.
+mod token_volume; // The volume with the token, and its mounts.
 
 use super::{Attributes, Operation};
 use crate::authorize::node_graph::{Referred, references};
@@ -35,14 +38,10 @@ pub async fn admit(
         // The old name of the same field.
         pod.set(&["spec", "serviceAccount"], DEFAULT.into());
     }
-    let name = pod.str(&["spec", "serviceAccountName"]).to_owned();
-    let Some(account) = find(view, asked.namespace, &name).await else {
-        let why = format!(
-            "error looking up service account {}/{name}: serviceaccount {name:?} not found",
-            asked.namespace
-        );
-        return Err(asked.forbidden(Some(pod), why));
-    };
+    let account = account_of(view, pod, asked).await?;
+    if wants_token(&account, pod) {
+        token_volume::mount(pod);
+    }
     if pod.list(&["spec", "imagePullSecrets"]).is_empty() {
         let secrets: Vec<Value> = account
             .list(&["imagePullSecrets"])
@@ -53,20 +52,57 @@ pub async fn admit(
             pod.set(&["spec", "imagePullSecrets"], Value::Array(secrets));
         }
     }
-    Ok(())
+    secrets::check(&account, pod).map_err(|why| asked.forbidden(Some(pod), why))
 }
 
-async fn find(view: &dyn View, namespace: &str, name: &str) -> Option<Object> {
+pub async fn validate(view: &dyn View, pod: &Object, asked: &Attributes<'_>) -> Result<(), Status> {
+    let check: secrets::Check = match (asked.subresource, asked.operation) {
+        _ if !asked.is("", "pods") => return Ok(()),
+        ("", Operation::Create) if pod.annotation(MIRROR).is_some() => return mirror(pod, asked),
+        ("", Operation::Create) => secrets::check,
+        ("ephemeralcontainers", Operation::Update) => secrets::check_ephemeral,
+        _ => return Ok(()),
+    };
+    if pod.str(&["spec", "serviceAccountName"]).is_empty() {
+        let why = format!(
+            "no service account specified for pod {}/{}",
+            asked.namespace,
+            pod.name()
+        );
+        return Err(asked.forbidden(Some(pod), why));
+    }
+    let account = account_of(view, pod, asked).await?;
+    check(&account, pod).map_err(|why| asked.forbidden(Some(pod), why))
+}
+
+async fn account_of(
+    view: &dyn View,
+    pod: &Object,
+    asked: &Attributes<'_>,
+) -> Result<Object, Status> {
+    let name = pod.str(&["spec", "serviceAccountName"]);
     let attempts = if name == DEFAULT { ATTEMPTS } else { 1 };
     for attempt in 0..attempts {
         if attempt > 0 {
             tokio::time::sleep(RETRY).await;
         }
-        if let Some(account) = view.get("", "serviceaccounts", namespace, name) {
-            return Some(account);
+        if let Some(account) = view.get("", "serviceaccounts", asked.namespace, name) {
+            return Ok(account);
         }
     }
-    None
+    let why = format!(
+        "error looking up service account {}/{name}: serviceaccount {name:?} not found",
+        asked.namespace
+    );
+    Err(asked.forbidden(Some(pod), why))
+}
+
+/// The pod decides before its account.
+fn wants_token(account: &Object, pod: &Object) -> bool {
+    const FIELD: &str = "automountServiceAccountToken";
+    let of_pod = pod.get(&["spec", FIELD]).and_then(Value::as_bool);
+    let of_account = account.get(&[FIELD]).and_then(Value::as_bool);
+    of_pod.or(of_account).unwrap_or(true)
 }
 
 /// The reflection of a pod that a node runs by itself has no rights here.

@@ -7,15 +7,18 @@ use coracle_api::catalogue;
 use serde_json::{Value, json};
 
 mod certificates; // Approving, signing and subjects.
+mod classes; // Default classes, runtime classes, volumes.
+mod limits; // LimitRanges, and pods that grow.
 mod nodes; // NodeRestriction and the taint of new nodes.
 mod pods; // What happens to a pod on its way in.
 
-struct Bench {
-    chain: Chain,
-    view: Arc<Objects>,
+#[derive(Debug)]
+pub struct Bench {
+    pub chain: Chain,
+    pub view: Arc<Objects>,
 }
 
-fn bench(objects: Vec<(&'static str, Value)>) -> Bench {
+pub fn bench(objects: Vec<(&'static str, Value)>) -> Bench {
     let view = Objects::new(objects);
     view.put("namespaces", json!({ "metadata": { "name": "web" } }));
     let dying = json!({ "metadata": { "name": "dying" }, "status": { "phase": "Terminating" } });
@@ -27,19 +30,21 @@ fn bench(objects: Vec<(&'static str, Value)>) -> Bench {
         let plural = bootstrap::plural(&object);
         authorizer.apply(rbac::GROUP, plural, &object.key(), Some(&object));
     }
-    let chain = Chain::new(view.clone(), Arc::new(authorizer));
+    let chain = Chain::new(view.clone(), Arc::new(authorizer), Settings::default());
     Bench { chain, view }
 }
 
 /// What is asked: `OPERATION plural[/subresource] namespace name`, with `-` for none.
-struct Asked<'a> {
-    user: &'a User,
-    text: &'a str,
-    old: Option<&'a Object>,
+#[derive(Debug)]
+pub struct Asked<'a> {
+    pub user: &'a User,
+    pub text: &'a str,
+    pub old: Option<&'a Object>,
+    pub warnings: Warnings,
 }
 
 impl Asked<'_> {
-    fn attributes<'a>(&'a self) -> Attributes<'a> {
+    pub fn attributes<'a>(&'a self) -> Attributes<'a> {
         let mut words = self.text.split(' ');
         let operation = match words.next().unwrap() {
             "CREATE" => Operation::Create,
@@ -62,34 +67,40 @@ impl Asked<'_> {
             name: word(),
             old: self.old,
             dry_run: false,
+            warnings: Some(&self.warnings),
+            trail: None,
         }
     }
 }
 
 impl Bench {
     /// The object after the whole chain, or the message of the refusal.
-    async fn admit(&self, asked: &Asked<'_>, object: Option<Value>) -> Result<Value, String> {
+    pub async fn admit(&self, asked: &Asked<'_>, object: Option<Value>) -> Result<Value, String> {
         let attributes = asked.attributes();
         let Some(object) = object else {
-            let answer = self.chain.validate(None, &attributes);
+            let answer = self.chain.pass(&attributes).await;
             return answer
                 .map(|()| Value::Null)
                 .map_err(|status| status.message);
         };
         let mut object = Object::from_value(object).unwrap();
         let mutated = self.chain.mutate(&mut object, &attributes).await;
-        mutated
-            .and_then(|()| self.chain.validate(Some(&object), &attributes))
+        let judged = match mutated {
+            Ok(()) => self.chain.validate(&object, &attributes).await,
+            refused => refused,
+        };
+        judged
             .map(|()| object.into_value())
             .map_err(|status| status.message)
     }
 }
 
-fn as_user<'a>(user: &'a User, text: &'a str) -> Asked<'a> {
+pub fn as_user<'a>(user: &'a User, text: &'a str) -> Asked<'a> {
     Asked {
         user,
         text,
         old: None,
+        warnings: Warnings::default(),
     }
 }
 

@@ -38,6 +38,7 @@ async fn what_depends_on_the_settings_follows_them() {
         audit: None,
         at_rest: None,
         access: crate::access::Settings::default(),
+        admission: Default::default(),
         clock: Arc::new(jiff::Timestamp::now),
     };
     let server = Server::build(config, store).await.unwrap();

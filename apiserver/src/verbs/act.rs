@@ -61,7 +61,7 @@ pub async fn admit(
     let attributes = asked.attributes(Operation::Create, &act.name, None, dry_run);
     let admission = &api.access.admission;
     admission.mutate(&mut act.body, &attributes).await?;
-    admission.validate(Some(&act.body), &attributes)
+    admission.validate(&act.body, &attributes).await
 }
 
 /// The answer that it was done.

@@ -1,6 +1,7 @@
 //! A request for a resource, with all that a verb needs of it.
 
 use crate::admission::{Attributes, Operation};
+use crate::audit;
 use crate::authenticate::User;
 use crate::fairness::Seat;
 use crate::query::Query;
@@ -70,6 +71,8 @@ impl<'a> Asked<'a> {
             name,
             old,
             dry_run,
+            warnings: None,
+            trail: audit::trail::of(self.request).map(AsRef::as_ref),
         }
     }
 

@@ -158,7 +158,7 @@ pub async fn one(
             Some(&stored.object),
             options.dry_run,
         );
-        api.access.admission.validate(None, &attributes)?;
+        api.access.admission.pass(&attributes).await?;
         let next = next_state(asked, &stored.object, options);
         if options.dry_run {
             return Ok(match next {

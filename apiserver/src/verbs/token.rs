@@ -92,7 +92,7 @@ pub async fn create(
     if !errors.is_empty() {
         return Err(Status::invalid(subject(""), &errors));
     }
-    api.access.admission.validate(Some(&object), &attributes)?;
+    api.access.admission.validate(&object, &attributes).await?;
     let bound = bind(view, &object, namespace, name)?;
     let claims = claims(&object, &account, bound, tokens.audiences(), asked.now);
     let life = SignedDuration::from_secs(seconds(&object).unwrap_or(SECONDS_DEFAULT));

@@ -20,6 +20,10 @@ impl Warnings {
         }
     }
 
+    pub fn texts(&self) -> Vec<String> {
+        self.0.lock().clone()
+    }
+
     /// The answer with its warnings. A failure becomes an answer here when there are any.
     pub fn on(self, answer: Result<Response<Body>, Status>) -> Result<Response<Body>, Status> {
         let warnings = self.0.into_inner();

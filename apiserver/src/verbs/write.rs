@@ -5,7 +5,7 @@
 
 mod insert; // How an object comes to be.
 
-pub use insert::{New, check_name, create, may_create};
+pub use insert::{New, check_name, create, generate_name, may_create};
 
 use super::asked::Asked;
 use super::warnings::Warnings;
@@ -183,6 +183,7 @@ async fn once(
     }
     let mut hold = api.allocator.hold_for(resource).await;
     let attributes = asked.attributes(Operation::Update, name, Some(old), dry_run);
+    let attributes = attributes.warning(warnings);
     api.access.admission.mutate(&mut new, &attributes).await?;
     let list = new.remove(&["metadata", "managedFields"]);
     prepare(asked, &mut new, old, &now);
@@ -198,8 +199,7 @@ async fn once(
         warnings.add(resource.rules.warnings_on_update(&new, old));
     }
     keep_times(&mut new, old);
-    let attributes = asked.attributes(Operation::Update, name, Some(old), dry_run);
-    api.access.admission.validate(Some(&new), &attributes)?;
+    api.access.admission.validate(&new, &attributes).await?;
     let charge = api
         .quotas
         .charge(&api.registry, &new, attributes, asked.now);

@@ -90,6 +90,7 @@ pub async fn site_with(limits: Limits) -> Site {
         audit: None,
         at_rest: Some(at_rest),
         access: coracle_apiserver::access::Settings::default(),
+        admission: Default::default(),
         clock: Arc::new(move || now),
     };
     let server = Arc::new(Server::build(config, store.clone()).await.unwrap());

@@ -66,6 +66,7 @@ async fn approving_and_signing_need_rights_on_the_signer() {
             user,
             text: &text,
             old: Some(&old),
+            warnings: Warnings::default(),
         };
         let refused = bench
             .admit(&asked(&jane), Some(signed.clone()))
@@ -81,6 +82,7 @@ async fn approving_and_signing_need_rights_on_the_signer() {
         user: &jane,
         text: "UPDATE certificatesigningrequests/status - c",
         old: Some(&old),
+        warnings: Warnings::default(),
     };
     assert!(bench.admit(&asked, Some(old.to_value())).await.is_ok());
 }

@@ -29,6 +29,7 @@ async fn ask(text: &str, old: Option<Value>, object: Option<Value>) -> Result<Va
         user: &user,
         text,
         old: old.as_ref(),
+        warnings: Warnings::default(),
     };
     bench.admit(&asked, object).await
 }
@@ -201,5 +202,60 @@ async fn a_node_asks_for_certificates_in_its_own_name() {
             .unwrap_err(),
         "certificatesigningrequests.certificates.k8s.io \"c\" is forbidden: can only create a \
          node CSR with CN=system:node:n1"
+    );
+}
+
+#[tokio::test]
+async fn a_node_says_only_how_large_a_claim_is() {
+    let claim = |change: fn(&mut Value)| {
+        let mut claim = json!({
+            "metadata": { "name": "c", "namespace": "web" },
+            "spec": { "volumeName": "v" },
+            "status": { "phase": "Bound" },
+        });
+        change(&mut claim);
+        Some(claim)
+    };
+    let text = "UPDATE persistentvolumeclaims/status web c";
+    let sized = claim(|claim| claim["status"]["capacity"] = json!({ "storage": "2Gi" }));
+    assert!(ask(text, claim(|_| {}), sized).await.is_ok());
+    let refused = ask(
+        text,
+        claim(|_| {}),
+        claim(|claim| claim["status"]["phase"] = "Lost".into()),
+    );
+    let refused = refused.await.unwrap_err();
+    assert!(
+        refused.contains("not allowed to update fields other than status.quantity"),
+        "{refused}"
+    );
+    let whole = "UPDATE persistentvolumeclaims web c";
+    let refused = ask(whole, claim(|_| {}), claim(|_| {})).await.unwrap_err();
+    assert!(refused.ends_with("may only update PVC status"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_node_makes_slices_of_its_own_devices() {
+    let slice =
+        |node: &str| Some(json!({ "metadata": { "name": "s" }, "spec": { "nodeName": node } }));
+    assert!(
+        ask("CREATE resourceslices - s", None, slice("n1"))
+            .await
+            .is_ok()
+    );
+    assert!(
+        ask("CREATE resourceslices - s", None, slice("n2"))
+            .await
+            .is_err()
+    );
+    assert!(
+        ask("DELETE resourceslices - s", slice("n1"), None)
+            .await
+            .is_ok()
+    );
+    assert!(
+        ask("DELETE resourceslices - s", slice("n2"), None)
+            .await
+            .is_err()
     );
 }

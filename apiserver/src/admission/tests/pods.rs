@@ -197,6 +197,7 @@ async fn an_update_keeps_the_priority_it_does_not_mention() {
         user: &jane,
         text: "UPDATE pods web p",
         old: Some(&old),
+        warnings: Warnings::default(),
     };
     let new = bench.admit(&asked, Some(pod(json!({})))).await.unwrap();
     assert_eq!(new["spec"]["priority"], 9);
@@ -222,5 +223,126 @@ async fn a_mirror_pod_refers_to_nothing() {
             create(&bench, mirror(spec.clone())).await.is_err(),
             "{spec}"
         );
+    }
+}
+
+#[tokio::test]
+async fn an_account_may_keep_its_pods_to_its_own_secrets() {
+    let account = json!({
+        "metadata": {
+            "name": "default",
+            "namespace": "web",
+            "annotations": { "kubernetes.io/enforce-mountable-secrets": "true" },
+        },
+        "secrets": [{ "name": "own" }],
+        "imagePullSecrets": [{ "name": "pull" }],
+    });
+    let bench = bench(vec![]);
+    bench.view.put("serviceaccounts", account);
+    let from = |field: &str, secret: &str| {
+        let variable = json!({ "name": "V", "valueFrom": { "secretKeyRef": { "name": secret } } });
+        let source = json!({ "secretRef": { "name": secret } });
+        let value = if field == "env" { variable } else { source };
+        json!({ "name": "c", field: [value] })
+    };
+    let fine = json!({
+        "containers": [from("env", "own"), from("envFrom", "own")],
+        "volumes": [{ "name": "v", "secret": { "secretName": "own" } }],
+    });
+    assert!(create(&bench, pod(fine)).await.is_ok());
+    let refused = async |spec: Value| {
+        let refusal = create(&bench, pod(spec)).await.unwrap_err();
+        refusal.replace("pods \"p\" is forbidden: ", "")
+    };
+    let volume = json!([{ "name": "v", "secret": { "secretName": "other" } }]);
+    expect![[r#"volume with secret.secretName="other" is not allowed because service account default does not reference that secret"#]]
+        .assert_eq(&refused(json!({ "volumes": volume })).await);
+    expect![[r#"container c with envVar V referencing secret.secretName="other" is not allowed because service account default does not reference that secret"#]]
+        .assert_eq(&refused(json!({ "containers": [from("env", "other")] })).await);
+    expect![[r#"init container c with envFrom referencing secret.secretName="other" is not allowed because service account default does not reference that secret"#]]
+        .assert_eq(&refused(json!({ "initContainers": [from("envFrom", "other")] })).await);
+    expect![[r#"imagePullSecrets[0].name="other" is not allowed because service account default does not reference that imagePullSecret"#]]
+        .assert_eq(&refused(json!({ "imagePullSecrets": [{ "name": "other" }] })).await);
+    let jane = User::named("jane");
+    let old = Object::from_value(pod(json!({}))).unwrap();
+    let asked = Asked {
+        old: Some(&old),
+        ..as_user(&jane, "UPDATE pods/ephemeralcontainers web p")
+    };
+    let debug = json!({
+        "serviceAccountName": "default",
+        "ephemeralContainers": [from("env", "other")],
+    });
+    let refusal = bench.admit(&asked, Some(pod(debug))).await.unwrap_err();
+    expect![[r#"pods "p" is forbidden: ephemeral container c with envVar V referencing secret.secretName="other" is not allowed because service account default does not reference that secret"#]]
+        .assert_eq(&refusal);
+}
+
+#[tokio::test]
+async fn containers_find_the_token_of_their_account() {
+    let bench = bench(vec![]);
+    let spec = json!({
+        "initContainers": [{ "name": "i" }],
+        "containers": [
+            { "name": "a", "volumeMounts": [{ "name": "own", "mountPath": "/own" }] },
+            { "name": "b", "volumeMounts": [{
+                "name": "own", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount",
+            }] },
+        ],
+        "volumes": [{ "name": "own", "emptyDir": {} }],
+    });
+    let made = create(&bench, pod(spec.clone())).await.unwrap();
+    let volume = &made["spec"]["volumes"][1];
+    let name = volume["name"].as_str().unwrap();
+    assert!(
+        name.starts_with("kube-api-access-") && name.len() == 21,
+        "{name}"
+    );
+    expect![[r#"{"defaultMode":420,"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},{"configMap":{"items":[{"key":"ca.crt","path":"ca.crt"}],"name":"kube-root-ca.crt"}},{"downwardAPI":{"items":[{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.namespace"},"path":"namespace"}]}}]}"#]]
+        .assert_eq(&volume["projected"].to_string());
+    let mounts = |pointer: &str| {
+        let container = made["spec"].pointer(pointer).unwrap();
+        let mounts = container["volumeMounts"].as_array().unwrap().iter();
+        mounts
+            .map(|mount| mount["name"].as_str().unwrap() == name)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(mounts("/initContainers/0"), [true]);
+    assert_eq!(mounts("/containers/0"), [false, true]);
+    assert_eq!(mounts("/containers/1"), [false], "something else is there");
+    assert_eq!(
+        made["spec"]["containers"][0]["volumeMounts"][1]["readOnly"],
+        true
+    );
+
+    let mut known = spec.clone();
+    known["volumes"] = json!([{ "name": "kube-api-access-mine", "emptyDir": {} }]);
+    let made = create(&bench, pod(known)).await.unwrap();
+    assert_eq!(made["spec"]["volumes"].as_array().unwrap().len(), 1);
+    let mount = &made["spec"]["initContainers"][0]["volumeMounts"][0];
+    assert_eq!(mount["name"], "kube-api-access-mine");
+}
+
+#[tokio::test]
+async fn pods_and_accounts_may_do_without_a_token() {
+    let has_token = |made: &Value| made["spec"].get("volumes").is_some();
+    for (of_account, of_pod, expected) in [
+        (Value::Null, Value::Null, true),
+        (json!(false), Value::Null, false),
+        (json!(false), json!(true), true),
+        (json!(true), json!(false), false),
+    ] {
+        let bench = bench(vec![]);
+        let account = json!({
+            "metadata": { "name": "default", "namespace": "web" },
+            "automountServiceAccountToken": of_account,
+        });
+        bench.view.put("serviceaccounts", account);
+        let spec = json!({
+            "automountServiceAccountToken": of_pod,
+            "containers": [{ "name": "a" }],
+        });
+        let made = create(&bench, pod(spec)).await.unwrap();
+        assert_eq!(has_token(&made), expected, "{made}");
     }
 }

@@ -75,7 +75,9 @@ pub async fn create(
     }
     let prefix = object.str(&["metadata", "generateName"]).to_owned();
     let is_generated = object.name().is_empty() && !prefix.is_empty();
-    let attributes = asked.attributes(Operation::Create, "", None, dry_run);
+    let name = object.name().to_owned();
+    let attributes = asked.attributes(Operation::Create, &name, None, dry_run);
+    let attributes = attributes.warning(warnings);
     api.access
         .admission
         .mutate(&mut object, &attributes)
@@ -119,8 +121,11 @@ async fn once(
     errors.extend(resource.rules.validate_create(&stored));
     invalid(resource, stored.name(), &errors)?;
     warnings.add(resource.rules.warnings(&stored));
+    let attributes = asked.attributes(Operation::Create, stored.name(), None, options.dry_run);
+    let attributes = attributes.warning(warnings);
+    api.access.admission.validate(&stored, &attributes).await?;
+    // A name of its own: the object changes while its charge is held.
     let attributes = asked.attributes(Operation::Create, "", None, options.dry_run);
-    api.access.admission.validate(Some(&stored), &attributes)?;
     let charge = api
         .quotas
         .charge(&api.registry, &stored, attributes, asked.now);
@@ -211,7 +216,7 @@ fn give_identity(resource: &Resource, object: &mut Object, now: &str) {
 }
 
 /// Five characters that do not make words, after what fits of the prefix.
-fn generate_name(prefix: &str) -> String {
+pub fn generate_name(prefix: &str) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     const RANDOM: usize = 5;
     const PREFIX_MAX: usize = 63 - RANDOM;
