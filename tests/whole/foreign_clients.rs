@@ -1,31 +1,31 @@
 //! Clients written for Kubernetes by others, in their own languages.
 
-use crate::lab::{Lab, all_text};
+use crate::lab::{Cluster, Lab, all_text};
+use crate::workloads::{self, IMAGE};
+use std::process::{Child, Command, Stdio};
 
-const SCRIPT: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/whole/foreign_clients/client.py"
-);
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/whole/foreign_clients");
 
-#[test]
 #[allow(clippy::disallowed_methods)] // Tests are configured by the command that runs them.
-fn the_python_client_pages_watches_and_deletes() {
-    let mut lab = Lab::new();
-    let cluster = lab.server("python", &[]);
+fn python(cluster: &Cluster, script: &str) -> Command {
     let mut python = cluster.host.command("python3");
     // Where tests/run installs the client; without it the machine's own is used.
     if let Some(packages) = std::env::var_os("CORACLE_TEST_PYTHON_CLIENT") {
         python.env("PYTHONPATH", packages);
     }
-    let output = python.arg(SCRIPT).arg(cluster.kubeconfig()).output();
-    let output = output.unwrap();
+    python.arg(format!("{SCRIPTS}/{script}"));
+    python
+}
+
+#[test]
+fn the_python_client_pages_watches_and_deletes() {
+    let mut lab = Lab::new();
+    let cluster = lab.server("python", &[]);
+    let mut client = python(&cluster, "client.py");
+    let output = client.arg(cluster.kubeconfig()).output().unwrap();
     assert!(output.status.success(), "{}", all_text(&output));
 }
 
-const WEB_SOCKETS: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/whole/foreign_clients/web_sockets.py"
-);
 const ECHO_PORT: &str = "8181";
 
 /// A pod, a Service and a node that all are this machine, where the script listens.
@@ -85,9 +85,8 @@ fn web_sockets_pass_through_pods_services_and_nodes() {
         format!("{{\"podIPs\":[{{\"ip\":\"{address}\"}}],\"podIP\":\"{address}\"}}"),
     );
     let namespace = "/api/v1/namespaces/default";
-    let mut script = cluster.host.command("python3");
+    let mut script = python(&cluster, "web_sockets.py");
     script
-        .arg(WEB_SOCKETS)
         .arg(&cluster.kubectl)
         .arg(cluster.kubeconfig())
         .arg(ECHO_PORT);
@@ -100,4 +99,116 @@ fn web_sockets_pass_through_pods_services_and_nodes() {
     ]);
     let output = script.output().unwrap();
     assert!(output.status.success(), "{}", all_text(&output));
+}
+
+/// Rights as the Kubernetes documentation gives them to a second scheduler.
+const SCHEDULER_RIGHTS: &str = r#"
+apiVersion: v1
+kind: ServiceAccount
+metadata: { name: second-scheduler, namespace: kube-system }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: { name: second-scheduler-as-kube-scheduler }
+subjects: [{ kind: ServiceAccount, name: second-scheduler, namespace: kube-system }]
+roleRef: { kind: ClusterRole, name: "system:kube-scheduler", apiGroup: rbac.authorization.k8s.io }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: { name: second-scheduler-as-volume-scheduler }
+subjects: [{ kind: ServiceAccount, name: second-scheduler, namespace: kube-system }]
+roleRef: { kind: ClusterRole, name: "system:volume-scheduler", apiGroup: rbac.authorization.k8s.io }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: { name: second-scheduler-authentication-reader, namespace: kube-system }
+subjects: [{ kind: ServiceAccount, name: second-scheduler, namespace: kube-system }]
+roleRef:
+  kind: Role
+  name: extension-apiserver-authentication-reader
+  apiGroup: rbac.authorization.k8s.io
+"#;
+
+const SCHEDULED_PODS: &str = r#"
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: placed }
+spec:
+  replicas: 3
+  selector: { matchLabels: { app: placed } }
+  template:
+    metadata: { labels: { app: placed } }
+    spec:
+      schedulerName: second-scheduler
+      terminationGracePeriodSeconds: 1
+      containers:
+      - { name: one, image: "example.test/busybox:1", command: [sleep, "3600"] }
+"#;
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// The admin's kubeconfig with the token of a service account in place of the certificate.
+fn kubeconfig_of(cluster: &Cluster, account: &str) -> std::path::PathBuf {
+    let token = cluster.kubectl(&["-n", "kube-system", "create", "token", account]);
+    let text = cluster.kubectl(&["config", "view", "--raw", "-o", "json"]);
+    let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
+    config["users"][0]["user"] = serde_json::json!({ "token": token });
+    let path = cluster.host.data_dir.join(format!("{account}.kubeconfig"));
+    std::fs::write(&path, config.to_string()).unwrap();
+    path
+}
+
+fn the_second_scheduler_places_pods(cluster: &Cluster) {
+    cluster.apply(SCHEDULED_PODS);
+    cluster.rolled_out("deployment/placed");
+    let events = cluster.kubectl(&[
+        "get",
+        "events",
+        "--field-selector=reason=Scheduled,reportingComponent=second-scheduler",
+        "-o",
+        "jsonpath={range .items[*]}{.message}{'\\n'}{end}",
+    ]);
+    assert_eq!(events.lines().count(), 3, "{events}");
+    for line in events.lines() {
+        assert!(
+            line.starts_with("Successfully assigned default/placed-"),
+            "{events}"
+        );
+    }
+}
+
+#[test]
+fn a_second_scheduler_with_a_service_accounts_token_places_its_pods() {
+    let mut lab = Lab::new();
+    let cluster = workloads::with_images(&mut lab, "second");
+    assert!(SCHEDULED_PODS.contains(IMAGE));
+    cluster.apply(SCHEDULER_RIGHTS);
+    let kubeconfig = kubeconfig_of(&cluster, "second-scheduler");
+
+    let log = std::fs::File::create(lab.path("scheduler.log")).unwrap();
+    let mut scheduler = python(&cluster, "scheduler.py");
+    scheduler.arg(&kubeconfig).stdout(Stdio::null()).stderr(log);
+    let _running = Running(scheduler.spawn().unwrap());
+    the_second_scheduler_places_pods(&cluster);
+
+    // It holds what a scheduler needs, and no more.
+    let kubeconfig = kubeconfig.display().to_string();
+    let refused = cluster
+        .try_kubectl(&["--kubeconfig", &kubeconfig, "get", "secrets", "-A"])
+        .unwrap_err();
+    assert!(
+        refused.contains(
+            "User \"system:serviceaccount:kube-system:second-scheduler\" cannot list resource \
+             \"secrets\" in API group \"\" at the cluster scope"
+        ),
+        "{refused}"
+    );
 }
