@@ -1,6 +1,6 @@
 //! What a pod that a node made by itself may not refer to: anything of the API. Pure.
 
-use crate::authorize::node_pods::{Referred, references};
+use crate::authorize::node_graph::{Referred, references};
 use coracle_api::json;
 use coracle_api::object::Object;
 use serde_json::Value;
