@@ -105,11 +105,7 @@ impl Server {
         let advertised = config
             .advertise_address
             .unwrap_or_else(|| advertise::address(address.ip()));
-        let names = ServerNames {
-            addresses: vec![address.ip(), advertised],
-            extra: config.tls_sans.clone(),
-            service_cidr: config.service_cidr.clone(),
-        };
+        let names = names(&config, vec![address.ip(), advertised]);
         let allocator =
             Allocator::new(&config.service_cidr).map_err(|error| BuildError::ServiceCidr {
                 cidr: config.service_cidr.clone(),
@@ -352,6 +348,14 @@ fn counted(now: Timestamp, access: &Access, audit: Option<Arc<Audit>>) -> Arc<Me
         metrics.access.set_reloads(Arc::clone(&issuers.reloads));
     }
     Arc::new(metrics)
+}
+
+fn names(config: &Config, addresses: Vec<std::net::IpAddr>) -> ServerNames {
+    ServerNames {
+        addresses,
+        extra: config.tls_sans.clone(),
+        service_cidr: config.service_cidr.clone(),
+    }
 }
 
 /// Nothing without settings.

@@ -277,7 +277,9 @@ mod legacy_tokens {
 
     #[test]
     fn and_not_a_moment_longer() {
-        let cases: [(&str, fn(&mut Value, &mut Value)); 6] = [
+        /// Changes the Secret and its account.
+        type Change = fn(&mut Value, &mut Value);
+        let cases: [(&str, Change); 6] = [
             ("Token does not match server's copy", |secret, _| {
                 secret["data"]["token"] = "eA==".into();
             }),

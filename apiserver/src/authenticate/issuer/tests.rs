@@ -232,6 +232,14 @@ async fn claims_become_users_by_expressions_and_rules() {
         error,
         "oidc: empty username via CEL expression is not allowed"
     );
+    refusals(ask).await;
+}
+
+/// What a claim that is changed makes of the token, in upstream's words.
+async fn refusals<F>(ask: impl Fn(&'static str, Value) -> F)
+where
+    F: Future<Output = Result<User, String>>,
+{
     let error = ask("hd", json!("other.org")).await.unwrap_err();
     assert_eq!(
         error,
