@@ -93,8 +93,7 @@ fn a_wrong_manifest_is_told_what_is_wrong() {
         );
 
         let text = refused(&web(IMAGE, 1).replace("replicas: 1", "replicas: one"));
-        let of_type = "json: cannot unmarshal string into Go struct field \
-                       DeploymentSpec.spec.replicas of type int32";
+        let of_type = "spec:map[replicas:one]]\": unrecognized type: int32";
         assert!(text.contains(of_type), "{text}");
         let values = web("\"\"", 1).replace("name: web }", "name: Web_1 }");
         let text = refused(&values);

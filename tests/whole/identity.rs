@@ -180,13 +180,10 @@ fn files_of_tokens_and_paths_for_nobody() {
     assert_eq!(ask("/version", &["Authorization: Bearer s3cret"]), "200");
     assert_eq!(ask("/livez", &["Authorization: Bearer s3cre7"]), "401");
     let huge = format!("X-Huge: {}", "x".repeat(100_000));
-    assert_eq!(ask("/livez", &[&huge]), "431");
-    let with_http1 = |version: &str| {
-        let url = format!("https://{}:6443/livez", cluster.host.address);
-        let mut command = cluster.host.command("curl");
-        command.args([version, "-sk", "-o", "/dev/null", "-w", "%{http_code}"]);
-        command.args([&url, "-H", &huge]);
-        all_text(&command.output().unwrap())
-    };
-    assert_eq!(with_http1("--http1.1"), "431");
+    // Over HTTP/2 curl itself sends no header as large as that.
+    let url = format!("https://{}:6443/livez", cluster.host.address);
+    let mut command = cluster.host.command("curl");
+    command.args(["--http1.1", "-sk", "-o", "/dev/null", "-w", "%{http_code}"]);
+    let output = command.args([&url, "-H", &huge]).output().unwrap();
+    assert_eq!(all_text(&output), "431");
 }

@@ -2,11 +2,11 @@
 
 use crate::lab::{Cluster, Lab};
 
-const WIDGETS: &str = "
+const CAPACITIES: &str = "
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
-metadata: { name: widgets, labels: { rbac.authorization.k8s.io/aggregate-to-view: 'true' } }
-rules: [{ apiGroups: [example.com], resources: [widgets], verbs: [get, list] }]
+metadata: { name: capacities, labels: { rbac.authorization.k8s.io/aggregate-to-view: 'true' } }
+rules: [{ apiGroups: [storage.k8s.io], resources: [csistoragecapacities], verbs: [get, list] }]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -15,8 +15,8 @@ roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin }
 subjects: [{ apiGroup: rbac.authorization.k8s.io, kind: User, name: jane }]
 ";
 
-fn wait_widgets(cluster: &Cluster, role: &str, expected: &str) {
-    let resources = "{.rules[?(@.apiGroups[0]==\"example.com\")].resources[0]}";
+fn wait_capacities(cluster: &Cluster, role: &str, expected: &str) {
+    let resources = "{.rules[?(@.apiGroups[0]==\"storage.k8s.io\")].resources[0]}";
     cluster.wait_value(&["clusterrole", role], resources, expected);
 }
 
@@ -24,10 +24,10 @@ fn wait_widgets(cluster: &Cluster, role: &str, expected: &str) {
 fn what_is_labelled_reaches_the_aggregated_roles_one_over_the_other_and_who_has_them() {
     let mut lab = Lab::new();
     let cluster = lab.server("roles", &[]);
-    cluster.apply(WIDGETS);
+    cluster.apply(CAPACITIES);
     // To view by its label, to edit by view's, to admin by edit's.
     for role in ["view", "edit", "admin"] {
-        wait_widgets(&cluster, role, "widgets");
+        wait_capacities(&cluster, role, "csistoragecapacities");
     }
     let managers = "{.metadata.managedFields[*].manager}";
     let managers = cluster.value(&["clusterrole", "admin", "--show-managed-fields"], managers);
@@ -39,7 +39,7 @@ fn what_is_labelled_reaches_the_aggregated_roles_one_over_the_other_and_who_has_
         "auth",
         "can-i",
         "list",
-        "widgets.example.com",
+        "csistoragecapacities.storage.k8s.io",
         "--as",
         "jane",
     ];
@@ -47,7 +47,7 @@ fn what_is_labelled_reaches_the_aggregated_roles_one_over_the_other_and_who_has_
     let listed = cluster.kubectl(&["auth", "can-i", "--list", "--as", "jane"]);
     let line = listed
         .lines()
-        .find(|line| line.starts_with("widgets.example.com"));
+        .find(|line| line.starts_with("csistoragecapacities.storage.k8s.io"));
     assert!(
         line.is_some_and(|line| line.contains("[get list]")),
         "{listed}"
@@ -55,11 +55,11 @@ fn what_is_labelled_reaches_the_aggregated_roles_one_over_the_other_and_who_has_
     cluster.kubectl(&[
         "label",
         "clusterrole",
-        "widgets",
+        "capacities",
         "rbac.authorization.k8s.io/aggregate-to-view-",
     ]);
     for role in ["view", "edit", "admin"] {
-        wait_widgets(&cluster, role, "");
+        wait_capacities(&cluster, role, "");
     }
     let refused = cluster.try_kubectl(&can).unwrap_err();
     assert!(refused.contains("no"), "{refused}");
