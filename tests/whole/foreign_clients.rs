@@ -1,16 +1,21 @@
 //! Clients written for Kubernetes by others, in their own languages.
 
-use crate::lab::{Cluster, Lab, all_text};
+use crate::lab::{Cluster, Lab, all_text, run};
 use crate::workloads::{self, IMAGE};
+use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/whole/foreign_clients");
 
+/// Where tests/run installs the client; without it the machine's own is used.
 #[allow(clippy::disallowed_methods)] // Tests are configured by the command that runs them.
+fn packages() -> Option<String> {
+    std::env::var("CORACLE_TEST_PYTHON_CLIENT").ok()
+}
+
 fn python(cluster: &Cluster, script: &str) -> Command {
     let mut python = cluster.host.command("python3");
-    // Where tests/run installs the client; without it the machine's own is used.
-    if let Some(packages) = std::env::var_os("CORACLE_TEST_PYTHON_CLIENT") {
+    if let Some(packages) = packages() {
         python.env("PYTHONPATH", packages);
     }
     python.arg(format!("{SCRIPTS}/{script}"));
@@ -211,4 +216,61 @@ fn a_second_scheduler_with_a_service_accounts_token_places_its_pods() {
         ),
         "{refused}"
     );
+}
+
+/// The same scheduler as a pod, with the machine's Python mounted into it: it finds its token, the
+/// CA and the server by itself. Services are not routed to yet, so the server is the node's address.
+fn scheduler_pod() -> serde_json::Value {
+    let asked = "import sys; print(sys.executable, sys.prefix)";
+    let answer = run("python3", &["-c", asked]);
+    let (python, prefix) = answer.trim().split_once(' ').unwrap();
+    let packages = packages().unwrap_or_default();
+    let system = ["/usr", "/lib", "/lib64"];
+    let own = [prefix, &packages, SCRIPTS];
+    let own = own
+        .into_iter()
+        .filter(|path| !path.is_empty() && !system.iter().any(|top| path.starts_with(top)));
+    let directories: BTreeSet<&str> = system.into_iter().chain(own).collect();
+    let named = || directories.iter().enumerate();
+    let volumes = named().map(|(number, path)| {
+        serde_json::json!({ "name": format!("v{number}"), "hostPath": { "path": path } })
+    });
+    let mounts = named().map(|(number, path)| {
+        serde_json::json!({ "name": format!("v{number}"), "mountPath": path, "readOnly": true })
+    });
+    serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": { "name": "second-scheduler", "namespace": "kube-system" },
+        "spec": {
+            "serviceAccountName": "second-scheduler",
+            "terminationGracePeriodSeconds": 0,
+            "volumes": volumes.collect::<Vec<_>>(),
+            "containers": [{
+                "name": "scheduler",
+                "image": IMAGE,
+                "command": [python, format!("{SCRIPTS}/scheduler.py")],
+                "env": [
+                    { "name": "PYTHONPATH", "value": packages },
+                    {
+                        "name": "KUBERNETES_SERVICE_HOST",
+                        "valueFrom": { "fieldRef": { "fieldPath": "status.hostIP" } },
+                    },
+                    { "name": "KUBERNETES_SERVICE_PORT", "value": "6443" },
+                ],
+                "volumeMounts": mounts.collect::<Vec<_>>(),
+            }],
+        },
+    })
+}
+
+#[test]
+fn a_second_scheduler_in_a_pod_places_its_pods() {
+    let mut lab = Lab::new();
+    let cluster = workloads::with_images(&mut lab, "within");
+    cluster.apply(SCHEDULER_RIGHTS);
+    cluster.apply(&scheduler_pod().to_string());
+    let pod = ["-n", "kube-system", "pod", "second-scheduler"];
+    cluster.wait_value(&pod, "{.status.phase}", "Running");
+    the_second_scheduler_places_pods(&cluster);
 }
