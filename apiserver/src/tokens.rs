@@ -4,7 +4,7 @@
 //! account and the object that it is bound to are there. Nothing about a token is stored, except
 //! for those of the older kind, which are kept in Secrets.
 
-mod check; // Who a token speaks for.
+pub mod check; // Who a token speaks for.
 pub mod claims; // What a token says. Pure.
 mod keys; // The keys in files.
 pub mod legacy; // Tokens that are kept in Secrets.

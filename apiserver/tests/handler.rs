@@ -16,6 +16,7 @@ mod handler {
     mod patches; // The three kinds of patch, status, scale, binding.
     mod protobuf; // Bodies and answers in protobuf.
     mod quotas; // What a namespace has no room for.
+    mod references; // What a write refers to, and whether its author has a right to that.
     mod refusals; // Every route and verb, to whom nothing was given.
     mod secrets_at_rest; // What is on the disk, and under which key.
     mod site; // A server over a temporary store.

@@ -8,6 +8,7 @@ mod insert; // How an object comes to be.
 pub use insert::{New, check_name, create, generate_name, may_create};
 
 use super::asked::Asked;
+use super::references;
 use super::warnings::Warnings;
 use super::write_options::WriteOptions;
 use crate::Api;
@@ -192,8 +193,9 @@ async fn once(
     if let Some(hold) = &mut hold {
         hold.assign(&api.registry.store, &mut new, Some(old), dry_run)?;
     }
-    let mut errors = meta_validate::validate_metadata_update(&new, old);
-    errors.extend(resource.rules.validate_update(&new, old, part));
+    let of_metadata = meta_validate::validate_metadata_update(&new, old);
+    let of_rules = resource.rules.validate_update(&new, old, part);
+    let errors = references::validate(api, asked, &new, Some(old), of_metadata, of_rules);
     invalid(resource, name, &errors)?;
     if part != Part::Status {
         warnings.add(resource.rules.warnings_on_update(&new, old));

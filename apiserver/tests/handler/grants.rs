@@ -1,12 +1,8 @@
 //! Nobody grants what they do not have, whichever verb they write with.
 
-use crate::handler::site::{Answer, PATIENCE, Site, site};
-use bytes::Bytes;
+use crate::handler::site::{Answer, Site, site};
 use coracle_apiserver::authenticate::User;
-use http::Request;
-use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
-use tower::ServiceExt;
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -31,38 +27,8 @@ fn binding(kind: &str, name: &str, role_kind: &str, role: &str) -> Value {
 }
 
 async fn jane(site: &Site, method: &str, path: &str, kind: &str, body: &Value) -> Answer {
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header("content-type", format!("application/{kind}"))
-        .body(Full::new(Bytes::from(body.to_string())))
-        .unwrap();
-    let api = site.acting_as(User::named("jane"));
-    let (parts, body) = api.oneshot(request).await.unwrap().into_parts();
-    Answer {
-        status: parts.status,
-        headers: parts.headers,
-        body: body.collect().await.unwrap().to_bytes(),
-    }
-}
-
-/// Waits until the authorizer has seen that jane may do something.
-async fn until_jane_may(site: &Site, verb: &str, group: &str, resource: &str, name: &str) {
-    let review = json!({
-        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-        "spec": { "resourceAttributes": {
-            "verb": verb, "group": group, "resource": resource, "name": name,
-            "namespace": "default",
-        } },
-    });
-    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-    let looked = async {
-        while jane(site, "POST", path, "json", &review).await.ok()["status"]["allowed"] != true {
-            tokio::task::yield_now().await;
-        }
-    };
-    let waited = tokio::time::timeout(PATIENCE, looked).await;
-    waited.unwrap_or_else(|_| panic!("jane may not {verb} {resource} {name}"));
+    let jane = User::named("jane");
+    site.ask_as(&jane, method, path, kind, body).await
 }
 
 /// Jane may write roles and bindings, and read pods.
@@ -85,7 +51,11 @@ async fn site_with_jane() -> Site {
     let bindings = format!("{RBAC}/clusterrolebindings");
     let bound = binding("ClusterRoleBinding", "jane", "ClusterRole", "jane");
     site.post(&bindings, &bound).await.ok();
-    until_jane_may(&site, "bind", GROUP, "clusterroles", "view").await;
+    let bind = json!({
+        "verb": "bind", "group": GROUP, "resource": "clusterroles", "name": "view",
+        "namespace": "default",
+    });
+    site.until_may(&User::named("jane"), bind).await;
     site
 }
 

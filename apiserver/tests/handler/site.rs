@@ -142,6 +142,49 @@ impl Site {
         }
     }
 
+    pub async fn ask_as(
+        &self,
+        user: &User,
+        method: &str,
+        path: &str,
+        kind: &str,
+        body: &Value,
+    ) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", format!("application/{kind}"))
+            .body(Full::new(Bytes::from(body.to_string())))
+            .unwrap();
+        let api = self.acting_as(user.clone());
+        let (parts, body) = api.oneshot(request).await.unwrap().into_parts();
+        Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body: body.collect().await.unwrap().to_bytes(),
+        }
+    }
+
+    /// Waits until the authorizer has seen that a user may do something.
+    pub async fn until_may(&self, user: &User, attributes: Value) {
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+            "spec": { "resourceAttributes": attributes },
+        });
+        let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+        let looked = async {
+            loop {
+                let answer = self.ask_as(user, "POST", path, "json", &review).await.ok();
+                if answer["status"]["allowed"] == true {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE, looked).await;
+        waited.unwrap_or_else(|_| panic!("{} may not {review}", user.name));
+    }
+
     /// A get with headers of the caller's choice.
     pub async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
         let request = headers

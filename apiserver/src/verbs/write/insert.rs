@@ -6,6 +6,7 @@ use crate::admission::Operation;
 use crate::admission::resource_quota::Charge;
 use crate::registry::Refusal;
 use crate::verbs::asked::Asked;
+use crate::verbs::references;
 use crate::verbs::warnings::Warnings;
 use crate::verbs::write_options::WriteOptions;
 use coracle_api::apply::Writer;
@@ -117,8 +118,9 @@ async fn once(
     if let Some(hold) = &mut hold {
         hold.assign(&api.registry.store, &mut stored, None, options.dry_run)?;
     }
-    let mut errors = meta_validate::validate_metadata(&stored, resource);
-    errors.extend(resource.rules.validate_create(&stored));
+    let of_metadata = meta_validate::validate_metadata(&stored, resource);
+    let of_rules = resource.rules.validate_create(&stored);
+    let errors = references::validate(api, asked, &stored, None, of_metadata, of_rules);
     invalid(resource, stored.name(), &errors)?;
     warnings.add(resource.rules.warnings(&stored));
     let attributes = asked.attributes(Operation::Create, stored.name(), None, options.dry_run);
