@@ -346,6 +346,7 @@ pub enum KubeconfigAction {
 }
 
 #[derive(Args, Debug, Default)]
+#[group(required = true, multiple = true)]
 pub struct RevokeArgs {
     /// Kubeconfigs whose certificates are taken back
     pub file: Vec<String>,

@@ -250,8 +250,23 @@ pub fn admin(server: &Server) -> Client {
 pub fn told(error: kube::Error) -> anyhow::Error {
     match error {
         kube::Error::Api(status) => anyhow::anyhow!(status.message),
+        kube::Error::Service(error) => anyhow::anyhow!(unreached(error.as_ref())),
         other => other.into(),
     }
+}
+
+/// What went wrong, without the layers between that only say that something did.
+fn unreached(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let mut texts: Vec<String> = causes.map(ToString::to_string).collect();
+    if let Some(told) = texts
+        .iter()
+        .position(|text| !text.starts_with("client error ("))
+    {
+        texts.drain(..told);
+    }
+    texts.dedup();
+    texts.join(": ")
 }
 
 /// Writes the admin's kubeconfig anew long before it ends, for a server that runs for years.

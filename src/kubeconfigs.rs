@@ -43,16 +43,29 @@ pub fn run(command: KubeconfigCommand) -> Result<(), Failure> {
         .map(parse::server_url)
         .transpose()?;
     if command.action.is_some() && command.issue != IssueArgs::default() {
-        // `--user jane revoke` could mean anything.
-        let expected = "is for a new kubeconfig: what is taken back is named after `revoke`";
-        let user = command.issue.user.unwrap_or_default();
-        return Err(BadSetting::new("user", &user, expected).into());
+        return Err(misplaced(&command.issue).into());
     }
     match command.action {
         None => issue(&command.issue, &data_dir, server),
         Some(KubeconfigAction::Revoke(args)) => revoke(&args, &data_dir, server),
         Some(KubeconfigAction::Revoked) => Ok(revoked(&data_dir, server)?),
     }
+}
+
+/// `--user jane revoke` could mean anything.
+fn misplaced(args: &IssueArgs) -> BadSetting {
+    let given = [
+        ("user", args.user.as_ref()),
+        ("group", args.group.first()),
+        ("lifetime", args.lifetime.as_ref()),
+        ("output", args.output.as_ref()),
+    ];
+    let first = given
+        .into_iter()
+        .find_map(|(flag, text)| Some((flag, text?)));
+    let (flag, text) = first.map_or(("user", ""), |(flag, text)| (flag, text.as_str()));
+    let expected = "is for a new kubeconfig: what is taken back is named after `revoke`";
+    BadSetting::new(flag, text, expected)
 }
 
 /// What is asked for, checked.
@@ -95,12 +108,19 @@ impl<'a> Wanted<'a> {
 fn issue(args: &IssueArgs, data_dir: &Path, server: Option<String>) -> Result<(), Failure> {
     let wanted = Wanted::check(args)?;
     let authority = authority(data_dir)?;
+    let left = Duration::try_from(authority.not_after().duration_since(now()));
+    let left = left.unwrap_or(Duration::ZERO); // It has ended.
+    if let Some(text) = args.lifetime.as_deref().filter(|_| wanted.life > left) {
+        let ends = timestamp::format_time(authority.not_after());
+        let expected = format!("must end before the cluster's CA does, at {ends}");
+        return Err(BadSetting::new("lifetime", text, expected).into());
+    }
     let server_url = server_url(data_dir, server)?;
     let order = Order {
         server_url: &server_url,
         user: wanted.user,
         groups: &wanted.groups,
-        life: wanted.life,
+        life: wanted.life.min(left),
     };
     let made = kubeconfig::issue(&authority, &order, now());
     let made = made.map_err(anyhow::Error::from)?;
@@ -152,23 +172,18 @@ fn server_url(data_dir: &Path, named: Option<String>) -> anyhow::Result<String> 
 }
 
 fn revoke(args: &RevokeArgs, data_dir: &Path, server: Option<String>) -> Result<(), Failure> {
-    if args.file.is_empty() && args.serial.is_empty() && args.user.is_empty() {
-        let expected = "name kubeconfig files, serial numbers (--serial) or users (--user)";
-        return Err(BadSetting::new("user", "", expected).into());
+    if args.user.iter().any(String::is_empty) {
+        return Err(BadSetting::new("user", "", "must not be empty").into());
     }
-    for serial in &args.serial {
-        if serial.is_empty() || hex::decode(serial).is_err() {
-            let expected = "must be a serial number in hexadecimal digits";
-            return Err(BadSetting::new("serial", serial, expected).into());
-        }
-    }
+    let serials = args.serial.iter().map(|text| serial_number(text));
+    let serials = serials.collect::<Result<Vec<String>, BadSetting>>()?;
     let authority = authority(data_dir)?;
     let mut certificates = Vec::new();
     for file in &args.file {
         certificates.extend(certificates_in(Path::new(file), &authority)?);
     }
-    certificates.extend(args.serial.iter().map(|serial| RevokedCertificate {
-        serial: serial.to_lowercase(),
+    certificates.extend(serials.into_iter().map(|serial| RevokedCertificate {
+        serial,
         user: String::new(),
         ends: String::new(),
     }));
@@ -204,6 +219,16 @@ fn revoke(args: &RevokeArgs, data_dir: &Path, server: Option<String>) -> Result<
         show::line("`coracle kubeconfig` makes a new kubeconfig that counts");
     }
     Ok(())
+}
+
+/// As `openssl x509` shows one: `-text` puts colons between the bytes, `-serial` has capitals.
+fn serial_number(text: &str) -> Result<String, BadSetting> {
+    let digits = text.replace(':', "").to_lowercase();
+    if digits.is_empty() || hex::decode(&digits).is_err() {
+        let expected = "must be a serial number in hexadecimal digits, two for each byte";
+        return Err(BadSetting::new("serial", text, expected));
+    }
+    Ok(digits)
 }
 
 /// The client certificates in a kubeconfig, all of them of this cluster.
@@ -255,11 +280,12 @@ fn revoked(data_dir: &Path, server: Option<String>) -> anyhow::Result<()> {
         Ok::<_, anyhow::Error>(read(&client).await?.1)
     })?;
     let certificates = list.certificates.into_iter().map(|one| {
-        let ends = match one.ends {
-            ends if ends.is_empty() => "<unknown>".to_owned(),
-            ends => ends,
+        // By its number alone, nothing else is known of it.
+        let known = |text: String| match text.is_empty() {
+            true => "<unknown>".to_owned(),
+            false => text,
         };
-        vec![one.user, one.serial, ends]
+        vec![known(one.user), one.serial, known(one.ends)]
     });
     let users = list.users.into_iter().map(|one| {
         let which = format!("all issued until {}", one.issued_until);

@@ -160,10 +160,14 @@ impl Api {
         caller: &Caller,
         wishes: &Wishes,
     ) -> Result<Response<Body>, Status> {
-        let (user, warning) = self.identify(&parts, caller, info).await?;
+        let Recognized { user, remarks } = self.recognize(&parts, caller).await?;
+        let user = match self.acting_as(user, &parts, info) {
+            Ok(user) => user,
+            Err(status) => return Ok(wishes.refusal(&status)),
+        };
         let answer = Box::pin(self.placed(parts, body, query, info, user, wishes)).await;
         let warnings = Warnings::default();
-        warnings.add(warning.map(str::to_owned));
+        warnings.add(remarks.warning.map(str::to_owned));
         warnings.on(answer)
     }
 
@@ -222,7 +226,8 @@ impl Api {
         }
         self.metrics.access.decided(decision.is_allowed(), took);
         if !decision.is_allowed() {
-            return Err(authorize::forbidden(user, info, decision.reason()));
+            let refused = authorize::forbidden(user, info, decision.reason());
+            return Ok(Wishes::of(&parts).refusal(&refused));
         }
         if !info.is_resource_request {
             if info.path == at_rest::ROTATE_PATH && parts.method == Method::POST {
@@ -274,39 +279,39 @@ impl Api {
         answer
     }
 
-    /// The user behind a request, or whom they act as, and a warning for the one who asks.
-    async fn identify(
-        &self,
-        parts: &Parts,
-        caller: &Caller,
-        info: &RequestInfo,
-    ) -> Result<(User, Option<&'static str>), Status> {
+    /// The user behind a request.
+    async fn recognize(&self, parts: &Parts, caller: &Caller) -> Result<Recognized, Status> {
         let trail = audit::trail::of(parts);
         let recognized = match caller {
             Caller::Inside(user) => User::clone(user).into(),
             Caller::Peer(peer) => self.authenticate(parts, peer.as_deref()).await?,
         };
-        let Recognized { user, remarks } = recognized;
-        self.metrics.access.recognized(&user);
+        let Recognized { user, remarks } = &recognized;
+        self.metrics.access.recognized(user);
         if let Some(trail) = trail {
-            trail.identified(&user);
+            trail.identified(user);
             for (key, value) in &remarks.audit {
                 trail.annotate(key, value);
             }
         }
-        if let Some(used) = remarks.used {
-            self.access.legacy_uses.tell(used);
+        if let Some(used) = &remarks.used {
+            self.access.legacy_uses.tell(used.clone());
         }
+        Ok(recognized)
+    }
+
+    /// Whom they act as: themselves, unless they ask for another.
+    fn acting_as(&self, user: User, parts: &Parts, info: &RequestInfo) -> Result<User, Status> {
         let (authorizer, modes) = (&self.access.authorizer, &self.access.last_modes);
         let acting = impersonate::acting_as(authorizer, modes, user, &parts.headers, info);
         let acting = acting.inspect_err(|_| self.metrics.access.impersonated(None))?;
         if let Some(mode) = acting.by {
             self.metrics.access.impersonated(Some(mode));
-            trail
-                .iter()
-                .for_each(|trail| trail.impersonated(&acting.user, mode));
+            if let Some(trail) = audit::trail::of(parts) {
+                trail.impersonated(&acting.user, mode);
+            }
         }
-        Ok((acting.user, remarks.warning))
+        Ok(acting.user)
     }
 
     async fn authenticate(

@@ -3,6 +3,7 @@
 //! For what an issuer of tokens publishes. Whom to trust is the caller's to say.
 
 mod dial; // Names to addresses, connections over TLS.
+mod trust; // Whose certificates are taken.
 
 use bytes::Bytes;
 use http::header::{CONNECTION, HOST, LOCATION, USER_AGENT};
@@ -13,7 +14,8 @@ use rustls::ClientConfig;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use dial::{DialError, TrustError, trusting};
+pub use dial::DialError;
+pub use trust::{TrustError, trusting};
 
 /// Upstream's bound on all of it.
 const TIME_MAX: Duration = Duration::from_secs(30);

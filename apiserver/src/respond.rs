@@ -138,6 +138,15 @@ impl Wishes {
         shape.failure(status)
     }
 
+    /// A request that came no further than the question of whether its user may.
+    pub fn refusal(&self, status: &Status) -> Response<Body> {
+        let mut response = self.failure(status);
+        let nosniff = HeaderValue::from_static("nosniff");
+        let headers = response.headers_mut();
+        headers.insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+        response
+    }
+
     /// What every answer has.
     pub fn finish(&self, response: Response<Body>) -> Response<Body> {
         let mut response = if self.gzip {

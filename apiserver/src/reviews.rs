@@ -14,6 +14,7 @@ use coracle_api::json;
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
 use coracle_api::status::{Status, Subject};
+use coracle_api::timestamp;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -61,12 +62,16 @@ impl Reviews {
             _ => self.access(asked, &review)?,
         };
         // These are answered with a new object, the others with what was asked.
-        let plural = asked.resource.plural;
-        if matches!(plural, "selfsubjectrulesreviews" | "selfsubjectreviews") {
-            review.set(&["metadata"], json!({}));
-        }
-        if plural == "selfsubjectrulesreviews" {
-            review.set(&["spec"], json!({}));
+        match asked.resource.plural {
+            "selfsubjectrulesreviews" => {
+                review.set(&["metadata"], json!({}));
+                review.set(&["spec"], json!({}));
+            }
+            "selfsubjectreviews" => {
+                let now = timestamp::format_time(asked.now);
+                review.set(&["metadata"], json!({ "creationTimestamp": now }));
+            }
+            _ => {}
         }
         review.set(&["status"], status);
         Ok(review)

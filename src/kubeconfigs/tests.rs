@@ -84,20 +84,78 @@ fn what_is_missing_is_told_in_the_users_terms() {
         failure(issue(&args(None, &[]), directory.path(), None)),
         format!(
             "there is no server's CA in {path}: run this on the server's machine, with its \
-             --data-dir: cannot read {path}/server/pki/ca.crt: entity not found"
+             --data-dir: cannot read {path}/server/pki/ca.crt: No such file or directory (os \
+             error 2)"
         )
     );
     let revoke = |args: RevokeArgs| failure(super::revoke(&args, directory.path(), None));
-    assert_eq!(
-        revoke(RevokeArgs::default()),
-        "--user \"\": name kubeconfig files, serial numbers (--serial) or users (--user)"
-    );
+    let nobody = RevokeArgs {
+        user: vec![String::new()],
+        ..RevokeArgs::default()
+    };
+    assert_eq!(revoke(nobody), "--user \"\": must not be empty");
     let odd = RevokeArgs {
         serial: vec!["xyz".to_owned()],
         ..RevokeArgs::default()
     };
     assert_eq!(
         revoke(odd),
-        "--serial \"xyz\": must be a serial number in hexadecimal digits"
+        "--serial \"xyz\": must be a serial number in hexadecimal digits, two for each byte"
+    );
+}
+
+#[test]
+fn serial_numbers_are_taken_as_openssl_shows_them() {
+    assert_eq!(serial_number("43:00:6B:0c").unwrap(), "43006b0c");
+    assert_eq!(serial_number("43006B0C").unwrap(), "43006b0c");
+    for bad in ["", ":", "4", "4300:6", "0x43"] {
+        serial_number(bad).unwrap_err();
+    }
+}
+
+#[test]
+fn what_is_for_a_new_kubeconfig_is_named_where_something_is_taken_back() {
+    let args = IssueArgs {
+        lifetime: Some("1h".to_owned()),
+        ..IssueArgs::default()
+    };
+    assert_eq!(
+        misplaced(&args).to_string(),
+        "--lifetime \"1h\": is for a new kubeconfig: what is taken back is named after `revoke`"
+    );
+}
+
+#[test]
+fn nobody_gets_a_kubeconfig_that_outlives_the_authority() {
+    let (directory, own) = site();
+    let ends = timestamp::format_time(own.not_after());
+    for text in ["90000h", "2562047788015h"] {
+        let args = IssueArgs {
+            lifetime: Some(text.to_owned()),
+            ..args(Some("jane"), &[])
+        };
+        let server = Some("https://gateway:6443".to_owned());
+        assert_eq!(
+            failure(issue(&args, directory.path(), server)),
+            format!("--lifetime {text:?}: must end before the cluster's CA does, at {ends}")
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_reached_is_told_once() {
+    // Nobody listens on a port that was just let go.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let (_directory, own) = site();
+    let error = read(&client(&own, &url).unwrap()).await.unwrap_err();
+    let address = url.trim_start_matches("https://");
+    assert_eq!(
+        format!("{error:#}"),
+        format!(
+            "the running server did not show the revoked certificates: cannot connect to \
+             {address}: Connection refused (os error 111)"
+        )
     );
 }

@@ -5,9 +5,8 @@ use hickory_resolver::TokioResolver;
 use hickory_resolver::config::ResolverConfig;
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -25,46 +24,6 @@ pub enum DialError {
     Connect(io::Error),
     #[error("tls: {0}")]
     Tls(io::Error),
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum TrustError {
-    #[error("data does not contain any valid RSA or ECDSA certificates")]
-    NoCertificates,
-    #[error(
-        "this machine has no certificate authorities of its own: name the issuer's in \
-         certificateAuthority"
-    )]
-    NoneHere,
-}
-
-/// TLS that trusts the certificates of a PEM text, or those of the machine without one.
-pub fn trusting(authority_pem: Option<&str>) -> Result<Arc<ClientConfig>, TrustError> {
-    let (certificates, none): (Vec<CertificateDer<'static>>, _) = match authority_pem {
-        Some(text) => {
-            let read = CertificateDer::pem_slice_iter(text.as_bytes());
-            (
-                read.filter_map(Result::ok).collect(),
-                TrustError::NoCertificates,
-            )
-        }
-        None => (
-            rustls_native_certs::load_native_certs().certs,
-            TrustError::NoneHere,
-        ),
-    };
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(certificates);
-    if roots.is_empty() {
-        return Err(none);
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("ring has the default versions of TLS")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
 }
 
 pub async fn dial(

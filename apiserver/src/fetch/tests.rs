@@ -4,6 +4,7 @@ use super::*;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -24,14 +25,20 @@ pub struct Site {
 
 impl Site {
     pub async fn start() -> Self {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        Self::start_as(CertificateParams::new(["localhost".to_owned()]).unwrap()).await
+    }
+
+    /// With this certificate, signed by itself.
+    async fn start_as(params: CertificateParams) -> Self {
+        let signing_key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&signing_key).unwrap();
+        let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = rustls::ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key.into())
+            .with_single_cert(vec![certificate.der().clone()], key.into())
             .unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let site = Self {
@@ -39,7 +46,7 @@ impl Site {
                 "https://localhost:{}",
                 listener.local_addr().unwrap().port()
             ),
-            authority_pem: made.cert.pem(),
+            authority_pem: certificate.pem(),
             answers: Arc::default(),
             asked: Arc::default(),
         };
@@ -131,4 +138,38 @@ async fn only_https_and_only_whom_one_trusts() {
         trusting(Some("no")),
         Err(TrustError::NoCertificates)
     ));
+}
+
+/// What `openssl req -x509` makes: it is its own authority, and the server shows it as its own.
+fn authority_for(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params
+}
+
+#[tokio::test]
+async fn a_named_certificate_serves_as_itself_under_its_name_and_in_its_time() {
+    let fetched = |params| async {
+        let site = Site::start_as(params).await;
+        site.answer("/keys", 200, "here");
+        let answer = site.fetch("/keys").await;
+        answer.map_err(|error| error.to_string().replace(&site.url, "URL"))
+    };
+    assert_eq!(fetched(authority_for("localhost")).await.unwrap(), "here");
+    let other = fetched(authority_for("elsewhere")).await.unwrap_err();
+    assert!(other.contains("certificate not valid for name"), "{other}");
+    let mut ended = authority_for("localhost");
+    ended.not_after = rcgen::date_time_ymd(2001, 1, 1);
+    let ended = fetched(ended).await.unwrap_err();
+    assert!(ended.contains("certificate expired"), "{ended}");
+    let mut early = authority_for("localhost");
+    early.not_before = rcgen::date_time_ymd(4000, 1, 1);
+    let early = fetched(early).await.unwrap_err();
+    assert!(early.contains("certificate not valid yet"), "{early}");
+    let (site, other) = (
+        Site::start_as(authority_for("localhost")).await,
+        Site::start_as(authority_for("localhost")).await,
+    );
+    let tls = trusting(Some(&other.authority_pem)).unwrap();
+    get(&tls, &site.url).await.unwrap_err();
 }

@@ -153,6 +153,14 @@ impl Authority {
         &self.certificate_pem
     }
 
+    /// When every certificate that it signed has ended too.
+    pub fn not_after(&self) -> Timestamp {
+        let read = x509_parser::parse_x509_certificate(&self.certificate);
+        let (_, read) = read.expect("it was read when it was opened");
+        let seconds = read.validity().not_after.timestamp();
+        Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
+    }
+
     pub fn key_pem(&self) -> &str {
         &self.key_pem
     }
@@ -160,10 +168,7 @@ impl Authority {
     /// Reads a CA that is there; one that is not is never made.
     pub fn read(directory: &Path) -> Result<Self, PkiError> {
         let path = directory.join(CERTIFICATE_FILE);
-        if read(&path)?.is_none() {
-            let source = std::io::ErrorKind::NotFound.into();
-            return Err(failed("read", &path)(source));
-        }
+        std::fs::metadata(&path).map_err(failed("read", &path))?;
         Self::open(directory, Timestamp::UNIX_EPOCH)
     }
 

@@ -1,7 +1,9 @@
 //! The authority is made once and vouches for its own certificates alone.
 
-use super::authority::{Leaf, Usage};
+use super::authority::{Issued, Leaf, Usage};
 use super::*;
+use rustls::crypto::ring;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use std::os::unix::fs::PermissionsExt;
 
 fn now() -> Timestamp {
@@ -125,8 +127,19 @@ fn the_server_certificate_answers_to_its_names() {
     .assert_debug_eq(&listed);
 }
 
-/// A whole handshake in memory; the client shows `leaf` of `authority`, when there is one.
-fn handshake(pki: &Pki, authority: Option<&Authority>) -> Vec<CertificateDer<'static>> {
+fn issued(authority: &Authority) -> Issued {
+    let leaf = Leaf {
+        common_name: "somebody",
+        organizations: &[],
+        names: &[],
+        usage: Usage::Client,
+        life: authority::LEAF_LIFE,
+    };
+    authority.issue(&leaf, now()).unwrap()
+}
+
+/// A whole handshake in memory; the client shows a certificate, when there is one.
+fn handshake(pki: &Pki, shown: Option<Issued>) -> Vec<CertificateDer<'static>> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(pki.ca_der().clone()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -134,20 +147,15 @@ fn handshake(pki: &Pki, authority: Option<&Authority>) -> Vec<CertificateDer<'st
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots);
-    let config = match authority {
+    let config = match shown {
         None => config.with_no_client_auth(),
-        Some(authority) => {
-            let leaf = Leaf {
-                common_name: "somebody",
-                organizations: &[],
-                names: &[],
-                usage: Usage::Client,
-                life: authority::LEAF_LIFE,
-            };
-            let issued = authority.issue(&leaf, now()).unwrap();
+        Some(issued) => {
             let key = rustls::pki_types::PrivatePkcs8KeyDer::from(issued.key_der);
             let chain = vec![issued.certificate];
-            config.with_client_auth_cert(chain, key.into()).unwrap()
+            // `with_client_auth_cert` would look at the certificate first.
+            let key = ring::sign::any_supported_type(&key.into()).unwrap();
+            let shown = SingleCertAndKey::from(CertifiedKey::new(chain, key));
+            config.with_client_cert_resolver(Arc::new(shown))
         }
     };
     let name = "kubernetes.default.svc".try_into().unwrap();
@@ -174,11 +182,74 @@ fn the_handshake_takes_any_client_and_the_ca_judges_afterwards() {
     let pki = Pki::open(&directory.path().join("a"), names(), now()).unwrap();
     let other = Pki::open(&directory.path().join("b"), names(), now()).unwrap();
     assert!(handshake(&pki, None).is_empty());
-    let own = handshake(&pki, Some(&pki.authority));
+    let own = handshake(&pki, Some(issued(&pki.authority)));
     assert!(pki.clients().vouches(&own, now()));
-    let foreign = handshake(&pki, Some(&other.authority));
+    let foreign = handshake(&pki, Some(issued(&other.authority)));
     assert_eq!(foreign.len(), 1);
     assert!(!pki.clients().vouches(&foreign, now()));
+}
+
+fn der(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let content = parts.concat();
+    let size = u16::try_from(content.len()).unwrap().to_be_bytes();
+    match content.len() {
+        0..128 => [&[tag, size[1]][..], &content].concat(),
+        128..256 => [&[tag, 0x81, size[1]][..], &content].concat(),
+        _ => [&[tag, 0x82, size[0], size[1]][..], &content].concat(),
+    }
+}
+
+/// What `openssl x509 -req` makes without extensions: a certificate of the first version.
+fn of_first_version(authority: &Authority, ends: &str) -> Issued {
+    const ECDSA_WITH_SHA256: [u8; 12] = [
+        0x30, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02,
+    ];
+    let made = issued(authority);
+    let (_, read) = x509_parser::parse_x509_certificate(&made.certificate).unwrap();
+    let validity = [&b"200101000000Z"[..], ends.as_bytes()].map(|time| der(0x17, &[time]));
+    let signed = der(
+        0x30,
+        &[
+            &der(0x02, &[read.raw_serial()]),
+            &ECDSA_WITH_SHA256,
+            read.issuer().as_raw(),
+            &der(0x30, &[&validity[0], &validity[1]]),
+            read.subject().as_raw(),
+            read.public_key().raw,
+        ],
+    );
+    let key = rcgen::KeyPair::from_pem(authority.key_pem()).unwrap();
+    let signature = rcgen::SigningKey::sign(&key, &signed).unwrap();
+    let signature = der(0x03, &[&[0], &signature]);
+    let certificate = der(0x30, &[&signed, &ECDSA_WITH_SHA256, &signature]);
+    Issued {
+        certificate: CertificateDer::from(certificate),
+        ..made
+    }
+}
+
+#[test]
+fn certificates_of_the_first_version_are_judged_like_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let pki = Pki::open(&directory.path().join("a"), names(), now()).unwrap();
+    let other = Pki::open(&directory.path().join("b"), names(), now()).unwrap();
+    let judged = |authority: &Authority, ends: &str| {
+        let shown = handshake(&pki, Some(of_first_version(authority, ends)));
+        assert_eq!(shown.len(), 1);
+        pki.clients().vouches(&shown, now())
+    };
+    assert!(judged(&pki.authority, "350101000000Z"));
+    assert!(!judged(&pki.authority, "210101000000Z"));
+    assert!(!judged(&other.authority, "350101000000Z"));
+    let mut forged = of_first_version(&pki.authority, "350101000000Z");
+    let mut bytes = forged.certificate.to_vec();
+    let place = bytes
+        .windows(8)
+        .position(|part| part == b"somebody")
+        .unwrap();
+    bytes[place..place + 8].copy_from_slice(b"somebigs");
+    forged.certificate = CertificateDer::from(bytes);
+    assert!(!pki.clients().vouches(&handshake(&pki, Some(forged)), now()));
 }
 
 #[test]

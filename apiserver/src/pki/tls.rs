@@ -2,20 +2,26 @@
 //!
 //! As upstream, the handshake takes any client certificate whose key the client proves to hold;
 //! whether our CA signed it is judged afterwards, so that a client with a certificate that ended
-//! reads a clear 401 and not a broken connection.
+//! reads a clear 401 and not a broken connection. Certificates of X.509's first version count too:
+//! `openssl x509 -req` makes them when it is told of no extensions. webpki knows the third alone.
 
 use super::PkiError;
 use jiff::Timestamp;
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::crypto::{
+    CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature_with_raw_key,
+};
+use rustls::pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{ResolvesServerCert, WebPkiClientVerifier};
 use rustls::{
-    DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme,
+    CertificateError, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig,
+    SignatureScheme,
 };
 use std::sync::Arc;
 use std::time::Duration;
+use x509_parser::oid_registry::OID_PKCS1_SHA1WITHRSA;
+use x509_parser::x509::X509Version;
 
 pub fn server_config(certificate: Arc<dyn ResolvesServerCert>) -> Result<ServerConfig, PkiError> {
     let provider = Arc::new(ring::default_provider());
@@ -31,6 +37,7 @@ pub fn server_config(certificate: Arc<dyn ResolvesServerCert>) -> Result<ServerC
 #[derive(Clone, Debug)]
 pub struct ClientCertificates {
     verifier: Arc<dyn ClientCertVerifier>,
+    ca: CertificateDer<'static>,
 }
 
 impl ClientCertificates {
@@ -41,7 +48,10 @@ impl ClientCertificates {
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
             .build()
             .map_err(|error| rustls::Error::General(error.to_string()))?;
-        Ok(Self { verifier })
+        Ok(Self {
+            verifier,
+            ca: ca.clone(),
+        })
     }
 
     /// True when the CA signed the first of `chain` for a client, and it is in force now.
@@ -50,10 +60,26 @@ impl ClientCertificates {
             return false;
         };
         let seconds = u64::try_from(now.as_second()).unwrap_or(0);
-        let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
-        self.verifier
-            .verify_client_cert(own, intermediates, now)
-            .is_ok()
+        let at = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        let verified = self.verifier.verify_client_cert(own, intermediates, at);
+        verified.is_ok() || self.vouches_for_first_version(own, now)
+    }
+
+    /// A certificate of the first version says nothing of its use: it is for any.
+    fn vouches_for_first_version(&self, own: &CertificateDer<'_>, now: Timestamp) -> bool {
+        let (Ok((_, own)), Ok((_, ca))) = (
+            x509_parser::parse_x509_certificate(own),
+            x509_parser::parse_x509_certificate(&self.ca),
+        ) else {
+            return false;
+        };
+        let validity = own.validity();
+        let in_force = validity.not_before.timestamp()..=validity.not_after.timestamp();
+        own.version() == X509Version::V1
+            && own.issuer().as_raw() == ca.subject().as_raw()
+            && in_force.contains(&now.as_second())
+            && own.signature_algorithm.algorithm != OID_PKCS1_SHA1WITHRSA
+            && own.verify_signature(Some(ca.public_key())).is_ok()
     }
 }
 
@@ -98,7 +124,10 @@ impl ClientCertVerifier for AnyClient {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
         let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, cert, dss, algorithms)
+        let read = x509_parser::parse_x509_certificate(cert);
+        let (_, read) = read.map_err(|_| CertificateError::BadEncoding)?;
+        let key = SubjectPublicKeyInfoDer::from(read.public_key().raw);
+        verify_tls13_signature_with_raw_key(message, &key, dss, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -18,6 +18,10 @@ fn now() -> Timestamp {
 }
 
 fn answer(user: &User, plural: &str, review: Value) -> Result<Value, Status> {
+    whole_answer(user, plural, review).map(|done| done["status"].clone())
+}
+
+fn whole_answer(user: &User, plural: &str, review: Value) -> Result<Value, Status> {
     let directory = tempfile::tempdir().unwrap();
     let pki = Pki::open(directory.path(), ServerNames::default(), now()).unwrap();
     let token = bootstrap_tokens::secret(TOKEN, "", None, now());
@@ -48,8 +52,7 @@ fn answer(user: &User, plural: &str, review: Value) -> Result<Value, Status> {
         now: now(),
     };
     let review = Object::from_value(review).unwrap();
-    crate::view::tests::now_or_panic(reviews.answer(&asked, review))
-        .map(|done| done.to_value()["status"].clone())
+    crate::view::tests::now_or_panic(reviews.answer(&asked, review)).map(|done| done.to_value())
 }
 
 #[test]
@@ -135,8 +138,11 @@ fn rules_of_a_user_are_listed() {
 #[test]
 fn who_am_i_and_whose_token_is_this() {
     let jane = User::named("jane");
-    let status = answer(&jane, "selfsubjectreviews", json!({})).unwrap();
-    assert_eq!(status["userInfo"]["username"], "jane");
+    let asked = json!({ "metadata": { "labels": { "a": "b" } } });
+    let review = whole_answer(&jane, "selfsubjectreviews", asked).unwrap();
+    assert_eq!(review["status"]["userInfo"]["username"], "jane");
+    let metadata = json!({ "creationTimestamp": "2026-06-01T00:00:00Z" });
+    assert_eq!(review["metadata"], metadata);
     let ask = |token: &str| answer(&jane, "tokenreviews", json!({ "spec": { "token": token } }));
     let good = ask(TOKEN).unwrap();
     assert_eq!(good["authenticated"], true);

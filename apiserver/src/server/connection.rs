@@ -24,6 +24,8 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 const HEADER_READ_MAX: Duration = Duration::from_secs(30);
 /// All headers of a request together.
 const HEADER_BYTES_MAX: usize = 64 * 1024;
+/// Whoever acts for a user of many groups sends each in a header of its own.
+const HEADERS_MAX: usize = 1024;
 /// Streams of one HTTP/2 connection: upstream's own bound.
 const STREAMS_MAX: u32 = 250;
 const PING_EVERY: Duration = Duration::from_secs(30);
@@ -109,6 +111,7 @@ fn builder() -> Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_READ_MAX)
         .max_buf_size(HEADER_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
         .http2()
         .timer(TokioTimer::new())
         .max_header_list_size(HEADER_BYTES_MAX as u32)

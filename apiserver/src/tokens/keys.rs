@@ -39,10 +39,10 @@ pub fn public(file: &Path) -> Result<Vec<PublicKey>, PkiError> {
 }
 
 fn present(file: &Path) -> Result<String, PkiError> {
-    read(file)?.ok_or_else(|| PkiError::File {
+    std::fs::read_to_string(file).map_err(|source| PkiError::File {
         doing: "read",
         path: file.display().to_string(),
-        source: std::io::ErrorKind::NotFound.into(),
+        source,
     })
 }
 

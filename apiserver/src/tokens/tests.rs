@@ -205,6 +205,8 @@ fn tokens_of_an_older_key_and_of_another_issuer_are_taken() {
     };
     let error = Tokens::open(new.path(), &missing).unwrap_err();
     assert_eq!(error.to_string(), "cannot read /no/such.key");
+    let why = std::error::Error::source(&error).unwrap().to_string();
+    assert_eq!(why, "No such file or directory (os error 2)");
 }
 
 #[test]

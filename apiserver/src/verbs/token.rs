@@ -126,6 +126,9 @@ fn manage(object: &mut Object, options: &WriteOptions, now: Timestamp) {
         now: &now,
     };
     let list = writer.update(None, object);
+    if object.get(&["metadata"]).is_none() {
+        object.set(&["metadata"], json!({}));
+    }
     put_managed_fields(object.root_mut(), list);
 }
 

@@ -217,3 +217,18 @@ async fn a_scale_and_a_status_have_managers_of_their_own() {
          \"scale\" using apps/v1: .spec.replicas"
     );
 }
+
+#[tokio::test]
+async fn a_request_for_a_token_names_its_manager_with_and_without_metadata() {
+    let site = site().await;
+    let account = json!({ "metadata": { "name": "probe" } });
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    site.post(accounts, &account).await.ok();
+    for asked in [json!({}), json!({ "metadata": {} })] {
+        let answer = site.post(&format!("{accounts}/probe/token"), &asked).await;
+        let managers = answer.ok()["metadata"]["managedFields"].clone();
+        assert_eq!(managers[0]["subresource"], "token");
+        let fields = json!({ "f:spec": { "f:expirationSeconds": {} } });
+        assert_eq!(managers[0]["fieldsV1"], fields);
+    }
+}

@@ -4,7 +4,8 @@
 use crate::handler::site::{Site, site};
 use bytes::Bytes;
 use coracle_apiserver::authenticate::User;
-use http::{Request, StatusCode};
+use http::header::X_CONTENT_TYPE_OPTIONS;
+use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -13,6 +14,9 @@ use tower::ServiceExt;
 const METHODS: [&str; 8] = [
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE",
 ];
+
+/// No browser is to guess what a refusal is.
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
 /// `system:public-info-viewer`, and the CA, which those who join check by its hash.
 const OPEN_TO_ALL: [&str; 6] = [
@@ -122,7 +126,12 @@ fn places(root: &str, resource: &Value) -> Vec<String> {
     paths
 }
 
-async fn status(site: &Site, user: &User, method: &str, path: &str) -> (StatusCode, Bytes) {
+async fn answer(
+    site: &Site,
+    user: &User,
+    method: &str,
+    path: &str,
+) -> (StatusCode, HeaderMap, Bytes) {
     let kind = match method {
         "PATCH" => "application/merge-patch+json",
         _ => "application/json",
@@ -134,15 +143,13 @@ async fn status(site: &Site, user: &User, method: &str, path: &str) -> (StatusCo
         .body(Full::new(Bytes::from_static(b"{}")))
         .unwrap();
     let response = site.acting_as(user.clone()).oneshot(request).await.unwrap();
-    let status = response.status();
+    let (head, body) = response.into_parts();
     // The body of what is open may never end.
-    match status {
-        StatusCode::FORBIDDEN => {
-            let body = response.into_body().collect().await.unwrap();
-            (status, body.to_bytes())
-        }
-        _ => (status, Bytes::new()),
-    }
+    let body = match head.status {
+        StatusCode::FORBIDDEN => body.collect().await.unwrap().to_bytes(),
+        _ => Bytes::new(),
+    };
+    (head.status, head.headers, body)
 }
 
 /// Every path, refused or open as it should be; returns how many requests were refused.
@@ -152,8 +159,9 @@ async fn walk(site: &Site, paths: &BTreeSet<String>) -> usize {
         for path in paths {
             let plain = path.split('?').next().unwrap();
             for method in METHODS {
-                let (status, body) = status(site, &user, method, path).await;
+                let (status, headers, body) = answer(site, &user, method, path).await;
                 let is_refused = status == StatusCode::FORBIDDEN
+                    && headers.get(X_CONTENT_TYPE_OPTIONS) == Some(&NOSNIFF)
                     && (method == "HEAD"
                         || serde_json::from_slice::<Value>(&body)
                             .is_ok_and(|status| status["reason"] == "Forbidden"));
@@ -232,11 +240,33 @@ async fn parts_of_this_process_are_asked_like_anybody() {
         ),
     ];
     for (user, path, is_allowed) in cases {
-        let (status, _) = status(&site, &User::named(&user), "GET", path).await;
+        let (status, _, _) = answer(&site, &User::named(&user), "GET", path).await;
         let expected = match is_allowed {
             true => StatusCode::OK,
             false => StatusCode::FORBIDDEN,
         };
         assert_eq!(status, expected, "{user} {path}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_may_not_act_as_another_is_told_so_in_the_form_of_refusals() {
+    let site = site().await;
+    let asked = [
+        ("impersonate-user", "root", StatusCode::FORBIDDEN),
+        ("impersonate-group", "dev", StatusCode::BAD_REQUEST),
+    ];
+    for (header, value, expected) in asked {
+        let request = Request::get("/api")
+            .header(header, value)
+            .body(Full::new(Bytes::new()))
+            .unwrap();
+        let service = site.acting_as(User::named("jane"));
+        let response = service.oneshot(request).await.unwrap();
+        assert_eq!(response.status(), expected);
+        assert_eq!(
+            response.headers().get(X_CONTENT_TYPE_OPTIONS),
+            Some(&NOSNIFF)
+        );
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Compiled once. Numbers are doubles, as upstream reads them from JSON.
 
-use cel::{Context, Env, Program, Value as Cel};
+use cel::{Context, Env, ExecutionError, Program, Value as Cel};
 use coracle_api::cel as syntax;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -62,7 +62,13 @@ impl Expression {
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
         context.add_variable_from_value(self.variable, to_cel(value));
         let result = self.program.execute(&context);
-        result.map_err(|error| format!("expression '{}' resulted in error: {error}", self.text))
+        result.map_err(|error| {
+            let why = match error {
+                ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+                other => other.to_string(),
+            };
+            format!("expression '{}' resulted in error: {why}", self.text)
+        })
     }
 
     /// `None` for a result of another type.

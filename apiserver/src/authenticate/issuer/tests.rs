@@ -311,3 +311,12 @@ async fn plain_claims_are_taken_with_their_prefix() {
         assert_eq!(ask(change).await.unwrap_err(), error);
     }
 }
+
+#[test]
+fn an_expression_that_misses_a_claim_says_so_in_upstreams_words() {
+    let expression = expression::Expression::compile("claims.sub", "claims", false).unwrap();
+    assert_eq!(
+        expression.string(&json!({})).unwrap_err(),
+        "expression 'claims.sub' resulted in error: no such key: sub"
+    );
+}
