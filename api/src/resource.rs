@@ -269,6 +269,12 @@ pub trait Rules: Sync {
         Vec::new()
     }
 
+    /// Warnings about what a create asks for before the kind's rules prepare it, said even when the
+    /// object is refused.
+    fn early_warnings(&self, _object: &Object) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Warnings of an update: for most kinds those of a create.
     fn warnings_on_update(&self, new: &Object, _old: &Object) -> Vec<String> {
         self.warnings(new)

@@ -190,6 +190,20 @@ impl Chain {
         Ok(())
     }
 
+    /// After validation and all else, on create and update: what `charge` says of the quotas.
+    /// `None` when they are not asked.
+    pub async fn quotas<T>(
+        &self,
+        asked: &Attributes<'_>,
+        charge: impl Future<Output = Result<T, Status>>,
+    ) -> Result<Option<T>, Status> {
+        if self.settings.disabled.contains(&Plugin::ResourceQuota) {
+            return Ok(None);
+        }
+        let one = self.watch(Plugin::ResourceQuota.name(), Step::Validate, asked);
+        one.over(charge.await.map(Some))
+    }
+
     /// The only call on delete and connect, which have no object.
     pub async fn pass(&self, asked: &Attributes<'_>) -> Result<(), Status> {
         let all = self.watch("", Step::Admit, asked);
@@ -311,7 +325,7 @@ struct Stopwatch<'a> {
 
 impl Stopwatch<'_> {
     /// Counts the time until now, and passes the result on.
-    fn over(self, result: Result<(), Status>) -> Result<(), Status> {
+    fn over<T>(self, result: Result<T, Status>) -> Result<T, Status> {
         let (elapsed, is_rejected) = (self.begun.elapsed(), result.is_err());
         let Self { plugin, step, .. } = self;
         self.times

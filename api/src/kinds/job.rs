@@ -269,9 +269,9 @@ pub fn spec_warnings(spec: &Value, path: &Path) -> Vec<String> {
              when a big number of indexes fail"
         ));
     }
-    let template = json::at(spec, &["template", "spec"]);
-    let path = path.child("template").child("spec");
-    warnings.extend(pod_spec::warnings::of(template, &path));
+    let template = json::get(spec, "template");
+    let path = path.child("template");
+    warnings.extend(pod_spec::warnings::of_template(template, &path));
     warnings
 }
 

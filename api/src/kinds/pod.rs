@@ -8,7 +8,7 @@ pub mod summary;
 mod validate;
 mod validate_update;
 
-use crate::field::{ErrorList, Path};
+use crate::field::ErrorList;
 use crate::json;
 use crate::kinds::row::{self, Names, PART_VERBS};
 use crate::kinds::workload;
@@ -185,9 +185,23 @@ impl Rules for Pod {
             "" => workload::name_warnings(object, "the Pod's hostname"),
             _ => Vec::new(),
         };
-        let spec = object.get(&["spec"]).unwrap_or(&Value::Null);
-        warnings.extend(pod_spec::warnings::of(spec, &Path::root("spec")));
+        let [metadata, spec] = ["metadata", "spec"].map(|part| object.get(&[part]));
+        let [metadata, spec] = [metadata, spec].map(|part| part.unwrap_or(&json::NULL));
+        warnings.extend(pod_spec::warnings::of_pod(metadata, spec));
         warnings
+    }
+
+    /// Of pods that are there already people are not told: programs update them, and often.
+    fn warnings_on_update(&self, _new: &Object, _old: &Object) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn early_warnings(&self, object: &Object) -> Vec<String> {
+        let spec = object.get(&["spec"]).unwrap_or(&json::NULL);
+        let annotations = object.get(&["metadata", "annotations"]);
+        annotations.map_or_else(Vec::new, |all| {
+            pod_spec::profiles::apparmor_of_pod(all, spec)
+        })
     }
 }
 

@@ -100,8 +100,8 @@ impl Rules for PodTemplate {
     }
 
     fn warnings(&self, object: &Object) -> Vec<String> {
-        let spec = object.get(&["template", "spec"]).unwrap_or(&Value::Null);
-        pod_spec::warnings::of(spec, &Path::root("template").child("spec"))
+        let template = object.get(&["template"]).unwrap_or(&Value::Null);
+        pod_spec::warnings::of_template(template, &Path::root("template"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Service accounts: the identities of pods.
 
-use crate::field::ErrorList;
+use crate::field::{ErrorList, Path};
 use crate::kinds::row::{self, CREATE_ONLY, Names};
 use crate::object::Object;
 use crate::print;
@@ -27,6 +27,9 @@ pub const ROW: Resource = Resource {
         &ServiceAccount,
     )
 };
+
+/// Pods of such an account use no secrets but its own.
+pub const MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
 const COLUMNS: &[Column] = &[row::NAME, row::AGE];
 
@@ -56,6 +59,23 @@ impl Rules for ServiceAccount {
 
     fn validate_update(&self, _new: &Object, _old: &Object, _part: Part<'_>) -> ErrorList {
         ErrorList::new()
+    }
+
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        let is_set = object.annotation(MOUNTABLE_SECRETS).is_some();
+        let text = "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted \
+                    secrets";
+        let path = Path::root("metadata").child("annotations");
+        let warning = is_set.then(|| format!("{}: {text}", path.key(MOUNTABLE_SECRETS)));
+        warning.into_iter().collect()
+    }
+
+    /// Nobody is told twice.
+    fn warnings_on_update(&self, new: &Object, old: &Object) -> Vec<String> {
+        match old.annotation(MOUNTABLE_SECRETS) {
+            Some(_) => Vec::new(),
+            None => self.warnings(new),
+        }
     }
 
     fn columns(&self) -> &'static [Column] {

@@ -62,11 +62,9 @@ pub fn name_warnings(object: &Object, used_in: &str) -> Vec<String> {
 
 /// What the template would be warned of as a pod.
 pub fn template_warnings(object: &Object) -> Vec<String> {
-    let path = Path::root("spec").child("template").child("spec");
-    let spec = object
-        .get(&["spec", "template", "spec"])
-        .unwrap_or(&Value::Null);
-    pod_spec::warnings::of(spec, &path)
+    let path = Path::root("spec").child("template");
+    let template = object.get(&["spec", "template"]).unwrap_or(&Value::Null);
+    pod_spec::warnings::of_template(template, &path)
 }
 
 /// `spec.selector`, and the template that it must match. `spec` is the object's.

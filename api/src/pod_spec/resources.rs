@@ -55,7 +55,8 @@ pub fn quality_of_service(spec: &Value) -> &'static str {
     let mut requests = BTreeMap::new();
     let mut limits = BTreeMap::new();
     let mut guaranteed = true;
-    if json::some(pod_level, "requests").is_some() || json::some(pod_level, "limits").is_some() {
+    // Whoever says anything for the pod says all of it, even with nothing.
+    if json::has(spec, "resources") {
         add(&mut requests, json::get(pod_level, "requests"));
         let limited = add(&mut limits, json::get(pod_level, "limits"));
         guaranteed = limited == 2;

@@ -4,18 +4,19 @@ pub mod containers;
 mod env;
 mod mounts;
 mod network;
-mod paths;
+pub(super) mod paths;
 mod probes;
 mod projected;
 pub mod resources;
 mod scheduling;
-mod security;
+pub(super) mod security;
 pub mod sources;
 mod volumes;
 
 pub use resources::quantities;
 pub use scheduling::{node_selector, taint_effect, tolerations};
 
+use super::profiles;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
 use crate::meta_validate::{annotations, invalid_each, labels};
@@ -54,6 +55,8 @@ pub fn template(template: &Value, _old: Option<&Value>, path: &Path) -> ErrorLis
         is_pod: false,
     };
     errors.extend(spec(template_spec, &spec_path, context));
+    let all = json::get(metadata, "annotations");
+    errors.extend(profiles::disagreements(all, template_spec, &spec_path));
     if !json::list(template_spec, "ephemeralContainers").is_empty() {
         let detail = "ephemeral containers not allowed in pod template";
         errors.push(FieldError::forbidden(
@@ -83,6 +86,8 @@ pub fn pod_annotations(metadata: &Value, spec: &Value, path: &Path) -> ErrorList
             errors.push(FieldError::invalid(&path.key(DELETION_COST), cost, detail));
         }
     }
+    let all = json::get(metadata, "annotations");
+    errors.extend(profiles::annotations(all, spec, path));
     errors
 }
 

@@ -1,12 +1,27 @@
 //! What a pod spec may hold, and better would not.
 
+use super::{containers, profiles};
 use crate::field::Path;
 use crate::json;
 use crate::quantity::Quantity;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+/// Annotations that say nothing any more.
+const OLD_ANNOTATIONS: &[(&str, &str)] = &[
+    (
+        "scheduler.alpha.kubernetes.io/critical-pod",
+        "non-functional in v1.16+; use the \"priorityClassName\" field instead",
+    ),
+    (
+        "security.alpha.kubernetes.io/sysctls",
+        "non-functional in v1.11+; use the \"sysctls\" field instead",
+    ),
+    (
+        "security.alpha.kubernetes.io/unsafe-sysctls",
+        "non-functional in v1.11+; use the \"sysctls\" field instead",
+    ),
+];
 
 /// Labels of nodes that are of old, and what to use.
 const OLD_NODE_LABELS: &[(&str, &str)] = &[
@@ -94,9 +109,27 @@ const OLD_VOLUMES: &[(&str, &str, &str)] = &[
 
 mod paths;
 
-/// Texts for the `Warning` header. `path` is that of the spec.
-pub fn of(spec: &Value, path: &Path) -> Vec<String> {
+/// Texts for the `Warning` header, about a PodTemplateSpec. `path` is its own.
+pub fn of_template(template: &Value, path: &Path) -> Vec<String> {
+    let metadata = json::get(template, "metadata");
+    of(metadata, json::get(template, "spec"), Some(path))
+}
+
+/// Texts for the `Warning` header, about a new pod.
+pub fn of_pod(metadata: &Value, spec: &Value) -> Vec<String> {
+    of(metadata, spec, None)
+}
+
+fn of(metadata: &Value, spec: &Value, template: Option<&Path>) -> Vec<String> {
+    let child = |name| template.map_or_else(|| Path::root(name), |path| path.child(name));
+    let (annotations, path) = (json::get(metadata, "annotations"), &child("spec"));
+    let annotations_path = &child("metadata").child("annotations");
     let mut warnings = scheduling(spec, path);
+    for (key, fate) in OLD_ANNOTATIONS {
+        if json::has(annotations, key) {
+            warnings.push(format!("{}: {fate}", annotations_path.key(key)));
+        }
+    }
     for (index, volume) in json::list(spec, "volumes").iter().enumerate() {
         for (field, shown, fate) in OLD_VOLUMES {
             if json::has(volume, field) {
@@ -111,7 +144,23 @@ pub fn of(spec: &Value, path: &Path) -> Vec<String> {
         json::get(spec, "overhead"),
         &path.child("overhead"),
     ));
+    warnings.extend(profiles::seccomp_of_pod(
+        annotations,
+        spec,
+        annotations_path,
+    ));
     for (container, path) in containers(spec, path) {
+        let of_profile = profiles::seccomp_of_container(annotations, container, annotations_path);
+        warnings.extend(of_profile);
+        // A pod's profile has become a field by now.
+        if template.is_some() {
+            warnings.extend(profiles::apparmor_of_container(
+                annotations,
+                spec,
+                container,
+                annotations_path,
+            ));
+        }
         for list in ["limits", "requests"] {
             let quantities = json::at(container, &["resources", list]);
             let path = path.child("resources").child(list);
@@ -131,16 +180,6 @@ pub fn of(spec: &Value, path: &Path) -> Vec<String> {
         &path.child("affinity"),
     ));
     warnings
-}
-
-/// Containers of all lists, each with its path.
-fn containers<'a>(spec: &'a Value, path: &Path) -> Vec<(&'a Value, Path)> {
-    let of_list = |list: &'static str| {
-        let path = path.child(list);
-        let containers = json::list(spec, list).iter().enumerate();
-        containers.map(move |(index, container)| (container, path.index(index)))
-    };
-    LISTS.into_iter().flat_map(of_list).collect()
 }
 
 /// The warning for the label of a node that has another name now. Upstream has two forms of it.

@@ -23,6 +23,7 @@ pub enum Plugin {
     DefaultIngressClass,
     PodTopologyLabels,
     PodResizeValidator,
+    ResourceQuota,
 }
 
 impl Plugin {
@@ -45,6 +46,7 @@ impl Plugin {
         Self::DefaultIngressClass,
         Self::PodTopologyLabels,
         Self::PodResizeValidator,
+        Self::ResourceQuota,
     ];
 
     /// Those that may change an object. Some of them refuse as well, before validation.
@@ -63,7 +65,8 @@ impl Plugin {
         Self::PodTopologyLabels,
     ];
 
-    /// Those that look at the object that is to be stored.
+    /// Those that look at the object that is to be stored. Quotas come after them: a charge is held
+    /// until the object is written.
     pub const VALIDATING: &[Self] = &[
         Self::LimitRanger,
         Self::ServiceAccount,
@@ -85,7 +88,8 @@ impl Plugin {
             | Self::ServiceAccount
             | Self::PodSecurity
             | Self::Priority
-            | Self::DefaultTolerationSeconds => &[Create, Update],
+            | Self::DefaultTolerationSeconds
+            | Self::ResourceQuota => &[Create, Update],
             Self::PersistentVolumeClaimResize
             | Self::CertificateApproval
             | Self::CertificateSigning
@@ -121,6 +125,7 @@ impl Plugin {
             Self::DefaultIngressClass => "DefaultIngressClass",
             Self::PodTopologyLabels => "PodTopologyLabels",
             Self::PodResizeValidator => "PodResizeValidator",
+            Self::ResourceQuota => "ResourceQuota",
         }
     }
 }

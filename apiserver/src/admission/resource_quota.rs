@@ -78,10 +78,7 @@ impl Quotas {
         asked: Attributes<'a>,
         now: Timestamp,
     ) -> Result<Charge<'a>, Status> {
-        let mut charge = Charge {
-            registry,
-            weighed: None,
-        };
+        let mut charge = Charge::free(registry);
         let Some(evaluator) = self.evaluator(registry, object, &asked) else {
             return Ok(charge);
         };
@@ -207,7 +204,15 @@ fn charged(stored: &Object, used: &quota::Amounts, now: Timestamp) -> Object {
     charged
 }
 
-impl Charge<'_> {
+impl<'a> Charge<'a> {
+    /// Charges nothing.
+    pub fn free(registry: &'a Registry) -> Self {
+        Self {
+            registry,
+            weighed: None,
+        }
+    }
+
     /// Writes the object and what it is charged with.
     pub async fn put(
         &mut self,

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::bootstrap;
+use crate::metrics::text::{Format, Text};
 use crate::view::tests::Objects;
 use coracle_api::catalogue;
 use serde_json::{Value, json};
@@ -196,4 +197,21 @@ async fn a_role_is_not_written_by_whom_lacks_its_rights() {
             .await
             .is_ok()
     );
+}
+
+#[tokio::test]
+async fn quotas_are_asked_and_timed_unless_left_out() {
+    let (mut bench, jane) = (bench(vec![]), User::named("jane"));
+    let asked = as_user(&jane, "CREATE configmaps web");
+    let full = || async { Err::<(), Status>(Status::failed("no room")) };
+    let refused = bench.chain.quotas(&asked.attributes(), full()).await;
+    assert_eq!(refused.unwrap_err().message, "no room");
+    let mut text = Text::new(Format::Prometheus);
+    bench.chain.times().text(&mut text);
+    let labels = "name=\"ResourceQuota\",operation=\"CREATE\",rejected=\"true\",type=\"validate\"";
+    let text = text.into_string();
+    assert!(text.contains(&format!("_count{{{labels}}} 1")), "{text}");
+    bench.chain.settings.disabled.insert(Plugin::ResourceQuota);
+    let left_out = bench.chain.quotas(&asked.attributes(), full()).await;
+    assert_eq!(left_out.unwrap(), None);
 }

@@ -12,8 +12,8 @@ use super::references;
 use super::warnings::Warnings;
 use super::write_options::WriteOptions;
 use crate::Api;
-use crate::admission::Operation;
 use crate::admission::resource_quota::Charge;
+use crate::admission::{Attributes, Operation};
 use crate::registry::{self, Refusal, Stored};
 use crate::routes;
 use coracle_api::apply::{self, Writer};
@@ -24,6 +24,7 @@ use coracle_api::status::Status;
 use coracle_api::timestamp::format_time;
 use coracle_api::{json, meta_validate};
 use coracle_store::{CommitError, Expect, Revision};
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 /// A write that somebody else got ahead of is decided anew this often.
@@ -202,10 +203,7 @@ async fn once(
     }
     keep_times(&mut new, old);
     api.access.admission.validate(&new, &attributes).await?;
-    let charge = api
-        .quotas
-        .charge(&api.registry, &new, attributes, asked.now);
-    let mut charge = charge.await?;
+    let mut charge = charge(api, &new, attributes, asked.now).await?;
     if dry_run || same(&new, old) {
         return Ok(new);
     }
@@ -220,6 +218,18 @@ async fn once(
         api.allocator.release(&api.registry, resource, &new).await;
     }
     committed.map(|()| new)
+}
+
+/// What writing the object is charged with: nothing where quotas are not asked.
+async fn charge<'a>(
+    api: &'a Api,
+    object: &Object,
+    attributes: Attributes<'a>,
+    now: Timestamp,
+) -> Result<Charge<'a>, Status> {
+    let charge = api.quotas.charge(&api.registry, object, attributes, now);
+    let charge = api.access.admission.quotas(&attributes, charge).await?;
+    Ok(charge.unwrap_or_else(|| Charge::free(&api.registry)))
 }
 
 /// What the kind's rules make of the new state, and what no client changes.

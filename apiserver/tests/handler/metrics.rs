@@ -30,12 +30,9 @@ async fn admission_is_timed() {
     let admit = "operation=\"CREATE\",rejected=\"false\",type=\"admit\"";
     assert!(count("controller", &format!("name=\"ServiceAccount\",{admit}")) > 0);
     assert!(count("step", admit) > 0);
-    assert!(
-        count(
-            "step",
-            &admit.replace("type=\"admit\"", "type=\"validate\"")
-        ) > 0
-    );
+    let validate = admit.replace("type=\"admit\"", "type=\"validate\"");
+    assert!(count("step", &validate) > 0);
+    assert!(count("controller", &format!("name=\"ResourceQuota\",{validate}")) > 0);
     let rejected = admit.replace("false", "true");
     assert_eq!(count("step", &rejected), 1);
 }

@@ -3,7 +3,7 @@
 use crate::json;
 use crate::kinds::prepare::{keep, keep_all, put};
 use crate::object::Object;
-use crate::pod_spec::resources;
+use crate::pod_spec::{profiles, resources};
 use crate::resource::Part;
 use serde_json::{Value, json};
 
@@ -24,6 +24,10 @@ pub fn prepare_create(pod: &mut Object) {
     }
     pod.set(&["status"], status);
     apply_label_keys(pod);
+    let annotations = pod.get(&["metadata", "annotations"]).cloned();
+    if let (Some(annotations), Some(spec)) = (annotations, pod.get_mut(&["spec"])) {
+        profiles::annotations_to_fields(&annotations, spec);
+    }
 }
 
 /// `matchLabelKeys` stand for the pod's own values of those labels: they are written into the

@@ -372,6 +372,35 @@ fn a_new_pod_is_pending_with_its_class() {
             "Pending Guaranteed"
         ]
     );
+    // Resources of the pod count alone, even when they name none.
+    let spec = json!({ "resources": {}, "containers": [
+        { "name": "a", "image": "a", "resources": { "requests": { "cpu": "1" } } },
+    ] });
+    let mut pod = defaulted("pods", with(spec));
+    Pod.prepare_create(&mut pod);
+    assert_eq!(pod.str(&["status", "qosClass"]), "BestEffort");
+}
+
+#[test]
+fn of_profiles_by_annotation_a_new_pod_has_fields() {
+    let mut pod = defaulted(
+        "pods",
+        with(json!({ "containers": [{ "name": "a", "image": "a" }] })),
+    );
+    let key = "container.apparmor.security.beta.kubernetes.io/a";
+    pod.set(&["metadata", "annotations"], json!({ key: "unconfined" }));
+    let deprecated = Pod.early_warnings(&pod);
+    expect![[r#"metadata.annotations[container.apparmor.security.beta.kubernetes.io/a]: deprecated since v1.30; use the "appArmorProfile" field instead"#]]
+    .assert_eq(&deprecated.join("\n"));
+    Pod.prepare_create(&mut pod);
+    let context = &pod.list(&["spec", "containers"])[0]["securityContext"];
+    assert_eq!(context["appArmorProfile"], json!({ "type": "Unconfined" }));
+    assert!(Pod.early_warnings(&pod).is_empty() && Pod.warnings(&pod).is_empty());
+    let contradicts = json!({ key: "runtime/default" });
+    pod.set(&["metadata", "annotations"], contradicts);
+    assert_eq!(Pod.validate_create(&pod).len(), 1);
+    // Who updates a pod is told of none of it.
+    assert!(Pod.warnings_on_update(&pod, &pod).is_empty());
 }
 
 #[test]

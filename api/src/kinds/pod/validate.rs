@@ -4,6 +4,7 @@ use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
 use crate::meta_validate::invalid_each;
 use crate::object::Object;
+use crate::pod_spec::profiles;
 use crate::pod_spec::resources::is_sidecar;
 use crate::pod_spec::validate::{self, Context, containers};
 use crate::{json, names};
@@ -20,6 +21,9 @@ pub fn create(pod: &Object) -> ErrorList {
     if gated && !pod.str(&["spec", "nodeName"]).is_empty() {
         let detail = "cannot be set until all schedulingGates have been cleared";
         errors.push(FieldError::forbidden(&path.child("nodeName"), detail));
+    }
+    if let (Some(all), Some(spec)) = (pod.get(&["metadata", "annotations"]), pod.get(&["spec"])) {
+        errors.extend(profiles::disagreements(all, spec, &path));
     }
     errors
 }
@@ -92,6 +96,10 @@ pub fn annotations_update(new: &Object, old: &Object) -> ErrorList {
             check(key, "add");
         }
     }
+    // A second time: upstream has such causes twice.
+    let [metadata, spec] = ["metadata", "spec"].map(|part| new.get(&[part]));
+    let [metadata, spec] = [metadata, spec].map(|part| part.unwrap_or(&Value::Null));
+    errors.extend(validate::pod_annotations(metadata, spec, &path));
     errors
 }
 

@@ -25,3 +25,19 @@ fn references_keep_the_name_alone() {
         Age: <unknown>"#]],
     );
 }
+
+#[test]
+fn bounds_on_secrets_are_of_old() {
+    let with = |annotations: serde_json::Value| {
+        let metadata = json!({ "name": "a", "annotations": annotations });
+        defaulted("serviceaccounts", json!({ "metadata": metadata }))
+    };
+    let rules = resource("serviceaccounts").rules;
+    let bound = with(json!({ "kubernetes.io/enforce-mountable-secrets": "true" }));
+    let free = with(json!({}));
+    expect![[r#"metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"#]]
+    .assert_eq(&rules.warnings(&bound).join("\n"));
+    assert!(rules.warnings(&free).is_empty());
+    assert_eq!(rules.warnings_on_update(&bound, &free).len(), 1);
+    assert!(rules.warnings_on_update(&bound, &bound).is_empty());
+}

@@ -24,6 +24,9 @@ const IPC_SYSCTLS: &[&str] = &[
     "kernel.msg",
 ];
 
+/// Of the path of an AppArmor profile, as the kernel bounds paths.
+const PROFILE_BYTES_MAX: usize = 4095;
+
 pub fn pod(spec: &Value, path: &Path) -> ErrorList {
     let context = json::get(spec, "securityContext");
     let mut errors = ErrorList::new();
@@ -116,6 +119,11 @@ fn profiles(context: &Value, path: &Path) -> ErrorList {
     errors
 }
 
+/// An AppArmorProfile.
+pub fn app_armor(profile: &Value, path: &Path) -> ErrorList {
+    profile_of(profile, "appArmorProfile", "AppArmor", path)
+}
+
 fn profile_of(profile: &Value, field: &str, what: &str, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     let kinds = &["Localhost", "RuntimeDefault", "Unconfined"];
@@ -145,6 +153,9 @@ fn profile_of(profile: &Value, field: &str, what: &str, path: &Path) -> ErrorLis
         ("Localhost", Some(local)) if local.trim() != local => {
             let detail = "must not be padded with whitespace";
             errors.push(FieldError::invalid(&path, local, detail));
+        }
+        ("Localhost", Some(local)) if local.len() > PROFILE_BYTES_MAX => {
+            errors.push(FieldError::too_long(&path, PROFILE_BYTES_MAX));
         }
         ("Localhost", Some(_)) | (_, None) => {}
         (_, Some(local)) => {

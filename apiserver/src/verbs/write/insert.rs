@@ -83,6 +83,7 @@ pub async fn create(
         .admission
         .mutate(&mut object, &attributes)
         .await?;
+    warnings.add(resource.rules.early_warnings(&object));
     let list = object.remove(&["metadata", "managedFields"]);
     give_identity(resource, &mut object, &now);
     put_list(&mut object, list);
@@ -128,10 +129,7 @@ async fn once(
     api.access.admission.validate(&stored, &attributes).await?;
     // A name of its own: the object changes while its charge is held.
     let attributes = asked.attributes(Operation::Create, "", None, options.dry_run);
-    let charge = api
-        .quotas
-        .charge(&api.registry, &stored, attributes, asked.now);
-    let mut charge = charge.await?;
+    let mut charge = super::charge(api, &stored, attributes, asked.now).await?;
     let version = stored.resource_version().parse::<u64>();
     if version.is_ok_and(|version| version != 0) {
         let why = "resourceVersion should not be set on objects to be created";
