@@ -129,7 +129,9 @@ fn absent(
         return;
     };
     status.restart_count = old.restart_count;
-    status.last_state.clone_from(&old.last_state);
+    // The server writes an empty one where there is none.
+    let last = old.last_state.clone();
+    status.last_state = last.filter(|last| *last != ContainerState::default());
     let old_state = old.state.clone().unwrap_or_default();
     if old_state.terminated.is_some() {
         *status = old.clone();

@@ -80,6 +80,25 @@ fn a_new_pod_is_pending() {
 }
 
 #[test]
+fn an_empty_last_state_from_the_server_is_none() {
+    let mut scene = Scene::read("pod init=i main=a");
+    let status = |scene: &Scene| {
+        let view = scene.view();
+        make(&view, &plan(&view), "192.0.2.1".parse().unwrap())
+    };
+    let mut shown = status(&scene);
+    for container in shown.container_statuses.iter_mut().flatten() {
+        container.last_state = Some(ContainerState::default());
+    }
+    scene.pod.status = Some(shown);
+    let again = status(&scene);
+    let mut conditions = again.conditions.iter().flatten();
+    let initialized = conditions.find(|one| one.type_ == "Initialized").unwrap();
+    assert_eq!(initialized.status, "False");
+    assert!(again.container_statuses.unwrap()[0].last_state.is_none());
+}
+
+#[test]
 fn a_running_pod_is_ready_when_its_probes_say_so() {
     check(
         "pod main=a,b\n sandbox 0 ready\n memory ip\n a running\n b running unready",
