@@ -1,8 +1,8 @@
 //! One change as it stands on disk.
 //!
 //! Layout, numbers big-endian: crc32 of all that follows (4), operation (1, with its highest bit set
-//! when the value is sealed), created (8), previous (8, zero for none), length of the partition (2), length of the key (2), partition,
-//! key, value. The key under which a record is stored is its revision.
+//! when the value is sealed), created (8), previous (8, zero for none), length of the
+//! partition (2), length of the key (2), partition, key, value. The key under which a record is stored is its revision.
 
 use crate::revision::Revision;
 use bytes::Bytes;

@@ -7,17 +7,12 @@
 
 use crate::archive::Archive;
 use crate::backend::{Backend, BackendError, Numbered};
-use crate::history::Map;
 use crate::mark::{Mark, MarkFile};
-use crate::record::{Operation, Record};
 use crate::revision::Revision;
 use crate::seal::Codec;
-use crate::state::{Partition, State, kind_of};
+use crate::state::State;
 use crate::store::{Config, Layout};
-use crate::types::{
-    Change, CommitError, Durability, Entry, Event, Expect, GroupError, Notes, Write,
-};
-use std::collections::HashMap;
+use crate::types::{CommitError, Durability, GroupError, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -25,10 +20,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 mod compaction;
+mod drafts;
 mod rewrite;
 
 use compaction::Compaction;
 pub(crate) use compaction::Written;
+use drafts::Drafts;
 use rewrite::{Retired, Rewrite};
 
 /// Writes in one batch: enough to share a flush, few enough to bound how long the first waits.
@@ -90,41 +87,6 @@ pub(crate) struct Writer {
     broken: Option<String>,
 }
 
-/// A partition as this batch leaves it, before anybody sees it.
-struct Draft {
-    partition: Arc<Partition>,
-    map: Map,
-    events: Vec<Event>,
-}
-
-impl Draft {
-    fn apply(&mut self, revision: Revision, record: &Record) {
-        let (key, created) = (Arc::clone(&record.key), record.created);
-        let value = record.value.clone();
-        let previous = match record.operation {
-            Operation::Put => {
-                let entry = Entry {
-                    created,
-                    modified: revision,
-                    value: value.clone(),
-                };
-                self.map.insert(Arc::clone(&key), entry)
-            }
-            Operation::Delete => self.map.remove(&key),
-        };
-        let kind = kind_of(record.operation, previous.is_some());
-        self.events.push(Event {
-            revision,
-            key,
-            kind,
-            value,
-            previous,
-            created,
-            notes: Notes::default(),
-        });
-    }
-}
-
 /// How keeping a batch went, short of a failure, which is in `broken`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
@@ -176,18 +138,16 @@ impl Writer {
         loop {
             let wait = self.wait(Instant::now());
             match requests.recv_timeout(wait) {
-                Ok(Request::Commit(writes, answer)) => self.batch(writes, answer, requests),
-                Ok(Request::Compact(to, answer)) => {
-                    let done = self.compact_to(to);
-                    drop(answer.send(done));
+                Ok(Request::Commit(writes, answer)) => {
+                    let after = self.batch(writes, answer, requests);
+                    if after.is_some_and(|request| self.serve(request)) {
+                        return;
+                    }
                 }
-                Ok(Request::Archive(answer)) => self.archive.write(&self.state, Some(answer)),
-                Ok(Request::Rewrite(answer)) => self.begin_rewrite(answer),
-                Ok(Request::Reseal(answer)) => self.archive.reseal(answer),
-                Ok(Request::Close(answer)) => {
-                    self.close();
-                    let _ = answer.send(());
-                    return;
+                Ok(other) => {
+                    if self.serve(other) {
+                        return;
+                    }
                 }
                 Err(RecvTimeoutError::Disconnected) => return self.close(),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -217,10 +177,10 @@ impl Writer {
         {
             self.keep(Vec::new());
         }
-        if self.broken.is_some() {
-            return;
-        }
         self.retired = self.retired.take().and_then(Retired::remove);
+        if let Some(why) = self.broken.clone() {
+            return self.give_up_rewriting(&why);
+        }
         if self.rewrite.is_some() {
             self.step_rewrite();
             return self.archive.tick(now, &self.state);
@@ -253,39 +213,38 @@ impl Writer {
         self.archive.tick(now, &self.state);
     }
 
-    fn mark(&self, reserved: Revision, entries: Option<u64>, database: Option<String>) -> Mark {
+    fn mark(&self, reserved: Revision, entries: Option<u64>) -> Mark {
         Mark {
             reserved,
             entries,
-            database,
+            database: self.database.clone(),
         }
     }
 
     /// Synced so that a clean stop loses no lazy write and leaves no gap in the revisions.
     fn close(&mut self) {
         self.keep(Vec::new());
-        if let Some(rewrite) = self.rewrite.take() {
-            rewrite.give_up("the store was closed before the database was written anew");
-        }
+        self.give_up_rewriting("the store was closed before the database was written anew");
         if self.broken.is_none() {
             let last = self.last;
             let entries = Some(self.state.entries());
             // Before the database: the mark never promises more than it holds.
-            let mark = self.mark(last, entries, self.database.clone());
+            let mark = self.mark(last, entries);
             self.fail_on(|writer| writer.mark.write(&mark));
             self.fail_on(|writer| writer.backend.reserve(last));
         }
         self.state.close();
     }
 
+    /// Gives back what came in between the commits and has to wait for their end.
     fn batch(
         &mut self,
         first: Vec<Write>,
         answer: oneshot::Sender<Decided>,
         requests: &Receiver<Request>,
-    ) {
+    ) -> Option<Request> {
         self.follow();
-        let mut drafts: HashMap<Arc<str>, Draft> = HashMap::new();
+        let mut drafts = Drafts::new(&self.state);
         let mut records: Vec<Numbered> = Vec::new();
         let mut answers: Vec<Answer> = Vec::new();
         let mut must_sync = false;
@@ -297,7 +256,7 @@ impl Writer {
             let synced = writes
                 .iter()
                 .any(|write| write.durability == Durability::Synced);
-            let decided = self.decide_all(writes, &mut drafts, &mut records);
+            let decided = self.decide(writes, &mut drafts, &mut records);
             must_sync |= decided.is_ok() && synced;
             answers.push((answer, decided));
             if writes_count >= BATCH_MAX {
@@ -310,32 +269,33 @@ impl Writer {
             }
         }
         self.settle(drafts, records, answers, must_sync);
-        self.other(after);
+        after
     }
 
-    /// What came in between the commits of a batch and had to wait for its end.
-    fn other(&mut self, request: Option<Request>) {
+    /// Everything but commits; true when it was the end.
+    fn serve(&mut self, request: Request) -> bool {
         match request {
-            Some(Request::Compact(to, answer)) => {
+            Request::Compact(to, answer) => {
                 let done = self.compact_to(to);
                 drop(answer.send(done));
             }
-            Some(Request::Archive(answer)) => self.archive.write(&self.state, Some(answer)),
-            Some(Request::Rewrite(answer)) => self.begin_rewrite(answer),
-            Some(Request::Reseal(answer)) => self.archive.reseal(answer),
-            Some(Request::Close(answer)) => {
+            Request::Archive(answer) => self.archive.write(&self.state, Some(answer)),
+            Request::Rewrite(answer) => self.begin_rewrite(answer),
+            Request::Reseal(answer) => self.archive.reseal(answer),
+            Request::Close(answer) => {
                 self.close();
-                self.broken = Some("the store is closed".to_owned());
                 let _ = answer.send(());
+                return true;
             }
-            Some(Request::Commit(..)) | None => {}
+            Request::Commit(..) => unreachable!("commits go into a batch"),
         }
+        false
     }
 
     /// Keeps, publishes and answers a batch that was decided.
     fn settle(
         &mut self,
-        drafts: HashMap<Arc<str>, Draft>,
+        drafts: Drafts,
         records: Vec<Numbered>,
         answers: Vec<Answer>,
         must_sync: bool,
@@ -406,31 +366,15 @@ impl Writer {
             Ok(foreign) => foreign,
             Err(error) => return self.fail_on(|_| Err(error)),
         };
-        let mut drafts = HashMap::new();
+        if foreign.is_empty() {
+            return;
+        }
+        let mut drafts = Drafts::new(&self.state);
         for (revision, record) in foreign {
-            self.draft(&record.partition, &mut drafts)
-                .apply(revision, &record);
+            drafts.adopt(revision, &record);
             self.last = revision;
         }
-        if !drafts.is_empty() {
-            self.publish(drafts);
-        }
-    }
-
-    fn draft<'a>(
-        &self,
-        partition: &Arc<str>,
-        drafts: &'a mut HashMap<Arc<str>, Draft>,
-    ) -> &'a mut Draft {
-        drafts.entry(Arc::clone(partition)).or_insert_with(|| {
-            let partition = self.state.partition(partition);
-            let (_, map) = partition.current.read().clone();
-            Draft {
-                partition,
-                map,
-                events: Vec::new(),
-            }
-        })
+        self.publish(drafts);
     }
 
     /// No revision is visible before the disk knows that it is used.
@@ -444,7 +388,7 @@ impl Writer {
             return;
         }
         // After the database: the mark never promises more than it holds.
-        let mark = self.mark(up_to, None, self.database.clone());
+        let mark = self.mark(up_to, None);
         self.fail_on(|writer| writer.mark.write(&mark));
         self.reserved = up_to;
     }
@@ -457,110 +401,32 @@ impl Writer {
     }
 
     /// Checks every write before it does any: they see the state before the group.
-    fn decide_all(
+    fn decide(
         &mut self,
         writes: Vec<Write>,
-        drafts: &mut HashMap<Arc<str>, Draft>,
+        drafts: &mut Drafts,
         records: &mut Vec<Numbered>,
     ) -> Decided {
         for (place, write) in writes.iter().enumerate() {
-            let checked = self.check(write, drafts);
+            let checked = drafts.check(write, self.config.value_bytes_max);
             checked.map_err(|error| GroupError { place, error })?;
         }
-        let revisions = writes
-            .into_iter()
-            .map(|write| self.apply(write, drafts, records));
+        let revisions = writes.into_iter().map(|write| {
+            self.last = self.last.next();
+            records.push(drafts.apply(self.last, write));
+            self.last
+        });
         Ok(revisions.collect())
     }
 
-    fn check(
-        &self,
-        write: &Write,
-        drafts: &mut HashMap<Arc<str>, Draft>,
-    ) -> Result<(), CommitError> {
-        let value_max = self.config.value_bytes_max;
-        let (Change::Put(stamped) | Change::Delete(stamped)) = &write.change;
-        let bytes = stamped.value.len();
-        let length = bytes.max(write.key.len() * (value_max / KEY_BYTES_MAX));
-        if length > value_max {
-            return Err(CommitError::TooLarge {
-                bytes,
-                bytes_max: value_max,
-            });
-        }
-        let previous = self.draft(&write.partition, drafts).map.get(&write.key);
-        check(write.expect, previous)?;
-        if previous.is_none() && matches!(write.change, Change::Delete(_)) {
-            return Err(CommitError::NotFound);
-        }
-        Ok(())
-    }
-
-    fn apply(
-        &mut self,
-        write: Write,
-        drafts: &mut HashMap<Arc<str>, Draft>,
-        records: &mut Vec<Numbered>,
-    ) -> Revision {
-        let (operation, stamped) = match write.change {
-            Change::Put(stamped) => (Operation::Put, stamped),
-            Change::Delete(stamped) => (Operation::Delete, stamped),
-        };
-        let revision = self.last.next();
-        self.last = revision;
-        let draft = self.draft(&write.partition, drafts);
-        let previous = draft.map.get(&write.key);
-        let record = Record {
-            operation,
-            partition: write.partition,
-            key: write.key,
-            created: previous.map_or(revision, |entry| entry.created),
-            previous: previous.map(|entry| entry.modified),
-            value: stamped.stamp(revision),
-        };
-        draft.apply(revision, &record);
-        records.push((revision, record));
-        revision
-    }
-
-    fn publish(&mut self, drafts: HashMap<Arc<str>, Draft>) {
+    fn publish(&self, drafts: Drafts) {
         let persisted = self.lazy.first().map_or(self.last, |(revision, _)| {
             Revision(revision.0.saturating_sub(1))
         });
-        let mut changed = Vec::new();
-        let mut maps = Vec::new();
-        let mut events = Vec::new();
-        for draft in drafts.into_values() {
-            let Some(newest) = draft.events.last().map(|event| event.revision) else {
-                continue;
-            };
-            self.counters
-                .writes
-                .fetch_add(draft.events.len() as u64, Ordering::Relaxed);
-            changed.push((draft.partition, newest));
-            maps.push((newest, draft.map));
-            events.push(draft.events);
-        }
-        // Map and history change together, so that an old state can be made from the two; and all
-        // maps before anybody reads one, so that whoever sees a part of a group sees all of it.
-        let (mut histories, mut currents) = (Vec::new(), Vec::new());
-        for (partition, _) in &changed {
-            histories.push(partition.history.lock());
-            currents.push(partition.current.write());
-        }
-        for (current, map) in currents.iter_mut().zip(maps) {
-            **current = map;
-        }
-        drop(currents);
-        for (mut history, events) in histories.into_iter().zip(events) {
-            for event in events {
-                history.push(event, persisted);
-            }
-        }
-        self.state.set_revision(self.last);
-        for (partition, newest) in changed {
-            partition.news.send_replace(newest);
-        }
+        let count = drafts.publish(self.last, persisted);
+        self.counters
+            .writes
+            .fetch_add(count as u64, Ordering::Relaxed);
     }
 
     fn compact_to(&mut self, to: Revision) -> Result<(), CommitError> {
@@ -588,17 +454,5 @@ impl Writer {
     }
 }
 
-/// Partition and key must fit the lengths of a record.
-const KEY_BYTES_MAX: usize = 1024;
-
-fn check(expect: Expect, current: Option<&Entry>) -> Result<(), CommitError> {
-    match (expect, current) {
-        (Expect::Any, _) | (Expect::Absent, None) | (Expect::Present, Some(_)) => Ok(()),
-        (Expect::Absent, Some(entry)) => Err(CommitError::Exists { at: entry.modified }),
-        (Expect::Present, None) => Err(CommitError::NotFound),
-        (Expect::At(revision), Some(entry)) if entry.modified == revision => Ok(()),
-        (Expect::At(_), entry) => Err(CommitError::Conflict {
-            current: entry.map(|entry| entry.modified),
-        }),
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@
 
 use super::Writer;
 use crate::backend::{Backend, BackendError, Reader};
+use crate::mark::Mark;
 use crate::revision::Revision;
 use crate::store::Layout;
 use std::fs::File;
@@ -184,19 +185,32 @@ impl Writer {
             tracing::error!(%error, "the database was not written anew");
             return rewrite.give_up(&error.to_string());
         }
-        let named = self.mark(self.reserved, None, Some(rewrite.name.clone()));
+        let old = self.mark(self.reserved, None);
+        let named = Mark {
+            database: Some(rewrite.name.clone()),
+            ..old.clone()
+        };
         self.fail_on(|writer| writer.mark.write(&named));
         if let Some(why) = &self.broken {
             return rewrite.leave(why);
         }
         let layout = Layout::new(&self.config.directory);
-        let old = self.mark(self.reserved, None, self.database.clone());
         let old = layout.current(Some(&old));
         self.database = named.database;
         let (new, mut retired) = rewrite.take_over(old);
         self.backend = new;
         retired.set_reader(self.state.set_reader(self.backend.reader()));
         self.retired = Some(retired);
+    }
+
+    /// Whoever waits for it hears why.
+    pub(super) fn give_up_rewriting(&mut self, why: &str) {
+        if let Some(rewrite) = self.rewrite.take() {
+            rewrite.give_up(why);
+        }
+        if let Some(answer) = self.rewrite_next.take() {
+            drop(answer.send(Err(why.to_owned())));
+        }
     }
 
     fn finish_rewrite(&mut self, rewrite: &mut Rewrite) -> Result<(), BackendError> {
