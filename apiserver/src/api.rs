@@ -110,18 +110,15 @@ impl Api {
 
     async fn answer(&self, request: Request<Body>, caller: &Caller) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
-        let info = Arc::new(RequestInfo::parse(&parts.method, &parts.uri));
+        let query = Query::parse(parts.uri.query().unwrap_or(""));
+        let info = Arc::new(RequestInfo::of(&parts.method, &parts.uri, &query));
         let audit_id = audit::id(&parts);
         let trail = self.audit.as_ref();
         let trail = trail.map(|audit| audit.follow(&mut parts, &info, &audit_id));
         let begun = Instant::now();
-        let is_dry_run = parts
-            .uri
-            .query()
-            .is_some_and(|query| query.contains("dryRun="));
+        let is_dry_run = !query.text("dryRun").is_empty();
         let recording = self.metrics.begin(&info, is_dry_run);
         let wishes = Wishes::of(&parts);
-        let query = Query::parse(parts.uri.query().unwrap_or(""));
         let deadline = deadline::of(&info, &query, begun);
         let routed = self.route(parts, body, query, &info, caller, &wishes);
         let routed = async { deadline::meet(deadline?, routed).await };
@@ -234,14 +231,17 @@ impl Api {
                 let rotated = at_rest::rotate(self.at_rest.clone(), self.registry.store.clone());
                 return rotated.await;
             }
-            return self.other(parts, info, user);
+            return self.other(parts, &query, info, user);
         }
-        if !routes::is_group(&info.group) {
+        let found = routes::find(&parts, info);
+        if found.is_err() && !routes::has_group(info) {
             return Ok(respond::page_not_found());
         }
-        let (resource, subresource) = routes::find(&parts, info)?;
+        let (resource, subresource) = found?;
         if subresource.is_some_and(|one| one.kind == SubresourceKind::Connect) {
-            return self.connect(parts, body, info, user, resource).await;
+            return self
+                .connect(parts, &query, body, info, user, resource)
+                .await;
         }
         // An update looks at its body first.
         if info.verb != "update" {
@@ -338,6 +338,7 @@ impl Api {
     fn other(
         &self,
         parts: Parts,
+        query: &Query,
         info: &RequestInfo,
         user: &User,
     ) -> Result<Response<Body>, Status> {
@@ -345,7 +346,7 @@ impl Api {
             let response = self.access.tunnels.accept(parts, user, node)?;
             return Ok(response.map(|()| respond::full(Bytes::new())));
         }
-        if let Some(response) = self.endpoints.answer(&parts, info) {
+        if let Some(response) = self.endpoints.answer(&parts, query, info) {
             return Ok(response);
         }
         // Below what has a router a Status says so, elsewhere plain text.
@@ -359,6 +360,7 @@ impl Api {
     async fn connect(
         &self,
         parts: Parts,
+        query: &Query,
         body: Body,
         info: &RequestInfo,
         user: &User,
@@ -390,7 +392,7 @@ impl Api {
             };
             respond::best(&accept, served)?;
         }
-        self.access.streams.connect(parts, info, user).await
+        self.access.streams.connect(parts, query, info, user).await
     }
 
     async fn verb(&self, asked: &Asked<'_>, body: Body) -> Result<Response<Body>, Status> {

@@ -86,10 +86,14 @@ impl Endpoints {
     }
 
     /// `None` for a path that is none of these.
-    pub fn answer(&self, request: &Parts, info: &RequestInfo) -> Option<Response<Body>> {
-        let query = Query::parse(request.uri.query().unwrap_or(""));
+    pub fn answer(
+        &self,
+        request: &Parts,
+        query: &Query,
+        info: &RequestInfo,
+    ) -> Option<Response<Body>> {
         let path = info.path.as_str();
-        if let Some(response) = self.of_any_method(path, request, &query) {
+        if let Some(response) = self.of_any_method(path, request, query) {
             return Some(response);
         }
         // The rest has routes as resources have: for one method, and slashes behind do not count.

@@ -25,13 +25,33 @@ pub struct RequestInfo {
     /// `fieldSelector` and `labelSelector` of the query, as the client wrote them.
     pub field_selector: String,
     pub label_selector: String,
+    pub place: Place,
+}
+
+/// The form of a resource's path: what routes are told apart by. It is kept here so that nobody
+/// takes the path apart a second time, and otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Under `/apis`, where a group is named, though its name may be empty.
+    pub is_below_apis: bool,
+    /// `watch/` stands before the rest: the older way to ask for a watch.
+    pub is_watch: bool,
+    pub is_namespaced: bool,
+    /// From the name of the resource on.
+    pub parts: usize,
 }
 
 /// What may follow a namespace's name and is a part of the namespace itself.
 pub const NAMESPACE_SUBRESOURCES: &[&str] = &["status", "finalize"];
 
 impl RequestInfo {
+    #[cfg(test)]
     pub fn parse(method: &Method, uri: &Uri) -> Self {
+        Self::of(method, uri, &Query::parse(uri.query().unwrap_or("")))
+    }
+
+    /// The query is that of the URI.
+    pub fn of(method: &Method, uri: &Uri, query: &Query) -> Self {
         let path = percent_decode(uri.path());
         let plain = Self {
             verb: method.as_str().to_ascii_lowercase(),
@@ -56,15 +76,20 @@ impl RequestInfo {
             group: group.to_owned(),
             version: version.to_owned(),
             is_resource_request: true,
+            place: Place {
+                is_below_apis: parts.first() == Some(&"apis"),
+                is_watch: by_path,
+                ..Place::default()
+            },
             ..plain
         };
-        info.place(rest);
-        info.select(&Query::parse(uri.query().unwrap_or("")));
+        info.locate(rest);
+        info.select(query);
         info
     }
 
     /// Namespace, resource, name and subresource.
-    fn place(&mut self, parts: &[&str]) {
+    fn locate(&mut self, parts: &[&str]) {
         let mut parts = parts;
         if let ["namespaces", namespace, rest @ ..] = parts {
             self.namespace = (*namespace).to_owned();
@@ -73,8 +98,10 @@ impl RequestInfo {
                 .is_some_and(|next| !NAMESPACE_SUBRESOURCES.contains(next))
             {
                 parts = rest;
+                self.place.is_namespaced = true;
             }
         }
+        self.place.parts = parts.len();
         let text = |index: usize| parts.get(index).copied().unwrap_or("").to_owned();
         self.resource = text(0);
         self.name = text(1);

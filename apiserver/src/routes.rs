@@ -5,7 +5,7 @@
 //! patches can be. What the client accepts is looked at after that.
 
 use crate::body;
-use crate::request_info::{NAMESPACE_SUBRESOURCES, RequestInfo};
+use crate::request_info::{Place, RequestInfo};
 use crate::tokens::{CONFIGURATION_PATH, KEYS_PATH};
 use coracle_api::catalogue;
 use coracle_api::names;
@@ -15,29 +15,62 @@ use http::request::Parts;
 use http::{HeaderMap, Method};
 use serde_json::json;
 
+/// Parts of a path up to and with the subresource's.
+const SUBRESOURCE_AT: usize = 3;
+
+/// The methods that the form of a path may have, each with the verb that a row must have for it.
+type Methods = &'static [(Method, &'static str)];
+const COLLECTION: Methods = &[
+    (Method::GET, "list"),
+    (Method::POST, "create"),
+    (Method::DELETE, "deletecollection"),
+];
+const OVER_ALL: Methods = &[(Method::GET, "list")];
+const WATCH: Methods = &[(Method::GET, "watch")];
+const ONE: Methods = &[
+    (Method::GET, "get"),
+    (Method::PUT, "update"),
+    (Method::PATCH, "patch"),
+    (Method::DELETE, "delete"),
+];
+const SUBRESOURCE: Methods = &[
+    (Method::GET, "get"),
+    (Method::POST, "create"),
+    (Method::PUT, "update"),
+    (Method::PATCH, "patch"),
+    (Method::DELETE, "delete"),
+];
+/// What is proxied may be asked in any way.
+const PROXY: Methods = &[
+    (Method::GET, "get"),
+    (Method::HEAD, "get"),
+    (Method::OPTIONS, "get"),
+    (Method::POST, "create"),
+    (Method::PUT, "update"),
+    (Method::PATCH, "patch"),
+    (Method::DELETE, "delete"),
+];
+
 pub type Found = (&'static Resource, Option<&'static Subresource>);
 
 /// The row, and the subresource where one is asked for.
 pub fn find(request: &Parts, info: &RequestInfo) -> Result<Found, Status> {
     let found = catalogue::find(&info.group, &info.version, &info.resource);
+    let found = found.filter(|_| names_group(info));
     let resource = found.ok_or_else(Status::path_not_found)?;
-    let trimmed = info.path.trim_matches('/');
-    let skipped = if info.group.is_empty() { 2 } else { 3 };
-    let parts: Vec<&str> = trimmed.split('/').skip(skipped).collect();
-    let place = Place::of(&parts);
-    let subresource = match place.subresource {
-        None => None,
-        Some(name) => Some(
+    let subresource = match info.place.parts {
+        0..SUBRESOURCE_AT => None,
+        _ => Some(
             resource
-                .subresource(name)
+                .subresource(&info.subresource)
                 .ok_or_else(Status::path_not_found)?,
         ),
     };
-    let offered = place.offered(resource, subresource);
-    if offered.is_empty() {
+    let mut offered = offered(&info.place, resource, subresource).peekable();
+    if offered.peek().is_none() {
         return Err(Status::path_not_found());
     }
-    if !offered.contains(&request.method) {
+    if !offered.any(|method| *method == request.method) {
         return Err(not_supported());
     }
     let connects = subresource.is_some_and(|one| one.kind == SubresourceKind::Connect);
@@ -66,8 +99,17 @@ pub fn check_name(info: &RequestInfo) -> Result<(), Status> {
     }
 }
 
-/// True for a group that is served.
-pub fn is_group(group: &str) -> bool {
+/// True when the path is below a group that is served.
+pub fn has_group(info: &RequestInfo) -> bool {
+    names_group(info) && is_group(&info.group)
+}
+
+/// The core group has a root of its own: nothing is below `/apis//`.
+fn names_group(info: &RequestInfo) -> bool {
+    info.place.is_below_apis != info.group.is_empty()
+}
+
+fn is_group(group: &str) -> bool {
     catalogue::groups().any(|one| one.name == group)
 }
 
@@ -102,85 +144,30 @@ fn takes_patch(headers: &HeaderMap) -> bool {
     names.any(|name| body::PATCH_TYPES.contains(&name))
 }
 
-/// A path behind its version, in the parts that routes are told apart by.
-#[derive(Debug)]
-struct Place<'a> {
-    /// `watch/` stands before the rest: the older way to ask for a watch.
-    is_watch: bool,
-    is_namespaced: bool,
-    has_name: bool,
-    subresource: Option<&'a str>,
-    /// There is more, which only a proxy has.
-    goes_on: bool,
-}
-
-impl<'a> Place<'a> {
-    fn of(parts: &[&'a str]) -> Self {
-        let (is_watch, parts) = match parts {
-            ["watch", rest @ ..] => (true, rest),
-            _ => (false, parts),
-        };
-        let (is_namespaced, rest) = match parts {
-            ["namespaces", _, next, ..] if !NAMESPACE_SUBRESOURCES.contains(next) => {
-                (true, &parts[2..])
-            }
-            _ => (false, parts),
-        };
-        Self {
-            is_watch,
-            is_namespaced,
-            has_name: rest.len() > 1,
-            subresource: rest.get(2).copied(),
-            goes_on: rest.len() > 3,
-        }
-    }
-
-    /// The methods that the path has; none when there is no such path.
-    fn offered(&self, row: &Resource, subresource: Option<&Subresource>) -> Vec<Method> {
-        let is_over_all = row.is_namespaced() && !self.is_namespaced && !self.has_name;
-        if row.is_namespaced() != self.is_namespaced && !is_over_all {
-            return Vec::new();
-        }
-        let has = |verb: &str| row.verbs.contains(&verb);
-        let only = |methods: &[(Method, bool)]| {
-            let there = methods.iter().filter(|(_, is_there)| *is_there);
-            there.map(|(method, _)| method.clone()).collect()
-        };
-        match subresource {
-            Some(_) if self.is_watch => Vec::new(),
-            Some(one) if self.goes_on && one.name != crate::proxy::SUBRESOURCE => Vec::new(),
-            Some(one) => methods_of(one),
-            None if self.is_watch => only(&[(Method::GET, has("watch"))]),
-            None if is_over_all => only(&[(Method::GET, has("list"))]),
-            None if self.has_name => only(&[
-                (Method::GET, has("get")),
-                (Method::PUT, has("update")),
-                (Method::PATCH, has("patch")),
-                (Method::DELETE, has("delete")),
-            ]),
-            None => only(&[
-                (Method::GET, has("list")),
-                (Method::POST, has("create")),
-                (Method::DELETE, has("deletecollection")),
-            ]),
-        }
-    }
-}
-
-fn methods_of(subresource: &Subresource) -> Vec<Method> {
-    let method = |verb: &&str| match *verb {
-        "get" => Some(Method::GET),
-        "create" => Some(Method::POST),
-        "update" => Some(Method::PUT),
-        "patch" => Some(Method::PATCH),
-        "delete" => Some(Method::DELETE),
-        _ => None,
+/// The methods that the path has; none when there is no such path.
+fn offered(
+    place: &Place,
+    row: &'static Resource,
+    subresource: Option<&'static Subresource>,
+) -> impl Iterator<Item = &'static Method> {
+    let has_name = place.parts > 1;
+    let goes_on = place.parts > SUBRESOURCE_AT;
+    let is_over_all = row.is_namespaced() && !place.is_namespaced && !has_name;
+    let is_elsewhere = row.is_namespaced() != place.is_namespaced && !is_over_all;
+    let routes = match subresource {
+        _ if is_elsewhere => &[],
+        Some(_) if place.is_watch => &[],
+        Some(one) if one.name == crate::proxy::SUBRESOURCE => PROXY,
+        Some(_) if goes_on => &[],
+        Some(_) => SUBRESOURCE,
+        None if place.is_watch => WATCH,
+        None if is_over_all => OVER_ALL,
+        None if has_name => ONE,
+        None => COLLECTION,
     };
-    let mut methods: Vec<Method> = subresource.verbs.iter().filter_map(method).collect();
-    if subresource.name == crate::proxy::SUBRESOURCE {
-        methods.extend([Method::HEAD, Method::OPTIONS]);
-    }
-    methods
+    let verbs = subresource.map_or(row.verbs, |one| one.verbs);
+    let there = routes.iter().filter(|(_, verb)| verbs.contains(verb));
+    there.map(|(method, _)| method)
 }
 
 #[cfg(test)]

@@ -88,15 +88,15 @@ impl Streams {
     pub async fn connect(
         &self,
         request: Parts,
+        query: &Query,
         info: &RequestInfo,
         user: &User,
     ) -> Result<Response<Body>, Status> {
-        let query = Query::parse(request.uri.query().unwrap_or(""));
         match info.subresource.as_str() {
-            LOG => self.log(request, info, &query).await,
-            "exec" => self.exec("exec", request, info, user, &query),
-            "attach" => self.exec("attach", request, info, user, &query),
-            "portforward" => self.port_forward(request, info, user, &query),
+            LOG => self.log(request, info, query).await,
+            "exec" => self.exec("exec", request, info, user, query),
+            "attach" => self.exec("attach", request, info, user, query),
+            "portforward" => self.port_forward(request, info, user, query),
             _ => Err(Status::path_not_found()),
         }
     }

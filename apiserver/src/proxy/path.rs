@@ -4,10 +4,11 @@ use crate::request_info::RequestInfo;
 
 /// What follows `proxy` in the request's path, with its leading slash; empty for nothing at all.
 pub fn below(info: &RequestInfo) -> String {
-    // /api/v1/namespaces/NAMESPACE/pods/NAME/proxy/..., or /api/v1/nodes/NAME/proxy/...
-    let skipped = if info.namespace.is_empty() { 5 } else { 7 };
-    let parts = info.path.trim_matches('/').split('/').skip(skipped);
-    let mut path: String = parts.flat_map(|part| ["/", part]).collect();
+    // The resource, its name and `proxy` itself.
+    let below = info.place.parts.saturating_sub(3);
+    let parts: Vec<&str> = info.path.trim_matches('/').split('/').collect();
+    let parts = &parts[parts.len() - below..];
+    let mut path: String = parts.iter().flat_map(|part| ["/", *part]).collect();
     if info.path.ends_with('/') && !path.ends_with('/') {
         path.push('/');
     }

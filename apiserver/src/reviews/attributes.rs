@@ -50,9 +50,9 @@ pub(super) fn request(spec: &Value) -> (RequestInfo, Vec<String>) {
         namespace: text("namespace"),
         name: text("name"),
         is_resource_request: true,
-        path: String::new(),
         field_selector: fields.text,
         label_selector: labels.text,
+        ..RequestInfo::default()
     };
     let ignored = [fields.ignored, labels.ignored];
     (info, ignored.into_iter().flatten().collect())

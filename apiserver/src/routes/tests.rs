@@ -124,3 +124,17 @@ fn patches_are_of_a_kind() {
     let proxied = format!("{path}/proxy");
     assert_eq!(answer("PATCH", &proxied, "text/plain"), "pods/proxy");
 }
+
+#[test]
+fn a_path_without_its_group_is_no_path_of_the_core_group() {
+    for (method, path) in [
+        ("GET", "/apis//v1/nodes"),
+        ("PUT", "/apis//v1/nodes/status"),
+        ("PUT", "/apis//v1/namespaces/finalize"),
+        ("GET", "/apis//v1/namespaces/a/pods/b"),
+    ] {
+        assert_eq!(answer(method, path, ""), "404", "{method} {path}");
+        let info = RequestInfo::parse(&method.parse().unwrap(), &path.parse().unwrap());
+        assert!(!has_group(&info), "{path}");
+    }
+}

@@ -6,7 +6,9 @@ use crate::streaming::log::Options;
 async fn refused(streams: &Streams, subresource: &str, query: &str, user: &User) -> (u16, String) {
     let uri = format!("/api/v1/namespaces/web/pods/p/{subresource}?{query}");
     let parts = http::Request::get(uri).body(()).unwrap().into_parts().0;
-    match streams.connect(parts, &info(subresource), user).await {
+    let query = Query::parse(query);
+    let info = info(subresource);
+    match streams.connect(parts, &query, &info, user).await {
         Ok(response) => (response.status().as_u16(), String::new()),
         Err(status) => (status.code, status.message),
     }

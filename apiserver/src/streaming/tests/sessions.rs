@@ -183,7 +183,11 @@ impl Cluster {
         let request = request.body(Empty::new()).unwrap();
         exchange(&mut self._tasks, request, move |parts| {
             let streams = Arc::clone(&streams);
-            async move { streams.connect(parts, &info(subresource), &admin()).await }
+            async move {
+                let query = Query::parse(parts.uri.query().unwrap_or(""));
+                let (info, user) = (info(subresource), admin());
+                streams.connect(parts, &query, &info, &user).await
+            }
         })
         .await
     }
