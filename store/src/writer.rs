@@ -15,17 +15,19 @@ use crate::store::{Config, Layout};
 use crate::types::{CommitError, Durability, GroupError, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 mod compaction;
 mod drafts;
+mod gather;
 mod rewrite;
 
 use compaction::Compaction;
 pub(crate) use compaction::Written;
 use drafts::Drafts;
+use gather::Gather;
 use rewrite::{Retired, Rewrite};
 
 /// Writes in one batch: enough to share a flush, few enough to bound how long the first waits.
@@ -74,6 +76,7 @@ pub(crate) struct Writer {
     counters: Arc<Counters>,
     config: Config,
     compaction: Compaction,
+    gather: Gather,
     archive: Archive,
     mark: MarkFile,
     /// The newest revision given out.
@@ -122,6 +125,7 @@ impl Writer {
             counters,
             config,
             compaction,
+            gather: Gather::default(),
             archive,
             mark,
             last,
@@ -236,6 +240,7 @@ impl Writer {
         self.state.close();
     }
 
+    #[allow(clippy::disallowed_methods)] // Bounds how long a batch waits for company.
     /// Gives back what came in between the commits and has to wait for their end.
     fn batch(
         &mut self,
@@ -250,6 +255,7 @@ impl Writer {
         let mut must_sync = false;
         let mut after: Option<Request> = None;
         let mut writes_count = 0;
+        let begun = Instant::now();
         let mut next = Some((first, answer));
         while let Some((writes, answer)) = next.take() {
             writes_count += writes.len();
@@ -262,11 +268,22 @@ impl Writer {
             if writes_count >= BATCH_MAX {
                 break;
             }
-            match requests.try_recv() {
+            let mut found = requests.try_recv();
+            while matches!(found, Err(TryRecvError::Empty))
+                && must_sync
+                && self.gather.waits(answers.len(), begun.elapsed())
+            {
+                std::thread::sleep(gather::LOOK_EVERY);
+                found = requests.try_recv();
+            }
+            match found {
                 Ok(Request::Commit(writes, answer)) => next = Some((writes, answer)),
                 Ok(other) => after = Some(other),
                 Err(_) => {}
             }
+        }
+        if must_sync {
+            self.gather.done(answers.len());
         }
         self.settle(drafts, records, answers, must_sync);
         after
