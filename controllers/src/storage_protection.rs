@@ -21,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 mod usage; // Who uses what. Pure. Start reading here.
 
 const WORKERS: usize = 1;
+/// Whole pods of one page: bounds the memory of a look at any number.
+const PODS_PER_PAGE: u32 = 100;
 /// The indexes of what is used, by its name.
 const BY_CLAIM: &str = "claim";
 const BY_CLASS: &str = "volume-attributes-class";
@@ -167,8 +169,17 @@ async fn is_mounted(
         return Ok(true);
     }
     let pods: Api<Pod> = Api::namespaced(client, &key.namespace);
-    let pods = pods.list(&ListParams::default()).await?;
-    Ok(pods.items.iter().any(|pod| usage::mounts(pod, &claim)))
+    let mut params = ListParams::default().limit(PODS_PER_PAGE);
+    loop {
+        let page = pods.list(&params).await?;
+        if page.items.iter().any(|pod| usage::mounts(pod, &claim)) {
+            return Ok(true);
+        }
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => return Ok(false),
+        }
+    }
 }
 
 impl<K: Kind + Serialize> Guard<K> {

@@ -104,6 +104,73 @@ async fn a_claim_stays_while_a_pod_on_a_node_mounts_it() {
 }
 
 #[tokio::test]
+async fn a_claim_of_a_pod_that_only_waits_for_it_goes() {
+    let (claim, web) = ephemeral();
+    let api = FakeApi::new();
+    let path = CLAIM.replace("data", "web-v");
+    api.put(&path, claim);
+    api.put(POD, web.clone());
+    let site = start(api, run_claims);
+    let other = CLAIM.replace("data", "other");
+    site.has_looked(&other, json!({ "spec": {} })).await;
+    assert_eq!(site.finalizers(&path), ["kubernetes.io/pvc-protection"]);
+    let mut shut = web;
+    shut["metadata"]["finalizers"] = json!(["foregroundDeletion"]);
+    shut["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z".into();
+    shut["metadata"]["deletionGracePeriodSeconds"] = 0.into();
+    site.api.put(POD, shut);
+    site.goes(&path).await;
+}
+
+/// A claim that is being deleted and the pod that it was made for, on a node.
+fn ephemeral() -> (Value, Value) {
+    let mut claim = claim(true);
+    claim["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "v1", "kind": "Pod", "name": "web", "uid": "pod-uid", "controller": true,
+    }]);
+    let mut pod = pod("n1");
+    pod["spec"]["volumes"] = json!([{ "name": "v", "ephemeral": {} }]);
+    pod["status"] = json!({ "phase": "Running" });
+    (claim, pod)
+}
+
+/// The copy does not know of it yet.
+#[tokio::test]
+async fn a_pod_on_any_page_holds_its_claim() {
+    let queries = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let service = tower::service_fn({
+        let queries = Arc::clone(&queries);
+        move |request: http::Request<kube::client::Body>| {
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            let (items, more) = if query.contains("continue=next") {
+                (json!([pod("n1")]), "")
+            } else {
+                (json!([]), "next")
+            };
+            queries.lock().push(query);
+            let metadata = json!({ "resourceVersion": "1", "continue": more });
+            let page = json!({ "metadata": metadata, "items": items }).to_string();
+            let body = kube::client::Body::from(page.into_bytes());
+            std::future::ready(Ok::<_, std::convert::Infallible>(http::Response::new(body)))
+        }
+    });
+    let cache = Informers::new(FakeApi::new().client(), CancellationToken::new()).get();
+    cache.add_index(BY_CLAIM, usage::claims_of);
+    let mut claim = claim(true);
+    claim["metadata"]["name"] = "data".into();
+    claim["metadata"]["namespace"] = "default".into();
+    let claim = Arc::new(serde_json::from_value(claim).unwrap());
+    let client = Client::new(service, "default");
+    assert!(is_mounted(client, cache, claim).await.unwrap());
+    let queries = queries.lock();
+    assert_eq!(queries.len(), 2);
+    assert!(
+        queries.iter().all(|query| query.contains("limit=100")),
+        "{queries:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_claim_goes_at_once_when_no_pod_is_on_a_node() {
     let api = FakeApi::new();
     api.put(CLAIM, claim(true));

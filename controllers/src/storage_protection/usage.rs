@@ -1,6 +1,8 @@
 //! Who uses which claim, volume and class. Pure.
 
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, Volume};
+use k8s_openapi::api::core::v1::{
+    ContainerStatus, PersistentVolume, PersistentVolumeClaim, Pod, Volume,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// True when there is something to do: a finalizer to be given, or one that may be taken away.
@@ -49,11 +51,28 @@ fn made(pod: &Pod, volume: &Volume) -> Option<String> {
 
 /// A pod that may keep a claim from going: one that is on a node and has not ended.
 pub(super) fn may_hold(pod: &Pod) -> bool {
-    let phase = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.phase.as_deref());
-    is_on_node(pod) && !matches!(phase, Some("Succeeded" | "Failed"))
+    is_on_node(pod) && !has_ended(pod)
+}
+
+/// Also true for a pod that is being deleted and of which nothing runs: something else may keep it,
+/// perhaps until its claim is gone.
+fn has_ended(pod: &Pod) -> bool {
+    let status = pod.status.as_ref();
+    let phase = status.and_then(|status| status.phase.as_deref());
+    let lists = status.map(|status| {
+        [
+            &status.init_container_statuses,
+            &status.container_statuses,
+            &status.ephemeral_container_statuses,
+        ]
+    });
+    let mut containers = lists.into_iter().flatten().flatten().flatten();
+    let runs = |container: &ContainerStatus| {
+        let state = container.state.as_ref();
+        state.is_none_or(|state| state.terminated.is_none() && state.waiting.is_none())
+    };
+    matches!(phase, Some("Succeeded" | "Failed"))
+        || pod.metadata.deletion_timestamp.is_some() && !containers.any(runs)
 }
 
 fn is_on_node(pod: &Pod) -> bool {
