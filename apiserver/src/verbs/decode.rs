@@ -100,7 +100,7 @@ impl Expected {
         let bytes = &body.bytes;
         let unrecognized = |why: String| self.unrecognized(&why, bytes);
         let (json, twice) = match body.content {
-            Content::Protobuf => (self.of_protobuf(bytes)?, None),
+            Content::Protobuf => return self.decode_protobuf(bytes, mode),
             Content::Yaml => body::yaml(bytes).map_err(unrecognized)?,
             _ => (bytes.clone(), None),
         };
@@ -120,7 +120,11 @@ impl Expected {
     }
 
     /// The kind is looked at first: what its bytes mean depends on it.
-    fn of_protobuf(&self, bytes: &[u8]) -> Result<Bytes, Status> {
+    fn decode_protobuf(
+        &self,
+        bytes: &[u8],
+        mode: FieldValidation,
+    ) -> Result<(Object, Vec<String>), Status> {
         let meta = protobuf::type_meta(bytes);
         let meta = meta.map_err(|error| self.unrecognized(&error.to_string(), bytes))?;
         self.check(&meta, bytes)?;
@@ -131,7 +135,8 @@ impl Expected {
                 "{kind} in version {version:?} cannot be handled as a {kind}: {error}"
             ))
         })?;
-        Ok(value.to_string().into())
+        let conformed = self.conform(value, mode);
+        conformed.map_err(|error| self.message(&error, bytes))
     }
 
     /// Why a patched document is of another kind than it was.

@@ -9,8 +9,7 @@ use crate::registry::{Refusal, Stored};
 use crate::respond;
 use crate::tunnel::Body;
 use crate::{Api, body};
-use bytes::Bytes;
-use coracle_api::decode::{self, FieldValidation};
+use coracle_api::decode::{self, DecodeError, FieldValidation, TypeMeta};
 use coracle_api::deletion::{self, DefaultPolicy};
 use coracle_api::object::Object;
 use coracle_api::protobuf::{self, ProtobufError};
@@ -68,47 +67,47 @@ pub async fn options(asked: &Asked<'_>, request_body: Body) -> Result<DeleteOpti
         return DeleteOptions::from_query(&asked.query);
     }
     let encoded = Encoded::of(&asked.request.headers, bytes)?;
-    let bytes = match encoded.content {
+    let body = match encoded.content {
         Content::Protobuf => of_protobuf(&encoded.bytes)?,
-        _ => encoded.to_json().map_err(Status::bad_request)?,
+        _ => of_json(&encoded.to_json().map_err(Status::bad_request)?)?,
     };
+    DeleteOptions::from_body(&body)
+}
+
+fn of_json(bytes: &[u8]) -> Result<Value, Status> {
     if bytes.trim_ascii() == b"null" {
-        return DeleteOptions::from_body(&Value::Null);
+        return Ok(Value::Null);
     }
-    let refused = |error: decode::DecodeError| {
+    let refused = |error: DecodeError| {
         Status::bad_request(match error {
             // It is looked for in every group version, so that its own is not what is missing.
-            decode::DecodeError::Syntax(why) => {
+            DecodeError::Syntax(why) => {
                 format!("couldn't get version/kind; json parse error: {why}")
             }
             other => other.to_string(),
         })
     };
-    let meta = decode::type_meta(&bytes).map_err(refused)?;
-    let found = scheme::Kind {
-        api_version: &meta.api_version,
-        kind: &meta.kind,
-    };
-    if let Some(why) = scheme::options_refusal(found) {
-        return Err(Status::bad_request(why));
-    }
-    let decoded = decode::decode(&bytes, OPTIONS_TYPE, FieldValidation::Ignore).map_err(refused)?;
-    DeleteOptions::from_body(&decoded.object.into_value())
+    check_kind(&decode::type_meta(bytes).map_err(refused)?)?;
+    let decoded = decode::decode(bytes, OPTIONS_TYPE, FieldValidation::Ignore).map_err(refused)?;
+    Ok(decoded.object.into_value())
 }
 
 /// The kind is looked at first: what the bytes mean depends on it.
-fn of_protobuf(bytes: &[u8]) -> Result<Bytes, Status> {
+fn of_protobuf(bytes: &[u8]) -> Result<Value, Status> {
     let refused = |error: ProtobufError| Status::bad_request(error.to_string());
-    let meta = protobuf::type_meta(bytes).map_err(refused)?;
+    check_kind(&protobuf::type_meta(bytes).map_err(refused)?)?;
+    let (_, mut value) = protobuf::decode_as(bytes, OPTIONS_TYPE).map_err(refused)?;
+    let conformed = decode::conform(&mut value, OPTIONS_TYPE, FieldValidation::Ignore);
+    conformed.map_err(|error| Status::bad_request(error.to_string()))?;
+    Ok(value)
+}
+
+fn check_kind(meta: &TypeMeta) -> Result<(), Status> {
     let found = scheme::Kind {
         api_version: &meta.api_version,
         kind: &meta.kind,
     };
-    if let Some(why) = scheme::options_refusal(found) {
-        return Err(Status::bad_request(why));
-    }
-    let (_, value) = protobuf::decode_as(bytes, OPTIONS_TYPE).map_err(refused)?;
-    Ok(value.to_string().into())
+    scheme::options_refusal(found).map_or(Ok(()), |why| Err(Status::bad_request(why)))
 }
 
 fn success(asked: &Asked<'_>, name: &str, uid: &str) -> Value {
