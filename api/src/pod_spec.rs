@@ -12,6 +12,8 @@ use crate::field::Path;
 use crate::json;
 use serde_json::Value;
 
+/// Marks the reflection of a pod that a node runs by itself.
+pub const MIRROR: &str = "kubernetes.io/config.mirror";
 /// In the order upstream visits them.
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 

@@ -16,7 +16,7 @@ mod volumes;
 pub use resources::quantities;
 pub use scheduling::{node_selector, taint_effect, tolerations};
 
-use super::profiles;
+use super::{MIRROR, profiles};
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
 use crate::meta_validate::{annotations, invalid_each, labels};
@@ -69,7 +69,6 @@ pub fn template(template: &Value, _old: Option<&Value>, path: &Path) -> ErrorLis
 
 /// Annotations that mean something to pods.
 pub fn pod_annotations(metadata: &Value, spec: &Value, path: &Path) -> ErrorList {
-    const MIRROR: &str = "kubernetes.io/config.mirror";
     const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
     let annotation = |name: &str| json::at(metadata, &["annotations", name]).as_str();
     let mut errors = ErrorList::new();

@@ -10,11 +10,11 @@ use crate::authorize::node::LEASE_NAMESPACE;
 use crate::view::View;
 use coracle_api::json;
 use coracle_api::object::Object;
+use coracle_api::pod_spec::MIRROR;
 use coracle_api::status::{Status, Subject};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-const MIRROR: &str = "kubernetes.io/config.mirror";
 /// Labels under kubernetes.io and k8s.io that a node sets on itself.
 const OWN_LABELS: &[&str] = &[
     "kubernetes.io/hostname",

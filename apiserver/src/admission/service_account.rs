@@ -6,17 +6,17 @@ mod secrets; // Accounts whose pods may mount their own secrets alone.
 mod token_volume; // The volume with the token, and its mounts.
 
 use super::{Attributes, Operation};
-use crate::authorize::node_graph::{Referred, references};
+use crate::authorize::node_graph::{Referred, names_in};
 use crate::view::View;
 use coracle_api::json;
 use coracle_api::object::Object;
+use coracle_api::pod_spec::MIRROR;
 use coracle_api::status::Status;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 pub const DEFAULT: &str = "default";
 
-const MIRROR: &str = "kubernetes.io/config.mirror";
 /// A new namespace gets its `default` account from a controller, soon: a pod that comes with the
 /// namespace waits this long for it, as upstream.
 const ATTEMPTS: u32 = 10;
@@ -111,12 +111,8 @@ fn mirror(pod: &Object, asked: &Attributes<'_>) -> Result<(), Status> {
         let why = "a mirror pod may not reference service accounts";
         return Err(asked.forbidden(Some(pod), why));
     }
-    let mut plain = pod.clone();
-    plain.remove(&["metadata", "annotations"]);
-    if references(&plain)
-        .iter()
-        .any(|(kind, _)| *kind == Referred::Secret)
-    {
+    let names = names_in(pod);
+    if names.iter().any(|(kind, _)| *kind == Referred::Secret) {
         return Err(asked.forbidden(Some(pod), "a mirror pod may not reference secrets"));
     }
     let projects_token = pod.list(&["spec", "volumes"]).iter().any(|volume| {

@@ -7,6 +7,7 @@ mod volume; // What a persistent volume leads to.
 
 use coracle_api::json;
 use coracle_api::object::{Object, ObjectKey};
+use coracle_api::pod_spec::MIRROR;
 use parking_lot::RwLock;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -137,10 +138,16 @@ impl Index {
 
 /// What a pod refers to. A mirror pod, which a node made by itself, refers to nothing.
 pub fn references(pod: &Object) -> References {
-    let mut found = References::new();
-    if pod.annotation("kubernetes.io/config.mirror").is_some() {
-        return found;
+    if pod.annotation(MIRROR).is_some() {
+        References::new()
+    } else {
+        names_in(pod)
     }
+}
+
+/// What a pod names, whoever made it.
+pub fn names_in(pod: &Object) -> References {
+    let mut found = References::new();
     let mut add = |kind: Referred, name: &str| {
         if !name.is_empty() {
             found.insert((kind, name.to_owned()));

@@ -4,9 +4,9 @@ use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
 use crate::meta_validate::invalid_each;
 use crate::object::Object;
-use crate::pod_spec::profiles;
 use crate::pod_spec::resources::is_sidecar;
 use crate::pod_spec::validate::{self, Context, containers};
+use crate::pod_spec::{MIRROR, profiles};
 use crate::{json, names};
 use serde_json::Value;
 
@@ -72,7 +72,7 @@ fn tokens_without_account(spec: &Value, path: &Path) -> ErrorList {
 /// Annotations that stay as they were created.
 pub fn annotations_update(new: &Object, old: &Object) -> ErrorList {
     const KINDS: [(&str, &str); 2] = [
-        ("kubernetes.io/config.mirror", "mirror pod annotation"),
+        (MIRROR, "mirror pod annotation"),
         (
             "container.apparmor.security.beta.kubernetes.io/",
             "AppArmor annotations",

@@ -4,12 +4,12 @@ use super::validate::{annotations_update, metadata_and_spec};
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks::changes;
 use crate::object::Object;
+use crate::pod_spec::MIRROR;
 use crate::pod_spec::resources::quality_of_service;
 use crate::pod_spec::validate::tolerations;
 use crate::{go_value, json, names};
 use serde_json::{Value, json};
 
-const MIRROR: &str = "kubernetes.io/config.mirror";
 const SECONDS_MAX: i64 = i32::MAX as i64;
 const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,\
                          `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to \

@@ -1,6 +1,6 @@
 //! What a pod that a node made by itself may not refer to: anything of the API. Pure.
 
-use crate::authorize::node_graph::{Referred, references};
+use crate::authorize::node_graph::{Referred, names_in};
 use coracle_api::json;
 use coracle_api::object::Object;
 use serde_json::Value;
@@ -56,9 +56,7 @@ const PROJECTED: [(&str, &str); 5] = [
 
 /// What is referred to, in upstream's words; an error for a volume of no known kind.
 pub fn of_mirror_pod(pod: &Object) -> Result<Option<&'static str>, String> {
-    let mut plain = pod.clone();
-    plain.remove(&["metadata", "annotations"]);
-    let referred = references(&plain);
+    let referred = names_in(pod);
     let refers = |kind| referred.iter().any(|(own, _)| *own == kind);
     for (kind, what) in [
         (Referred::ServiceAccount, "serviceaccounts"),
