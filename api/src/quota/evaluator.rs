@@ -2,6 +2,8 @@
 
 use super::{Amounts, DeviceClasses, Scope, claims, pods, services, volume_claims};
 use crate::object::Object;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// What usage depends on beside the object itself.
 #[derive(Clone, Copy)]
@@ -10,9 +12,9 @@ pub struct Surroundings<'a> {
     pub now: i64,
     pub classes: &'a DeviceClasses,
     /// The pod of this namespace and name.
-    pub pod: &'a (dyn Fn(&str, &str) -> Option<Object> + Sync),
+    pub pod: &'a (dyn Fn(&str, &str) -> Option<Cow<'a, Object>> + Sync),
     /// The claims of devices of this namespace.
-    pub claims: &'a (dyn Fn(&str) -> Vec<Object> + Sync),
+    pub claims: &'a (dyn Fn(&str) -> Cow<'a, [Object]> + Sync),
 }
 
 impl std::fmt::Debug for Surroundings<'_> {

@@ -19,7 +19,7 @@ fn with_surroundings<T>(act: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         now: NOW,
         classes: &DeviceClasses::default(),
         pod: &|_, _| None,
-        claims: &|_| Vec::new(),
+        claims: &|_| Vec::new().into(),
     })
 }
 

@@ -23,6 +23,7 @@ use coracle_api::status::Status;
 use coracle_api::timestamp::format_time;
 use coracle_store::{Expect, Revision, Write};
 use jiff::Timestamp;
+use std::borrow::Cow;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,8 +162,11 @@ impl Weighed<'_> {
         let around = Surroundings {
             now: self.now.as_second(),
             classes: &DeviceClasses::of(&classes),
-            pod: &|namespace, name| store.get("", "pods", namespace, name),
-            claims: &|namespace| store.list(CLAIMS_GROUP, "resourceclaims", Some(namespace)),
+            pod: &|namespace, name| store.get("", "pods", namespace, name).map(Cow::Owned),
+            claims: &|namespace| {
+                let claims = store.list(CLAIMS_GROUP, "resourceclaims", Some(namespace));
+                Cow::Owned(claims)
+            },
         };
         let charges = quota::check(&request, &all, &self.limited, &around);
         let charges = charges.map_err(|refused| match refused {

@@ -1,5 +1,6 @@
 //! What the quotas of a namespace come to.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use coracle_api::object::Object;
@@ -53,7 +54,7 @@ impl<'a> Tally<'a> {
             now: self.now,
             classes: self.classes,
             pod: &|_, _| None,
-            claims: &|_| Vec::new(),
+            claims: &|_| Vec::new().into(),
         };
         add(self.quotas, &mut self.used, evaluator, objects, &around);
     }
@@ -80,8 +81,11 @@ impl<'a> Tally<'a> {
         let around = Surroundings {
             now: self.now,
             classes: self.classes,
-            pod: &|_, name| pods.iter().find(|pod| pod.name() == name).cloned(),
-            claims: &|_| claims.to_vec(),
+            pod: &|_, name| {
+                let pod = pods.iter().find(|pod| pod.name() == name);
+                pod.map(Cow::Borrowed)
+            },
+            claims: &|_| Cow::Borrowed(claims),
         };
         add(self.quotas, &mut self.used, &evaluator, claims, &around);
     }

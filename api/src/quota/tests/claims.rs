@@ -1,6 +1,7 @@
 //! What claims of devices use.
 
 use super::*;
+use std::borrow::Cow;
 
 fn claim(requests: Value) -> Object {
     object(json!({
@@ -22,8 +23,8 @@ fn used(claim: &Object, pod: Option<&Value>, others: &[Object]) -> String {
     let around = Surroundings {
         now: NOW,
         classes: &classes,
-        pod: &|_, _| pod.cloned().map(object),
-        claims: &|_| others.to_vec(),
+        pod: &|_, _| pod.cloned().map(object).map(Cow::Owned),
+        claims: &|_| Cow::Borrowed(others),
     };
     Evaluator::ResourceClaims.usage(claim, &around).to_string()
 }
