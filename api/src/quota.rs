@@ -16,8 +16,9 @@ mod volume_claims; // What claims of volumes use.
 
 pub use amounts::Amounts;
 pub use check::{Charge, Refused, Request, check};
+pub use claims::{depends_on_classes, pod_served};
 pub use device_classes::DeviceClasses;
-pub use evaluator::{Evaluator, Surroundings, kinds_behind};
+pub use evaluator::{Evaluator, Surroundings, kinds_behind, kinds_maybe_behind};
 pub use limited::Limited;
 pub use scope::Scope;
 

@@ -2,11 +2,13 @@
 //! deletions that respect finalizers and grace, deletion of collections, patches of owners.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use coracle_client::Client;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 use kube::client::Body;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::fake_api::FakeApi;
@@ -14,7 +16,11 @@ use crate::fake_api::FakeApi;
 #[derive(Clone)]
 pub(crate) struct FakeCluster {
     pub(crate) api: FakeApi,
+    hook: Arc<Mutex<Option<Hook>>>,
 }
+
+/// Sees method and path of each request before anybody else; may answer it, with code and body.
+type Hook = Box<dyn FnMut(&Method, &str) -> Option<(u16, Value)> + Send>;
 
 /// Name, kind, whether it has a namespace, and verbs.
 type Served = (&'static str, &'static str, bool, &'static [&'static str]);
@@ -48,7 +54,15 @@ impl FakeCluster {
     pub(crate) fn new() -> Self {
         Self {
             api: FakeApi::new(),
+            hook: Arc::default(),
         }
+    }
+
+    pub(crate) fn on_request(
+        &self,
+        hook: impl FnMut(&Method, &str) -> Option<(u16, Value)> + Send + 'static,
+    ) {
+        *self.hook.lock() = Some(Box::new(hook));
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -83,6 +97,14 @@ impl FakeCluster {
         body: &Value,
         strategic: bool,
     ) -> Option<Response<Body>> {
+        let hooked = self
+            .hook
+            .lock()
+            .as_mut()
+            .and_then(|hook| hook(method, path));
+        if let Some((code, body)) = hooked {
+            return Some(reply(code, &body));
+        }
         if let Some(document) = discovery(path) {
             return Some(reply(200, &document));
         }
@@ -243,7 +265,7 @@ fn reply(code: u16, body: &Value) -> Response<Body> {
         .expect("a valid status")
 }
 
-fn failure(code: u16, reason: &str) -> Value {
+pub(crate) fn failure(code: u16, reason: &str) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
            "code": code, "reason": reason, "message": reason})
 }

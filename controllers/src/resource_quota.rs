@@ -5,15 +5,17 @@
 //! cache, and writes with the revision that was read. Admission charges in one commit with the
 //! object, so a count that misses an object is of an older quota, and is refused.
 //!
-//! Keeps no objects: only kinds that some quota counts are watched, by metadata alone, for what
-//! goes away; pods come from the shared informer. Never deletes or changes an object.
+//! Keeps no objects from one pass to the next: only kinds that some quota may count are watched, by
+//! metadata alone, for what goes away; pods come from the shared informer. Never deletes or changes
+//! an object.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coracle_api::object::Object;
-use coracle_api::quota::{Amounts, DeviceClasses, Evaluator, Quota, kinds_behind};
+use coracle_api::quota::{
+    Amounts, DeviceClasses, Evaluator, Quota, kinds_behind, kinds_maybe_behind,
+};
 use coracle_client::control_loop::{self, Requeue};
 use coracle_client::informer::{Change, Informer};
 use coracle_client::queue::WorkQueue;
@@ -100,8 +102,8 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
 async fn keep_monitoring(controller: &Arc<Controller>, shutdown: CancellationToken) {
     let mut monitors = Monitors::default();
     loop {
-        let wanted = controller.counted_kinds().await;
-        let found = controller.kinds.find(&wanted).await;
+        let wanted = controller.watched_kinds();
+        let found = controller.kinds.find(&wanted).await.resources;
         let all_found = found.len() == wanted.len();
         monitors.follow(controller, found);
         // What the server does not serve yet may come to be.
@@ -136,21 +138,12 @@ fn namespace_of(quota: &ResourceQuota) -> String {
     quota.metadata.namespace.clone().unwrap_or_default()
 }
 
-/// The quota as the rules know it.
-fn known(quota: &ResourceQuota) -> Quota {
-    let value = serde_json::to_value(quota).unwrap_or_default();
-    Quota::of(&Object::from_value(value).unwrap_or_else(|| Object::new("v1", "ResourceQuota")))
-}
-
 impl Controller {
     fn follow_quotas(self: &Arc<Self>) {
         let controller = Arc::clone(self);
         self.quotas.on_change(move |change| {
             let needs_count = match change {
-                Change::Updated { old, new } => {
-                    let (old, new) = (known(old), known(new));
-                    triggers::quota_changed(&old, &new)
-                }
+                Change::Updated { old, new } => triggers::quota_changed(old, new),
                 Change::Added(_) | Change::Deleted(_) | Change::Resync(_) => true,
             };
             if needs_count {
@@ -164,6 +157,9 @@ impl Controller {
         let controller = Arc::clone(self);
         let pods_kind = (String::new(), "pods".to_owned());
         pods.on_change(move |change| {
+            if controller.quotas.is_empty() {
+                return;
+            }
             let frees = match change {
                 Change::Deleted(_) => true,
                 Change::Updated { old, new } => triggers::pod_changed(old, new),
@@ -178,9 +174,6 @@ impl Controller {
 
     /// Counts anew where a quota counts objects of this kind.
     fn replenish(&self, kind: &Kind, namespace: &str) {
-        if self.quotas.is_empty() {
-            return;
-        }
         let quotas = self.quotas.list_namespace(namespace);
         if quotas.iter().any(|quota| may_count(quota, kind)) {
             self.queue.add_after(namespace.to_owned(), GATHER);
@@ -195,14 +188,11 @@ impl Controller {
         }
     }
 
-    /// The kinds that some quota counts, without pods, which the shared informer watches.
-    async fn counted_kinds(&self) -> BTreeSet<Kind> {
+    /// The kinds that some quota may count, without pods, which the shared informer watches.
+    fn watched_kinds(&self) -> BTreeSet<Kind> {
         let quotas = self.quotas.list();
-        let names: BTreeSet<String> = quotas.iter().flat_map(|quota| names_of(quota)).collect();
-        let classes = self.live.device_classes(names.iter()).await;
-        // Without the classes some kinds are found a little later: the next change looks again.
-        let classes = classes.unwrap_or_default();
-        let kinds = names.iter().flat_map(|name| kinds_behind(name, &classes));
+        let names: BTreeSet<&String> = quotas.iter().flat_map(|quota| names_of(quota)).collect();
+        let kinds = names.iter().flat_map(|name| kinds_maybe_behind(name));
         kinds.filter(|(_, plural)| plural != "pods").collect()
     }
 
@@ -218,7 +208,7 @@ impl Controller {
         let kinds = names.iter().flat_map(|name| kinds_behind(name, &classes));
         let found = self.kinds.find(&kinds.collect()).await;
         let mut tally = Tally::new(&quotas, &classes, self.clock.now().as_second());
-        for (kind, resource) in &found {
+        for (kind, resource) in &found.resources {
             let Some(evaluator) = Evaluator::of(&kind.0, &kind.1) else {
                 continue;
             };
@@ -244,8 +234,14 @@ impl Controller {
         let mut is_new = false;
         for (quota, status) in stored.iter().zip(tally.statuses()) {
             let Some(status) = status else { continue };
+            if status.lacks_any_of(&found.unknown, &classes) {
+                continue;
+            }
             is_new |= status.comes_into_force;
             self.live.write_status(quota, &status).await?;
+        }
+        if !found.unknown.is_empty() {
+            return Err(LiveError::Discover(found.unknown));
         }
         Ok(if is_new {
             Requeue::After(SETTLE)
@@ -256,23 +252,16 @@ impl Controller {
 }
 
 /// Names that a quota limits, or limited until now.
-fn names_of(quota: &ResourceQuota) -> Vec<String> {
+fn names_of(quota: &ResourceQuota) -> impl Iterator<Item = &String> {
     let spec = quota.spec.as_ref().and_then(|spec| spec.hard.as_ref());
     let status = quota.status.as_ref().and_then(|one| one.hard.as_ref());
-    let names = spec.into_iter().chain(status);
-    names.flat_map(|hard| hard.keys().cloned()).collect()
+    spec.into_iter().chain(status).flat_map(|hard| hard.keys())
 }
 
 /// Whether a quota may count objects of this kind; the device classes may say otherwise.
 fn may_count(quota: &ResourceQuota, kind: &Kind) -> bool {
-    let Some(evaluator) = Evaluator::of(&kind.0, &kind.1) else {
-        return false;
-    };
-    let no_classes = DeviceClasses::default();
-    names_of(quota).iter().any(|name| {
-        evaluator.counts(name, &no_classes)
-            || (evaluator == Evaluator::ResourceClaims && name.starts_with("requests."))
-    })
+    let evaluator = Evaluator::of(&kind.0, &kind.1);
+    evaluator.is_some_and(|evaluator| names_of(quota).any(|name| evaluator.may_count(name)))
 }
 
 /// The status that a quota should have.
@@ -285,6 +274,13 @@ struct NewStatus {
 }
 
 impl NewStatus {
+    /// Whether a limit would come into force for which nobody could count these kinds. Admission
+    /// refuses everything for such a one.
+    fn lacks_any_of(&self, kinds: &BTreeSet<Kind>, classes: &DeviceClasses) -> bool {
+        let mut uncounted = self.hard.names().filter(|name| !self.used.has(name));
+        uncounted.any(|name| !kinds_behind(name, classes).is_disjoint(kinds))
+    }
+
     fn to_value(&self) -> serde_json::Value {
         serde_json::json!({ "hard": self.hard.to_value(), "used": self.used.to_value() })
     }

@@ -21,13 +21,19 @@ const FOR_EXTENDED: &str = "resource.kubernetes.io/extended-resource-claim";
 const DEVICES_MAX: i64 = 32;
 
 pub fn counts(name: &str, classes: &DeviceClasses) -> bool {
-    if name == COUNT || name.ends_with(DEVICES) {
-        return true;
-    }
-    let Some(resource) = name.strip_prefix(REQUESTS) else {
-        return false;
-    };
-    pods::is_extended_request(name) && classes.offer(resource)
+    name == COUNT
+        || name.ends_with(DEVICES)
+        || extended(name).is_some_and(|resource| classes.offer(resource))
+}
+
+/// Whether it depends on the device classes what a quota's resource of this name counts.
+pub fn depends_on_classes(name: &str) -> bool {
+    extended(name).is_some()
+}
+
+fn extended(name: &str) -> Option<&str> {
+    name.strip_prefix(REQUESTS)
+        .filter(|_| pods::is_extended_request(name))
 }
 
 pub fn usage(claim: &Object, around: &Surroundings<'_>) -> Amounts {
@@ -107,8 +113,8 @@ fn charged_to_pod(claim: &Object, around: &Surroundings<'_>) -> Amounts {
     }
 }
 
-/// Name and uid of the pod that the claim was made for.
-fn pod_served(claim: &Object) -> Option<(&str, &str)> {
+/// Name and uid of the pod that the claim was made for, as it asks for extended resources.
+pub fn pod_served(claim: &Object) -> Option<(&str, &str)> {
     if claim.annotation(FOR_EXTENDED) != Some("true") {
         return None;
     }

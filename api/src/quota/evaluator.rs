@@ -96,6 +96,12 @@ impl Evaluator {
         }
     }
 
+    /// The same whatever device classes there are, or come to be.
+    pub fn may_count(&self, name: &str) -> bool {
+        let by_class = *self == Self::ResourceClaims && claims::depends_on_classes(name);
+        by_class || self.counts(name, &DeviceClasses::default())
+    }
+
     /// Whether creating such an object is charged, or this update of it, by the part updated.
     pub fn charges(&self, subresource: &str, new: &Object, old: Option<&Object>) -> bool {
         match (self, subresource, old) {
@@ -160,8 +166,17 @@ fn count_name(group: &str, plural: &str) -> String {
     }
 }
 
-/// The kinds, by group and plural, whose objects a quota's resource of this name may count.
-pub fn kinds_behind(name: &str, classes: &DeviceClasses) -> Vec<(String, String)> {
+/// The kinds, by group and plural, whose objects a quota's resource of this name counts.
+pub fn kinds_behind(name: &str, classes: &DeviceClasses) -> BTreeSet<(String, String)> {
+    kinds(name, |evaluator| evaluator.counts(name, classes))
+}
+
+/// The same whatever device classes there are, or come to be.
+pub fn kinds_maybe_behind(name: &str) -> BTreeSet<(String, String)> {
+    kinds(name, |evaluator| evaluator.may_count(name))
+}
+
+fn kinds(name: &str, counts: impl Fn(&Evaluator) -> bool) -> BTreeSet<(String, String)> {
     let counted = name.strip_prefix("count/").map(|resource| {
         let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
         (group.to_owned(), plural.to_owned())
@@ -175,10 +190,7 @@ pub fn kinds_behind(name: &str, classes: &DeviceClasses) -> Vec<(String, String)
     let aliases = COUNTED_BY_ALIAS.iter().map(|plural| ("", *plural));
     let known = special.into_iter().chain(aliases);
     let known = known.map(|(group, plural)| (group.to_owned(), plural.to_owned()));
-    let mut kinds: Vec<_> = counted.into_iter().chain(known).collect();
-    kinds.retain(|(group, plural)| {
-        Evaluator::of(group, plural).is_some_and(|evaluator| evaluator.counts(name, classes))
-    });
-    kinds.dedup();
-    kinds
+    let all = counted.into_iter().chain(known);
+    all.filter(|(group, plural)| Evaluator::of(group, plural).is_some_and(|one| counts(&one)))
+        .collect()
 }

@@ -1,7 +1,9 @@
 //! What the server says, page by page.
 
+use std::collections::BTreeSet;
+
 use coracle_api::object::Object;
-use coracle_api::quota::DeviceClasses;
+use coracle_api::quota::{self, DeviceClasses};
 use coracle_client::Client;
 use http::Request;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
@@ -11,7 +13,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
-use super::NewStatus;
+use super::{Kind, NewStatus};
 use crate::discovery::Resource;
 use crate::refusal;
 
@@ -23,6 +25,8 @@ const CLAIMS_GROUP: &str = "resource.k8s.io";
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LiveError {
+    #[error("cannot discover whether there are {}", listed(.0))]
+    Discover(BTreeSet<Kind>),
     #[error("cannot list {plural}")]
     List { plural: String, source: kube::Error },
     #[error("cannot write the status of the quota {name}")]
@@ -32,6 +36,18 @@ pub(super) enum LiveError {
         name: String,
         source: serde_json::Error,
     },
+}
+
+/// As quotas name them: `deployments.apps`.
+fn listed(kinds: &BTreeSet<Kind>) -> String {
+    let names = kinds.iter().map(|(group, plural)| {
+        if group.is_empty() {
+            plural.clone()
+        } else {
+            format!("{plural}.{group}")
+        }
+    });
+    names.collect::<Vec<_>>().join(", ")
 }
 
 #[derive(Debug, Deserialize)]
@@ -148,7 +164,7 @@ impl Live {
         &self,
         mut names: impl Iterator<Item = &String>,
     ) -> Result<DeviceClasses, LiveError> {
-        if !names.any(|name| name.starts_with("requests.") && name.contains('/')) {
+        if !names.any(|name| quota::depends_on_classes(name)) {
             return Ok(DeviceClasses::default());
         }
         let classes = ApiResource {
@@ -168,20 +184,25 @@ impl Live {
         }
     }
 
-    /// The pods of the namespace, if a claim of it was made for one.
+    /// The pods that these claims of the namespace were made for, as far as they are there.
     pub(super) async fn pods_of(
         &self,
         claims: &[Object],
         namespace: &str,
     ) -> Result<Vec<Object>, LiveError> {
-        if !claims
-            .iter()
-            .any(|claim| claim.owner_references().next().is_some())
-        {
-            return Ok(Vec::new());
+        let served = claims.iter().filter_map(quota::pod_served);
+        let served: BTreeSet<&str> = served.map(|(_, uid)| uid).collect();
+        let mut found = Vec::new();
+        if served.is_empty() {
+            return Ok(found);
         }
         let pods = core("Pod", "pods");
-        every(self.pages_of(&pods, Some(namespace), OBJECTS_PER_PAGE)).await
+        let mut pages = self.pages_of(&pods, Some(namespace), OBJECTS_PER_PAGE);
+        while let Some(mut page) = pages.next().await? {
+            page.retain(|pod| served.contains(pod.uid()));
+            found.append(&mut page);
+        }
+        Ok(found)
     }
 
     /// Fails with a conflict when the quota was changed since it was read.

@@ -1,17 +1,46 @@
 //! Which changes may change what is used, beside what admission has charged.
 
-use coracle_api::quota::Quota;
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
+use std::collections::BTreeMap;
+
+use coracle_api::quantity::Quantity;
+use coracle_api::quota::Amounts;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus, ResourceQuota};
+use k8s_openapi::apimachinery::pkg::api::resource;
+
+type Listed = BTreeMap<String, resource::Quantity>;
 
 /// True when a quota limits other things than before, or its status is not complete: charges
 /// change nothing but amounts.
-pub(super) fn quota_changed(old: &Quota, new: &Quota) -> bool {
-    old.spec_hard != new.spec_hard
-        || new.hard != new.spec_hard
-        || new
-            .hard
-            .names()
-            .any(|name| !new.used.has(name) && old.used.has(name))
+pub(super) fn quota_changed(old: &ResourceQuota, new: &ResourceQuota) -> bool {
+    let wanted = amounts(spec_hard(new));
+    let (had, used) = (status_used(old), status_used(new));
+    let mut in_force = status_hard(new).into_iter().flat_map(BTreeMap::keys);
+    amounts(spec_hard(old)) != wanted
+        || amounts(status_hard(new)) != wanted
+        || in_force.any(|name| !has(used, name) && has(had, name))
+}
+
+fn spec_hard(quota: &ResourceQuota) -> Option<&Listed> {
+    quota.spec.as_ref()?.hard.as_ref()
+}
+
+fn status_hard(quota: &ResourceQuota) -> Option<&Listed> {
+    quota.status.as_ref()?.hard.as_ref()
+}
+
+fn status_used(quota: &ResourceQuota) -> Option<&Listed> {
+    quota.status.as_ref()?.used.as_ref()
+}
+
+fn has(list: Option<&Listed>, name: &str) -> bool {
+    list.is_some_and(|list| list.contains_key(name))
+}
+
+fn amounts(list: Option<&Listed>) -> Amounts {
+    let entries = list.into_iter().flatten();
+    entries
+        .filter_map(|(name, amount)| Some((name.clone(), Quantity::parse(&amount.0).ok()?)))
+        .collect()
 }
 
 /// True when a pod has ended, is to end at some time or no longer, or has other resources than it
@@ -45,11 +74,6 @@ pub(super) fn pod_changed(old: &Pod, new: &Pod) -> bool {
 }
 
 fn resources_changed(old: Option<&PodStatus>, new: Option<&PodStatus>) -> bool {
-    let all = |status: Option<&PodStatus>| -> Vec<ContainerStatus> {
-        let lists = status.map(|one| [&one.container_statuses, &one.init_container_statuses]);
-        let lists = lists.into_iter().flatten().filter_map(Option::as_ref);
-        lists.flatten().cloned().collect()
-    };
     let infeasible = |status: Option<&PodStatus>| {
         let conditions = status.and_then(|status| status.conditions.as_ref());
         conditions.into_iter().flatten().any(|condition| {
@@ -57,13 +81,18 @@ fn resources_changed(old: Option<&PodStatus>, new: Option<&PodStatus>) -> bool {
                 && condition.reason.as_deref() == Some("Infeasible")
         })
     };
-    let before = all(old);
     let differs = |status: &ContainerStatus| {
-        let known = before.iter().find(|known| known.name == status.name);
+        let known = containers(old).find(|known| known.name == status.name);
         known.is_some_and(|known| {
             known.resources != status.resources
                 || known.allocated_resources != status.allocated_resources
         })
     };
-    infeasible(old) != infeasible(new) || all(new).iter().any(differs)
+    infeasible(old) != infeasible(new) || containers(new).any(differs)
+}
+
+fn containers(status: Option<&PodStatus>) -> impl Iterator<Item = &ContainerStatus> {
+    let lists = status.map(|one| [&one.container_statuses, &one.init_container_statuses]);
+    let lists = lists.into_iter().flatten().filter_map(Option::as_ref);
+    lists.flatten()
 }

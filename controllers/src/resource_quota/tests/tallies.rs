@@ -1,6 +1,7 @@
 //! What quotas come to, without a cluster; and which changes matter.
 
 use super::*;
+use coracle_api::object::Object;
 
 fn object(value: Value) -> Object {
     Object::from_value(value).unwrap()
@@ -80,11 +81,15 @@ fn what_nothing_counts_keeps_what_stands_there() {
 
 #[test]
 fn charges_ask_for_no_count_and_everything_else_does() {
+    let quota = |spec: Value, status: Value| -> ResourceQuota {
+        serde_json::from_value(json!({ "spec": spec, "status": status })).unwrap()
+    };
     let spec = |pods: &str| json!({ "hard": { "pods": pods } });
     let status = |used: &str| json!({ "hard": { "pods": "2" }, "used": { "pods": used } });
     let before = quota(spec("2"), status("0"));
-    let changed = |after: Quota| triggers::quota_changed(&before, &after);
+    let changed = |after: ResourceQuota| triggers::quota_changed(&before, &after);
     assert!(!changed(quota(spec("2"), status("1"))));
+    assert!(!changed(quota(spec("2000m"), status("1"))));
     assert!(changed(quota(spec("3"), status("0"))));
     assert!(changed(quota(
         spec("2"),
