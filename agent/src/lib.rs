@@ -23,6 +23,8 @@ mod pods; // Runs the pods bound to this node.
 
 mod volumes; // What pods keep files in.
 
+mod beneath; // Paths that containers may tamper with.
+
 mod network; // A bridge, and an address a pod.
 
 mod stream; // Logs and exec, over a connection that the node dialled.

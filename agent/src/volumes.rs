@@ -7,13 +7,14 @@ pub mod content; // What is written from objects of the API.
 mod empty_dir;
 pub mod files; // All of a volume's files at once.
 
+use crate::beneath::{self, BeneathError};
 use crate::pods::state;
 use content::Contents;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, Pod, Volume, VolumeMount};
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum VolumeError {
@@ -32,8 +33,8 @@ pub enum VolumeError {
     },
     #[error("there is no volume {0:?} in the pod")]
     NoSuchVolume(String),
-    #[error("subPath {0:?} leads out of its volume")]
-    SubPath(String),
+    #[error("cannot use the subPath {path:?}: {source}")]
+    SubPath { path: String, source: BeneathError },
     #[error("the file {0:?} would be out of its volume")]
     FilePath(String),
     #[error("{0}")]
@@ -172,39 +173,36 @@ pub fn is_read_only(pod: &Pod, name: &str) -> bool {
     volume.is_some_and(|volume| content::plugin(volume).is_some())
 }
 
-/// What a container's mount shows. `sub_path` is `subPath`, or `subPathExpr` expanded.
+/// What a container's mount shows: a place in a directory, or all of it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Shown {
+    pub root: PathBuf,
+    /// Empty for all. Not to be joined by name: containers may put links there at any time.
+    pub sub_path: PathBuf,
+}
+
+/// `sub_path` is `subPath`, or `subPathExpr` expanded; made when there is nothing.
 pub fn mounted(
     directory: &Path,
     pod: &Pod,
     mount: &VolumeMount,
     sub_path: &str,
-) -> Result<PathBuf, VolumeError> {
+) -> Result<Shown, VolumeError> {
     let volumes = state::spec(pod).volumes.as_deref().unwrap_or_default();
     let volume = volumes.iter().find(|volume| volume.name == mount.name);
     let volume = volume.ok_or_else(|| VolumeError::NoSuchVolume(mount.name.clone()))?;
-    let root = path(directory, volume)?;
-    if sub_path.is_empty() {
-        return Ok(root);
+    let shown = Shown {
+        root: path(directory, volume)?,
+        sub_path: PathBuf::from(sub_path),
+    };
+    if !sub_path.is_empty() {
+        let opened = beneath::open_or_make(&shown.root, &shown.sub_path);
+        opened.map_err(|source| VolumeError::SubPath {
+            path: sub_path.to_owned(),
+            source,
+        })?;
     }
-    let refused = || VolumeError::SubPath(sub_path.to_owned());
-    let is_plain = Path::new(sub_path)
-        .components()
-        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    if !is_plain {
-        return Err(refused());
-    }
-    let full = root.join(sub_path);
-    if !full.exists() {
-        fs::create_dir_all(&full).map_err(disk("make", &full))?;
-    }
-    // What a container put there may be a symbolic link to anywhere.
-    let root = root.canonicalize().map_err(disk("read", &root))?;
-    let full = full.canonicalize().map_err(disk("read", &full))?;
-    if full.starts_with(&root) {
-        Ok(full)
-    } else {
-        Err(refused())
-    }
+    Ok(shown)
 }
 
 /// Unmounts what is mounted below the pod's directory, then removes it.

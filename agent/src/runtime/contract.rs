@@ -97,6 +97,9 @@ pub struct Mount {
     pub container_path: PathBuf,
     /// An existing file or directory. Also for /etc/hosts and /etc/resolv.conf.
     pub host_path: PathBuf,
+    /// What of the directory `host_path` is shown; empty for all of it. Others may write to that
+    /// directory: whatever they do, nothing outside of it is shown.
+    pub sub_path: PathBuf,
     pub read_only: bool,
     pub propagation: Propagation,
 }

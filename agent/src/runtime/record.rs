@@ -9,7 +9,7 @@
 //!               /ns/{net,ipc,uts}  pinned                        /exit.json       by the shim
 //!               /shm            tmpfs                            /s               its socket
 //!               /hostname                                        /l/<n>           layers
-//!                                                                /upper /work /rootfs /x
+//!                                                                /upper /work /rootfs /x /parts
 //! ```
 
 use super::contract::{ContainerConfig, ContainerId, SandboxConfig, SandboxId};
@@ -26,6 +26,8 @@ pub const CONTAINER: &str = "container.json";
 pub const STARTED: &str = "started.json";
 pub const EXIT: &str = "exit.json";
 pub const SOCKET: &str = "s";
+/// Of directories that are mounted in part.
+pub const PARTS: &str = "parts";
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SandboxRecord {

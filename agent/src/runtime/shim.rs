@@ -15,6 +15,7 @@ mod executor;
 mod host;
 mod input;
 mod log;
+mod parts; // Of directories, mounted before anybody can change them.
 mod process;
 mod rootfs;
 mod run;

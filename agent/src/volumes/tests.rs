@@ -1,12 +1,13 @@
 //! Volumes are made, mounted by path, and taken away.
 
 use super::content::Contents;
-use super::{VolumeError, is_read_only, mounted, tear_down, unescape};
+use super::{Shown, VolumeError, is_read_only, tear_down, unescape};
+use crate::beneath::BeneathError;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, VolumeMount};
 use serde_json::json;
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn pod() -> Pod {
     serde_json::from_value(json!({
@@ -25,6 +26,17 @@ fn pod() -> Pod {
 
 fn set_up(directory: &Path, pod: &Pod) -> Result<(), (String, VolumeError)> {
     super::set_up(directory, pod, &Contents::default(), Timestamp::UNIX_EPOCH)
+}
+
+/// By name: nobody changes anything here meanwhile.
+fn mounted(
+    directory: &Path,
+    pod: &Pod,
+    mount: &VolumeMount,
+    sub_path: &str,
+) -> Result<PathBuf, VolumeError> {
+    let Shown { root, sub_path } = super::mounted(directory, pod, mount, sub_path)?;
+    Ok(root.join(sub_path))
 }
 
 fn mount(name: &str) -> VolumeMount {
@@ -60,11 +72,23 @@ fn a_sub_path_stays_in_its_volume() {
     set_up(scratch.path(), &pod).unwrap();
     let inner = mounted(scratch.path(), &pod, &mount("disk"), "a/b").unwrap();
     assert!(inner.is_dir() && inner.ends_with("disk/a/b"));
-    symlink("/etc", inner.join("out")).unwrap();
-    for path in ["../x", "/etc", "a/b/out"] {
+    let mode = inner.metadata().unwrap().mode();
+    assert_eq!(mode & 0o7777, 0o2777, "as the volume: any user may write");
+    let elsewhere = tempfile::tempdir().unwrap();
+    symlink(elsewhere.path(), inner.join("out")).unwrap();
+    for path in ["../x", "/etc", "a/b/out", "a/b/out/new/deep"] {
         let refused = mounted(scratch.path(), &pod, &mount("disk"), path);
-        assert!(matches!(refused, Err(VolumeError::SubPath(_))), "{path}");
+        let is_outside = matches!(
+            refused,
+            Err(VolumeError::SubPath {
+                source: BeneathError::Outside,
+                ..
+            })
+        );
+        assert!(is_outside, "{path}");
     }
+    let made = std::fs::read_dir(elsewhere.path()).unwrap().count();
+    assert_eq!(made, 0, "nothing is made outside");
 }
 
 #[test]

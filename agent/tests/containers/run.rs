@@ -5,6 +5,7 @@ use coracle_agent::runtime::{
     ContainerConfig, ContainerState, EventKind, Mount, Runtime, RuntimeError, Security,
 };
 use std::fs;
+use std::os::unix::fs::symlink;
 
 #[test]
 fn output_goes_to_the_log_and_the_exit_code_is_kept() {
@@ -119,6 +120,52 @@ fn the_container_sees_its_own_world_only() {
         assert_eq!(stdout[4..], ["masked", "2", "own", "1", "1"], "{log}");
         assert_eq!(fs::read_to_string(volume.join("new")).unwrap(), "more\n");
         assert!(!volume.join("x").exists());
+    });
+}
+
+#[test]
+fn a_part_of_a_volume_is_shown_and_nothing_outside_of_it() {
+    on_host(async |host| {
+        let directory = host.directory.path();
+        let (volume, outside) = (directory.join("volume"), directory.join("outside"));
+        fs::create_dir_all(volume.join("real/part")).unwrap();
+        fs::create_dir_all(outside.join("part")).unwrap();
+        fs::write(volume.join("real/file"), "of the volume\n").unwrap();
+        symlink("real", volume.join("link")).unwrap();
+        let mount = |at: &str, part: &str| Mount {
+            container_path: at.into(),
+            host_path: volume.clone(),
+            sub_path: part.into(),
+            ..Mount::default()
+        };
+        let config = |line: &str| ContainerConfig {
+            mounts: vec![mount("/part", "link/part"), mount("/file", "link/file")],
+            ..host.shell(line)
+        };
+        let (status, log) = host.run(config("cat /file; echo new > /part/new")).await;
+        assert_eq!(
+            (status.exit_code, log.as_str()),
+            (Some(0), "stdout: of the volume")
+        );
+        assert_eq!(
+            fs::read_to_string(volume.join("real/part/new")).unwrap(),
+            "new\n"
+        );
+        // Changed after the container was made and before it starts.
+        let sandbox = host.sandbox().await;
+        let make = host
+            .runtime
+            .create_container(&sandbox, config("true"))
+            .await;
+        fs::remove_file(volume.join("link")).unwrap();
+        symlink(&outside, volume.join("link")).unwrap();
+        let error = host.runtime.start_container(&make.unwrap()).await;
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.contains("cannot mount the subPath link/part"),
+            "{error}"
+        );
+        assert!(error.contains("it leads out of its directory"), "{error}");
     });
 }
 

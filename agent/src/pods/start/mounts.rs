@@ -5,7 +5,7 @@ use super::super::context::Context;
 use super::super::environment::expand;
 use super::super::prepare::{HOSTS, RESOLV_CONF};
 use crate::runtime::Mount;
-use crate::volumes;
+use crate::volumes::{self, VolumeError};
 use k8s_openapi::api::core::v1::{Container, Pod};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -31,11 +31,12 @@ pub fn make(
             (_, Some(expression)) => expand(expression, lookup),
             _ => String::new(),
         };
-        let host_path = volumes::mounted(&directory, pod, mount, &sub_path)
-            .map_err(|error| error.to_string())?;
+        let shown = volumes::mounted(&directory, pod, mount, &sub_path)
+            .map_err(|error| refusal(&error, &mount.name, &container.name))?;
         mounts.push(Mount {
             container_path: PathBuf::from(&mount.mount_path),
-            host_path,
+            host_path: shown.root,
+            sub_path: shown.sub_path,
             read_only: mount.read_only.unwrap_or(false) || volumes::is_read_only(pod, &mount.name),
             propagation: propagation(mount.mount_propagation.as_deref()),
         });
@@ -64,6 +65,19 @@ pub fn make(
         }
     }
     Ok(mounts)
+}
+
+/// As upstream, a user is not told what is where on the node.
+fn refusal(error: &VolumeError, volume: &str, container: &str) -> String {
+    match error {
+        VolumeError::SubPath { .. } => {
+            tracing::warn!(%error, volume, container, "cannot mount a part of a volume");
+            format!(
+                "failed to prepare subPath for volumeMount {volume:?} of container {container:?}"
+            )
+        }
+        other => other.to_string(),
+    }
 }
 
 fn last_words_path(container: &Container) -> &str {

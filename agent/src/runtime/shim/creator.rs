@@ -1,7 +1,7 @@
 //! Creates and starts the container, in a process that ends when that is done.
 
 use super::executor::Become;
-use super::{ShimError, host, rootfs};
+use super::{ShimError, host, parts, rootfs};
 use crate::runtime::cgroups::Hierarchies;
 use crate::runtime::record::ContainerRecord;
 use crate::runtime::{process, spec, user};
@@ -40,7 +40,7 @@ pub fn create(
     let hierarchies =
         Hierarchies::of_host().map_err(ShimError::io("cannot read the mounted cgroups"))?;
     let host = host::find(&hierarchies, record);
-    let spec = spec::build(record, &user, &arguments, &host);
+    let spec = spec::build(&parts::hold(directory, record)?, &user, &arguments, &host);
     write_json("config.json", &spec)?;
     adjust_oom_score(record.config.resources.oom_score_adj);
     start(directory, record, streams)
