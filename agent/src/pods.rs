@@ -23,6 +23,7 @@ mod start;
 pub(crate) mod state;
 mod status;
 mod tokens;
+mod volume_writes;
 mod worker;
 
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub use context::Context;
 pub use image::Puller;
 pub use start::chain;
 pub use tokens::Tokens;
+pub use volume_writes::VolumeWrites;
 
 use crate::runtime::{ContainerEvent, Runtime, RuntimeError};
 use coracle_client::informer::{Change, Informer};
@@ -240,11 +242,16 @@ impl Shared {
             .flatten()
         {
             let uid = entry.file_name().to_string_lossy().into_owned();
-            if known.contains(&uid) || has_sandbox(&uid) {
+            // A pod that came since then has its worker before its directory.
+            let has_worker = self.workers.lock().contains_key(&uid);
+            if known.contains(&uid) || has_sandbox(&uid) || has_worker {
                 continue;
             }
-            if let Err(error) = crate::volumes::tear_down(&entry.path()) {
-                tracing::warn!(%error, "the files of a lost pod stay");
+            let tear_down = move || crate::volumes::tear_down(&entry.path());
+            match self.context.volume_writes.run(&uid, tear_down).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "the files of a lost pod stay"),
+                Err(error) => tracing::error!(%error, "the files of a lost pod stay"),
             }
         }
         for sandbox in &sandboxes {

@@ -3,7 +3,7 @@
 use crate::enrol::{self, Enrolled};
 use crate::network::Network;
 use crate::node::{Facts, Heartbeat, Lease, node_address, register};
-use crate::pods::{Context, Pods, Puller, Tokens};
+use crate::pods::{Context, Pods, Puller, Tokens, VolumeWrites};
 use crate::runtime::Runtime;
 use crate::runtime::embedded::{self, EmbeddedRuntime};
 use crate::{AgentError, Config, stream};
@@ -101,7 +101,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         services: services.clone(),
         images: Puller::default(),
         tokens: Tokens::default(),
-        volume_writes: parking_lot::Mutex::default(),
+        volume_writes: VolumeWrites::default(),
         host_ip: address,
         cpu_milli: facts.cpus * 1000,
         memory_bytes: facts.memory_bytes,

@@ -16,6 +16,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Of a pod's directory, what its volumes are in.
+pub const VOLUMES: &str = "volumes";
+
 #[derive(Debug, thiserror::Error)]
 pub enum VolumeError {
     #[error("cannot {action} {path}: {source}")]
@@ -72,13 +75,17 @@ pub fn set_up(
     Ok(())
 }
 
-/// Writes anew what has changed of the volumes that are written from objects.
+/// Writes anew what has changed of the volumes that are written from objects. A pod whose volumes
+/// were taken away meanwhile stays without.
 pub fn freshen(
     directory: &Path,
     pod: &Pod,
     contents: &Contents,
     now: Timestamp,
 ) -> Result<(), (String, VolumeError)> {
+    if !directory.join(VOLUMES).is_dir() {
+        return Ok(());
+    }
     let volumes = state::spec(pod).volumes.iter().flatten();
     for volume in volumes.filter(|volume| content::plugin(volume).is_some()) {
         set_up_one(directory, pod, volume, contents, now)
@@ -155,7 +162,7 @@ fn path(directory: &Path, volume: &Volume) -> Result<PathBuf, VolumeError> {
         None if volume.empty_dir.is_some() => "kubernetes.io~empty-dir",
         None => return Err(VolumeError::UnknownKind(volume.name.clone())),
     };
-    Ok(directory.join("volumes").join(plugin).join(&volume.name))
+    Ok(directory.join(VOLUMES).join(plugin).join(&volume.name))
 }
 
 /// Where the files of a volume with content are kept.

@@ -89,7 +89,11 @@ pub async fn keep_fresh(
         context.tokens.retain(&uids);
         let mut read = Read::default();
         for pod in pods.iter().filter(|pod| is_to_be_kept(&context, pod)) {
-            if let Err(message) = freshen(&context, pod, &mut read).await {
+            let freshened = freshen(&context, pod, &mut read).await;
+            // What volumes are written from may go before the pod does, as its namespace ends.
+            if let Err(message) = freshened
+                && is_to_be_kept(&context, pod)
+            {
                 context.event(pod, EventType::Warning, "FailedMount", message);
             }
             if stop.is_cancelled() {
@@ -107,19 +111,23 @@ fn is_to_be_kept(context: &Context, pod: &Pod) -> bool {
     !has_ended
         && pod.metadata.deletion_timestamp.is_none()
         && content::has_any(pod)
-        && context.pod_directory(pod).join("volumes").is_dir()
+        && context.pod_directory(pod).join(volumes::VOLUMES).is_dir()
 }
 
-async fn freshen(context: &Context, pod: &Pod, read: &mut Read) -> Result<(), String> {
+async fn freshen(context: &Context, pod: &Arc<Pod>, read: &mut Read) -> Result<(), String> {
     let failed =
         |volume: &str, why: &str| format!("MountVolume.SetUp failed for volume {volume:?} : {why}");
-    let contents = gather(context, pod, read)
-        .await
-        .map_err(|error| failed(first_volume(pod), &error))?;
+    let unread = |error: &str| failed(first_volume(pod), error);
+    let contents = gather(context, pod, read).await;
+    let contents = contents.map_err(|error| unread(&error))?;
     let directory = context.pod_directory(pod);
     let now = context.clock.now();
-    let _writing = context.volume_writes.lock();
-    volumes::freshen(&directory, pod, &contents, now)
+    let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+    let of = pod.clone();
+    let write = move || volumes::freshen(&directory, &of, &contents, now);
+    let written = context.volume_writes.run(uid, write).await;
+    written
+        .map_err(|error| unread(&error.to_string()))?
         .map_err(|(volume, error)| failed(&volume, &error.to_string()))
 }
 

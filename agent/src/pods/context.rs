@@ -20,8 +20,7 @@ pub struct Context {
     pub services: Informer<Service>,
     pub images: super::image::Puller,
     pub tokens: super::tokens::Tokens,
-    /// Held while files of volumes are written: a pod may be made and looked after at once.
-    pub volume_writes: parking_lot::Mutex<()>,
+    pub volume_writes: super::VolumeWrites,
     pub host_ip: IpAddr,
     /// What the node has for pods.
     pub cpu_milli: i64,

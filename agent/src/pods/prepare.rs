@@ -10,6 +10,7 @@ use coracle_client::events::EventType;
 use k8s_openapi::api::core::v1::Pod;
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 pub const HOSTS: &str = "etc-hosts";
 pub const RESOLV_CONF: &str = "resolv.conf";
@@ -20,7 +21,7 @@ struct Failure(&'static str, String);
 /// `existing` is a sandbox that a former try left without its network.
 pub async fn prepare(
     context: &Context,
-    pod: &Pod,
+    pod: &Arc<Pod>,
     attempt: u32,
     existing: Option<SandboxId>,
     quality: &str,
@@ -36,7 +37,7 @@ pub async fn prepare(
 
 async fn make(
     context: &Context,
-    pod: &Pod,
+    pod: &Arc<Pod>,
     attempt: u32,
     existing: Option<SandboxId>,
     quality: &str,
@@ -48,11 +49,14 @@ async fn make(
     };
     let gathered = contents::gather(context, pod, &mut contents::Read::default()).await;
     let gathered = gathered.map_err(|error| unmounted(contents::first_volume(pod), &error))?;
-    {
-        let _writing = context.volume_writes.lock();
-        volumes::set_up(&directory, pod, &gathered, context.clock.now())
-            .map_err(|(volume, error)| unmounted(&volume, &error))?;
-    }
+    let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+    let set_up = {
+        let (directory, pod, now) = (directory.clone(), pod.clone(), context.clock.now());
+        move || volumes::set_up(&directory, &pod, &gathered, now)
+    };
+    let made = context.volume_writes.run(uid, set_up).await;
+    made.map_err(|error| unmounted(contents::first_volume(pod), &error))?
+        .map_err(|(volume, error)| unmounted(&volume, &error))?;
     let is_host_network = state::spec(pod).host_network.unwrap_or(false);
     if !is_host_network && !context.network.is_ready() {
         let message = format!("network is not ready: {}", crate::node::NETWORK_NOT_READY);

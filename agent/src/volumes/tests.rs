@@ -167,4 +167,6 @@ fn secrets_are_kept_in_memory_and_read_only() {
     assert_eq!(std::fs::read_to_string(map.join("k")).unwrap(), "new");
     tear_down(&directory).unwrap();
     assert!(!directory.exists());
+    super::freshen(&directory, &pod, &contents, Timestamp::UNIX_EPOCH).unwrap();
+    assert!(!directory.exists(), "nothing is written after the end");
 }

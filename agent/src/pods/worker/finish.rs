@@ -45,7 +45,8 @@ impl Worker {
         }
         let directory = self.context.pod_directory(&self.pod);
         let logs = self.context.log_directory(&self.pod);
-        let done = tokio::task::spawn_blocking(move || {
+        let uid = self.pod.metadata.uid.as_deref().unwrap_or_default();
+        let done = self.context.volume_writes.run(uid, move || {
             volumes::tear_down(&directory).map_err(|error| error.to_string())?;
             match std::fs::remove_dir_all(&logs) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -2,7 +2,7 @@
 
 use super::Server;
 use crate::network::Network;
-use crate::pods::{Context, Pods, Puller, Tokens};
+use crate::pods::{Context, Pods, Puller, Tokens, VolumeWrites};
 use crate::runtime::embedded::{Config, EmbeddedRuntime};
 use bytes::Bytes;
 use coracle_client::clock::Clock;
@@ -33,7 +33,7 @@ fn server(data_dir: &Path, stop: &CancellationToken) -> Server {
         services: informers.get(),
         images: Puller::default(),
         tokens: Tokens::default(),
-        volume_writes: parking_lot::Mutex::default(),
+        volume_writes: VolumeWrites::default(),
         host_ip: Ipv4Addr::LOCALHOST.into(),
         cpu_milli: 1000,
         memory_bytes: 1 << 30,
