@@ -37,7 +37,6 @@ pub use volume_writes::VolumeWrites;
 
 use crate::runtime::{ContainerEvent, Runtime, RuntimeError};
 use coracle_client::informer::{Change, Informer};
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::Mutex;
@@ -53,11 +52,6 @@ use worker::{Desired, Worker};
 
 /// Before a worker that panicked, or that cannot list the runtime, is made again.
 const REMAKE_AFTER: Duration = Duration::from_secs(2);
-
-/// When the sandbox of a pod is tried again: soon, since what it waits for comes by itself.
-pub(crate) fn prepare_retry(now: Timestamp) -> Timestamp {
-    start::after(now, 2)
-}
 
 /// Cheap to clone; clones share.
 #[derive(Clone, Debug)]

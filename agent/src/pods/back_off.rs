@@ -1,29 +1,45 @@
-//! How long to wait before the next try: 10 s after the first failure, doubled up to 5 min, and
-//! forgotten after 10 min of peace. Pure; the rules and the words are upstream's.
+//! How long to wait before the next try: doubled after each failure up to a maximum, and forgotten
+//! after twice that of peace. Pure; the rules and the words are upstream's.
 
 use jiff::Timestamp;
 
-const INITIAL_SECONDS: i64 = 10;
-const MAX_SECONDS: i64 = 300;
-/// A container that ran this long after the last failure starts from the beginning.
-const FORGET_SECONDS: i64 = 2 * MAX_SECONDS;
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Pace {
+    initial_seconds: i64,
+    max_seconds: i64,
+}
+
+impl Pace {
+    /// Of containers that end, and of images that do not come.
+    pub const CONTAINER: Self = Self {
+        initial_seconds: 10,
+        max_seconds: 300,
+    };
+    /// Of volumes and sandboxes: soon at first, since what they wait for often comes by itself.
+    pub const SANDBOX: Self = Self {
+        initial_seconds: 1,
+        max_seconds: 122,
+    };
+}
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BackOff {
     pub seconds: i64,
     updated: Timestamp,
+    pace: Pace,
 }
 
 impl BackOff {
     /// After a failure at `failed`, noted `now`.
-    pub fn after(last: Option<&Self>, failed: Timestamp, now: Timestamp) -> Self {
+    pub fn after(pace: Pace, last: Option<&Self>, failed: Timestamp, now: Timestamp) -> Self {
         let seconds = match last {
-            Some(last) if !last.is_forgotten(failed) => (last.seconds * 2).min(MAX_SECONDS),
-            _ => INITIAL_SECONDS,
+            Some(last) if !last.is_forgotten(failed) => (last.seconds * 2).min(pace.max_seconds),
+            _ => pace.initial_seconds,
         };
         Self {
             seconds,
             updated: now,
+            pace,
         }
     }
 
@@ -37,8 +53,9 @@ impl BackOff {
         (now < end).then_some(end)
     }
 
+    /// What went well this long after the last failure starts from the beginning.
     fn is_forgotten(&self, failed: Timestamp) -> bool {
-        failed.as_second() - self.updated.as_second() > FORGET_SECONDS
+        failed.as_second() - self.updated.as_second() > 2 * self.pace.max_seconds
     }
 }
 

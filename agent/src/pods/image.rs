@@ -1,6 +1,6 @@
 //! Sees to it that a container's image is there, by its pull policy, with back-off.
 
-use super::back_off::BackOff;
+use super::back_off::{BackOff, Pace};
 use super::context::Context;
 use super::state::spec;
 use crate::images::{ImageInfo, RegistryCredentials};
@@ -57,7 +57,7 @@ impl Puller {
             }
         }
         let last = failures.get(&key).map(|failure| &failure.back_off);
-        let back_off = BackOff::after(last, now, now);
+        let back_off = BackOff::after(Pace::CONTAINER, last, now, now);
         let failure = Failure {
             back_off,
             at: now,

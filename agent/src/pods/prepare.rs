@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::start::chain;
+use super::state::Retry;
 use super::worker::Update;
 use super::{container_config, contents, files, state};
 use crate::runtime::{RuntimeError, SandboxId, SandboxStatus};
@@ -18,6 +19,8 @@ pub const RESOLV_CONF: &str = "resolv.conf";
 /// Which event tells of the failure, and its message.
 struct Failure(&'static str, String);
 
+const NETWORK_NOT_READY: &str = "NetworkNotReady";
+
 /// `existing` is a sandbox that a former try left without its network.
 pub async fn prepare(
     context: &Context,
@@ -30,7 +33,12 @@ pub async fn prepare(
         Ok((sandbox, ip)) => Update::Prepared(Box::new(sandbox), ip),
         Err(Failure(reason, message)) => {
             context.event(pod, EventType::Warning, reason, message);
-            Update::PrepareFailed
+            let is_of_node = reason == NETWORK_NOT_READY;
+            Update::PrepareFailed(if is_of_node {
+                Retry::Soon
+            } else {
+                Retry::BackedOff
+            })
         }
     }
 }
@@ -42,6 +50,11 @@ async fn make(
     existing: Option<SandboxId>,
     quality: &str,
 ) -> Result<(SandboxStatus, Option<IpAddr>), Failure> {
+    let is_host_network = state::spec(pod).host_network.unwrap_or(false);
+    if !is_host_network && !context.network.is_ready() {
+        let message = format!("network is not ready: {}", crate::node::NETWORK_NOT_READY);
+        return Err(Failure(NETWORK_NOT_READY, message));
+    }
     let directory = context.pod_directory(pod);
     let unmounted = |volume: &str, error: &dyn std::fmt::Display| {
         let message = format!("MountVolume.SetUp failed for volume {volume:?} : {error}");
@@ -57,11 +70,6 @@ async fn make(
     let made = context.volume_writes.run(uid, set_up).await;
     made.map_err(|error| unmounted(contents::first_volume(pod), &error))?
         .map_err(|(volume, error)| unmounted(&volume, &error))?;
-    let is_host_network = state::spec(pod).host_network.unwrap_or(false);
-    if !is_host_network && !context.network.is_ready() {
-        let message = format!("network is not ready: {}", crate::node::NETWORK_NOT_READY);
-        return Err(Failure("NetworkNotReady", message));
-    }
     if attempt > 0 && existing.is_none() {
         let message = "Pod sandbox changed, it will be killed and re-created.";
         context.event(pod, EventType::Normal, "SandboxChanged", message);

@@ -1,6 +1,7 @@
 //! What is known of one pod: what the runtime has of it, and what only the worker remembers.
 
-use super::back_off::BackOff;
+use super::back_off::{BackOff, Pace};
+use super::start::after;
 use crate::runtime::{ContainerId, ContainerState, ContainerStatus, SandboxState, SandboxStatus};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
@@ -100,6 +101,15 @@ pub struct Verdict {
     pub message: String,
 }
 
+/// How a try is repeated.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Retry {
+    Soon,
+    BackedOff,
+}
+
+const RETRY_SOON_SECONDS: i64 = 2;
+
 /// What only the worker knows; lost with the process, as upstream's is.
 #[derive(Clone, Debug)]
 pub struct Memory {
@@ -114,6 +124,8 @@ pub struct Memory {
     pub is_preparing: bool,
     /// When the next try to make the sandbox may begin.
     pub prepare_after: Option<Timestamp>,
+    /// Of the tries to make the sandbox that failed.
+    pub prepare_back_off: Option<BackOff>,
     /// A task starts containers.
     pub is_starting: bool,
     /// Containers being killed, and by when they are dead.
@@ -134,12 +146,36 @@ impl Memory {
             ip: None,
             is_preparing: false,
             prepare_after: None,
+            prepare_back_off: None,
             is_starting: false,
             killing: BTreeMap::new(),
             removing: BTreeSet::new(),
             is_stopping_sandbox: false,
             verdict: None,
         }
+    }
+
+    pub fn prepared(&mut self, ip: Option<IpAddr>) {
+        self.is_preparing = false;
+        self.prepare_after = None;
+        self.prepare_back_off = None;
+        self.ip = ip;
+    }
+
+    /// The sandbox, or what belongs to it, could not be made. Each try costs the API server
+    /// requests, except when the node's network is not there: that is looked at first.
+    pub fn prepare_failed(&mut self, retry: Retry, now: Timestamp) {
+        let seconds = match retry {
+            Retry::Soon => RETRY_SOON_SECONDS,
+            Retry::BackedOff => {
+                let last = self.prepare_back_off.as_ref();
+                let next = BackOff::after(Pace::SANDBOX, last, now, now);
+                self.prepare_back_off = Some(next);
+                next.seconds
+            }
+        };
+        self.is_preparing = false;
+        self.prepare_after = Some(after(now, seconds));
     }
 
     /// A container without a startup probe is started as soon as it runs.

@@ -8,7 +8,7 @@
 //! ```
 //! A `*` makes an init container a sidecar; `unstarted` and `unready` are a container's health.
 
-use super::back_off::BackOff;
+use super::back_off::{BackOff, Pace};
 use super::state::{Health, Memory, Observed, View, Waiting};
 use crate::runtime::{
     ContainerConfig, ContainerId, ContainerState, ContainerStatus, SandboxConfig, SandboxId,
@@ -160,7 +160,7 @@ impl Scene {
                 "prepare" => self.memory.prepare_after = Some(second),
                 "starting" => self.memory.is_starting = true,
                 "crash" => {
-                    let back_off = BackOff::after(None, second, second);
+                    let back_off = BackOff::after(Pace::CONTAINER, None, second, second);
                     self.memory.crashes.insert(value.into(), back_off);
                 }
                 "waiting" => {

@@ -11,7 +11,7 @@ use super::context::Context;
 use super::plan::{Plan, plan};
 use super::probe::Probes;
 use super::report::Reporter;
-use super::state::{Health, Memory, Observed, View, Waiting, full_name};
+use super::state::{Health, Memory, Observed, Retry, View, Waiting, full_name};
 use super::{last_words, prepare, status};
 use crate::runtime::{
     ContainerId, ContainerState, ContainerStatus, RuntimeError, SandboxId, SandboxState,
@@ -46,7 +46,7 @@ pub enum Update {
     Container(Box<ContainerStatus>),
     Removed(ContainerId),
     Prepared(Box<SandboxStatus>, Option<IpAddr>),
-    PrepareFailed,
+    PrepareFailed(Retry),
     Started(String),
     Waits(String, Waiting),
     StartsDone,
@@ -173,18 +173,13 @@ impl Worker {
                 memory.last_words.remove(&id);
             }
             Update::Prepared(sandbox, ip) => {
-                memory.is_preparing = false;
-                memory.prepare_after = None;
-                memory.ip = ip;
+                memory.prepared(ip);
                 self.observed
                     .sandboxes
                     .retain(|known| known.id != sandbox.id);
                 self.observed.sandboxes.push(*sandbox);
             }
-            Update::PrepareFailed => {
-                memory.is_preparing = false;
-                memory.prepare_after = Some(super::prepare_retry(self.context.clock.now()));
-            }
+            Update::PrepareFailed(retry) => memory.prepare_failed(retry, self.context.clock.now()),
             Update::Started(name) => {
                 memory.waiting.remove(&name);
             }

@@ -1,6 +1,6 @@
 //! The delays of a container that keeps failing, and of one that recovers.
 
-use super::{BackOff, go_seconds};
+use super::{BackOff, Pace, go_seconds};
 use jiff::Timestamp;
 
 fn at(second: i64) -> Timestamp {
@@ -12,7 +12,7 @@ fn doubles_up_to_five_minutes() {
     let mut last = None;
     let mut delays = Vec::new();
     for round in 0..7 {
-        let next = BackOff::after(last.as_ref(), at(round), at(round));
+        let next = BackOff::after(Pace::CONTAINER, last.as_ref(), at(round), at(round));
         delays.push(go_seconds(next.seconds));
         last = Some(next);
     }
@@ -23,10 +23,26 @@ fn doubles_up_to_five_minutes() {
 }
 
 #[test]
+fn sandboxes_are_tried_again_soon_at_first() {
+    let (mut last, mut now) = (None, 0);
+    let mut delays = Vec::new();
+    for _ in 0..9 {
+        let next = BackOff::after(Pace::SANDBOX, last.as_ref(), at(now), at(now));
+        delays.push(next.seconds);
+        now += next.seconds;
+        last = Some(next);
+    }
+    assert_eq!(delays, [1, 2, 4, 8, 16, 32, 64, 122, 122]);
+}
+
+#[test]
 fn ends_and_is_forgotten() {
-    let first = BackOff::after(None, at(0), at(0));
+    let first = BackOff::after(Pace::CONTAINER, None, at(0), at(0));
     assert_eq!(first.until(at(100), at(105)), Some(at(110)));
     assert_eq!(first.until(at(100), at(110)), None);
     assert_eq!(first.until(at(601), at(602)), None);
-    assert_eq!(BackOff::after(Some(&first), at(601), at(602)).seconds, 10);
+    assert_eq!(
+        BackOff::after(Pace::CONTAINER, Some(&first), at(601), at(602)).seconds,
+        10
+    );
 }

@@ -1,6 +1,7 @@
 //! Text in, text out: what happens next to a pod.
 
-use super::super::testing::Scene;
+use super::super::state::Retry;
+use super::super::testing::{Scene, at};
 use super::{Action, plan};
 use expect_test::{Expect, expect};
 
@@ -65,6 +66,25 @@ fn a_new_pod_gets_its_sandbox_first() {
         "pod main=a hostnet\n sandbox 0 ready hostnet",
         expect!["start a/0"],
     );
+}
+
+#[test]
+fn a_sandbox_that_cannot_be_made_waits_longer_each_time() {
+    let mut scene = Scene::read("pod main=a");
+    let mut after = |retry| {
+        scene.memory.prepare_failed(retry, at(1000));
+        plan(&scene.view()).wake_at.unwrap().as_second() - 1000
+    };
+    assert_eq!([(); 4].map(|()| after(Retry::BackedOff)), [1, 2, 4, 8]);
+    assert_eq!(
+        after(Retry::Soon),
+        2,
+        "the node's network costs no requests"
+    );
+    assert_eq!(after(Retry::BackedOff), 16);
+    scene.memory.prepared(None);
+    scene.memory.prepare_failed(Retry::BackedOff, at(1000));
+    assert_eq!(plan(&scene.view()).wake_at, Some(at(1001)));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Turns the actions of a plan into tasks.
 
-use super::super::back_off::BackOff;
+use super::super::back_off::{BackOff, Pace};
 use super::super::plan::{Action, Kill, Plan, Start};
 use super::super::start::{Round, start_all};
 use super::super::state::View;
@@ -50,7 +50,7 @@ impl Worker {
         for start in &starts {
             if let Some(ended) = start.ended_at {
                 let last = self.memory.crashes.get(&start.name);
-                let next = BackOff::after(last, ended, now);
+                let next = BackOff::after(Pace::CONTAINER, last, ended, now);
                 self.memory.crashes.insert(start.name.clone(), next);
             }
         }
