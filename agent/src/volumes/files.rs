@@ -8,8 +8,8 @@ use super::{VolumeError, disk};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, lchown, symlink};
 use std::path::{Component, Path, PathBuf};
 
 const DATA: &str = "..data";
@@ -56,8 +56,14 @@ pub fn write(
     if !is_same {
         let next = next_name(root, now);
         let directory = root.join(&next);
-        write_all(&directory, files, group).map_err(disk("write", &directory))?;
-        turn(root, &next).map_err(disk("change", root))?;
+        let written = write_all(&directory, files, group)
+            .map_err(disk("write", &directory))
+            .and_then(|()| turn(root, &next).map_err(disk("change", root)));
+        if written.is_err() {
+            // It is tried again, and again: nothing may pile up. The first error is what counts.
+            let _ = fs::remove_dir_all(&directory);
+        }
+        written?;
     }
     show(root, files).map_err(disk("change", root))?;
     if let Some(group) = group {
@@ -102,7 +108,7 @@ fn write_all(directory: &Path, files: &Files, group: Option<u32>) -> io::Result<
             }
         }
         let full = directory.join(path);
-        fs::write(&full, &file.bytes)?;
+        create(&full, file.mode)?.write_all(&file.bytes)?;
         // Not left to the umask.
         fs::set_permissions(&full, fs::Permissions::from_mode(file.mode))?;
         if let Some(owner) = file.owner {
@@ -116,6 +122,14 @@ fn write_all(directory: &Path, files: &Files, group: Option<u32>) -> io::Result<
         Some(group) => give(directory, group, GROUP_DIRECTORY_MODE),
         None => Ok(()),
     }
+}
+
+/// At no time may more users read it than in the end. What is there already was written just now:
+/// paths such as `a` and `./a` are the same file.
+fn create(path: &Path, mode: u32) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(mode);
+    options.open(path)
 }
 
 fn make_directory(path: &Path) -> io::Result<()> {

@@ -92,6 +92,31 @@ fn what_a_broken_write_left_is_taken_away() {
 }
 
 #[test]
+fn a_write_that_fails_leaves_nothing_behind() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path();
+    // A file cannot have another one in it.
+    let bad = files(&[("a", "1"), ("a/b", "2")]);
+    for second in 0..3 {
+        assert!(write(root, &bad, None, at(second)).is_err());
+        assert_eq!(shown(root), Vec::<String>::new());
+    }
+    let good = files(&[("a", "1")]);
+    write(root, &good, None, at(3)).unwrap();
+    let before = shown(root);
+    assert!(write(root, &bad, None, at(4)).is_err());
+    assert_eq!(shown(root), before);
+}
+
+#[test]
+fn a_file_is_made_with_no_more_than_its_mode() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("token");
+    let made = create(&path, 0o600).unwrap();
+    assert_eq!(made.metadata().unwrap().mode() & 0o777, 0o600);
+}
+
+#[test]
 fn a_group_may_read_and_an_owner_has_it_alone() {
     let scratch = tempfile::tempdir().unwrap();
     let root = scratch.path();
