@@ -29,7 +29,7 @@ mod worker;
 #[cfg(test)]
 mod testing; // Pods in a few words.
 
-pub use context::Context;
+pub use context::{Context, PODS};
 pub use image::Puller;
 pub use start::chain;
 pub use tokens::Tokens;

@@ -3,10 +3,10 @@
 use crate::enrol::{self, Enrolled};
 use crate::network::Network;
 use crate::node::{Facts, Heartbeat, Lease, node_address, register};
-use crate::pods::{Context, Pods, Puller, Tokens, VolumeWrites};
+use crate::pods::{Context, PODS, Pods, Puller, Tokens, VolumeWrites};
 use crate::runtime::Runtime;
 use crate::runtime::embedded::{self, EmbeddedRuntime};
-use crate::{AgentError, Config, stream};
+use crate::{AgentError, Config, stream, volumes};
 use coracle_client::Client;
 use coracle_client::clock::Clock;
 use coracle_client::connect::{self, Endpoint};
@@ -15,6 +15,7 @@ use coracle_client::informer::{Filter, Informers};
 use coracle_client::lease::NodeLease;
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -56,6 +57,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     let runtime: Arc<dyn Runtime> = Arc::new(EmbeddedRuntime::open(embedded::Config::new(
         &config.data_dir,
     ))?);
+    make_pods_directory(config.data_dir.join(PODS))?;
     let network = Network::open(config.data_dir.join("network"));
     let network = Arc::new(network.map_err(|error| AgentError::Network(Box::new(error)))?);
     let facts = Facts::of_machine(&config.data_dir);
@@ -120,6 +122,15 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     let bound_here = Filter::fields(format!("spec.nodeName={}", config.node_name));
     pods.run(informers.get_filtered::<Pod>(bound_here)).await?;
     Ok((pods, tasks))
+}
+
+fn make_pods_directory(path: PathBuf) -> Result<(), AgentError> {
+    let made = volumes::make_pods_directory(&path);
+    made.map_err(|source| AgentError::Disk {
+        action: "make",
+        path,
+        source,
+    })
 }
 
 /// An identity, then the Node.

@@ -11,10 +11,14 @@ use crate::beneath::{self, BeneathError};
 use crate::pods::state;
 use content::Contents;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, Pod, Volume, VolumeMount};
+use k8s_openapi::api::core::v1::{Pod, Volume, VolumeMount};
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+/// As upstream has it.
+const PODS_MODE: u32 = 0o750;
 
 /// Of a pod's directory, what its volumes are in.
 pub const VOLUMES: &str = "volumes";
@@ -59,6 +63,13 @@ pub(crate) fn disk(
 /// The directory of one pod, below the agent's `pods`.
 pub fn pod_directory(pods: &Path, uid: &str) -> PathBuf {
     pods.join(uid)
+}
+
+/// Makes the directory of all pods, for root and its group alone: secrets and the files of pods
+/// are below it, some of them open to all users.
+pub fn make_pods_directory(pods: &Path) -> io::Result<()> {
+    fs::create_dir_all(pods)?;
+    fs::set_permissions(pods, fs::Permissions::from_mode(PODS_MODE))
 }
 
 /// Makes all volumes of the pod; names the first one that cannot be made.
@@ -115,7 +126,7 @@ fn set_up_one(
         // Nothing is made for what cannot be filled.
         let files = content::files(pod, volume, contents).map_err(VolumeError::Content)?;
         let root = path(directory, volume)?;
-        empty_dir::set_up(&root, &medium(volume), None)?;
+        empty_dir::set_up_for_content(&root, content::is_in_memory(volume))?;
         let group = group.and_then(|group| u32::try_from(group).ok());
         return files::write(&root, &files, group, now).map(drop);
     }
@@ -163,14 +174,6 @@ fn path(directory: &Path, volume: &Volume) -> Result<PathBuf, VolumeError> {
         None => return Err(VolumeError::UnknownKind(volume.name.clone())),
     };
     Ok(directory.join(VOLUMES).join(plugin).join(&volume.name))
-}
-
-/// Where the files of a volume with content are kept.
-fn medium(volume: &Volume) -> EmptyDirVolumeSource {
-    EmptyDirVolumeSource {
-        medium: content::is_in_memory(volume).then(|| "Memory".to_owned()),
-        size_limit: None,
-    }
 }
 
 /// True for volumes that containers only read, whatever their mounts say.

@@ -11,6 +11,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Of the agent's directory, what pods keep files in.
+pub const PODS: &str = "pods";
+
 pub struct Context {
     pub client: Client,
     pub runtime: Arc<dyn Runtime>,
@@ -37,7 +40,7 @@ impl std::fmt::Debug for Context {
 
 impl Context {
     pub fn pods_directory(&self) -> PathBuf {
-        self.data_dir.join("pods")
+        self.data_dir.join(PODS)
     }
 
     pub fn pod_directory(&self, pod: &Pod) -> PathBuf {

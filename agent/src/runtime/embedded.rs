@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,6 +90,10 @@ impl EmbeddedRuntime {
                 .create(directory)
                 .map_err(io_error(format!("cannot make {}", directory.display())))?;
         }
+        // `coracle image` may have been here first, and is not particular about it.
+        fs::set_permissions(&config.data_dir, fs::Permissions::from_mode(0o700)).map_err(
+            io_error(format!("cannot change {}", config.data_dir.display())),
+        )?;
         // The shim has another working directory, and the name of the groups must not change.
         config.data_dir = fs::canonicalize(&config.data_dir).map_err(io_error(format!(
             "cannot find {}",

@@ -6,7 +6,7 @@ use crate::beneath::BeneathError;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, VolumeMount};
 use serde_json::json;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 fn pod() -> Pod {
@@ -36,7 +36,7 @@ fn mounted(
     sub_path: &str,
 ) -> Result<PathBuf, VolumeError> {
     let Shown { root, sub_path } = super::mounted(directory, pod, mount, sub_path)?;
-    Ok(root.join(sub_path))
+    Ok(root.components().chain(sub_path.components()).collect())
 }
 
 fn mount(name: &str) -> VolumeMount {
@@ -152,6 +152,8 @@ fn secrets_are_kept_in_memory_and_read_only() {
     assert_eq!(std::fs::read_to_string(secret.join("k")).unwrap(), "v");
     let one = mounted(&directory, &pod, &mount("c"), "k").unwrap();
     assert_eq!(std::fs::read_to_string(one).unwrap(), "w");
+    let mode = |path: &Path| path.metadata().unwrap().mode() & 0o7777;
+    assert_eq!((mode(&secret), mode(&map)), (0o755, 0o755));
     assert!(is_read_only(&pod, "s") && is_read_only(&pod, "c"));
     let map = serde_json::from_value(json!({"data": {"k": "new"}})).unwrap();
     contents
@@ -169,4 +171,32 @@ fn secrets_are_kept_in_memory_and_read_only() {
     assert!(!directory.exists());
     super::freshen(&directory, &pod, &contents, Timestamp::UNIX_EPOCH).unwrap();
     assert!(!directory.exists(), "nothing is written after the end");
+}
+
+#[test]
+fn the_directory_of_all_pods_is_for_root() {
+    let scratch = tempfile::tempdir().unwrap();
+    let pods = scratch.path().join("agent/pods");
+    for _ in 0..2 {
+        super::make_pods_directory(&pods).unwrap();
+        assert_eq!(pods.metadata().unwrap().mode() & 0o7777, 0o750);
+        std::fs::set_permissions(&pods, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+#[test]
+fn memory_is_not_swapped_where_linux_can_help_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let volumes = json!([{"name": "m", "emptyDir": {"medium": "Memory"}}]);
+    let mut pod = pod();
+    pod.spec.as_mut().unwrap().volumes = Some(serde_json::from_value(volumes).unwrap());
+    set_up(scratch.path(), &pod).unwrap();
+    let memory = mounted(scratch.path(), &pod, &mount("m"), "").unwrap();
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let place = memory.to_str().unwrap();
+    let line = table.lines().find(|line| line.contains(place)).unwrap();
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let numbers: Vec<u32> = release.split('.').take(2).flat_map(str::parse).collect();
+    assert_eq!(line.contains("noswap"), numbers >= vec![6, 3], "{line}");
+    tear_down(scratch.path()).unwrap();
 }

@@ -5,6 +5,20 @@ use coracle_agent::runtime::{ContainerState, EventKind, Runtime, SandboxState};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn what_an_agent_keeps_is_for_root_alone() {
+    on_host(async |host| {
+        let directory = host.directory.clone();
+        drop(host);
+        let agent = directory.path().join("agent");
+        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+        reopen(directory.path()).await;
+        let mode = agent.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o700);
+    });
+}
 
 #[test]
 fn containers_and_their_logs_outlive_the_agent() {
