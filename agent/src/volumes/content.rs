@@ -1,14 +1,14 @@
 //! `configMap`, `secret`, `downwardAPI` and `projected`: volumes whose files are written from
 //! objects of the API. What is in them is decided here, from what was read; pure.
 //!
-//! Only read by containers. Secrets and tokens stay in memory and never reach a disk.
+//! Only read by containers. Secrets and tokens stay in memory: they reach no disk but swap, and
+//! that only on Linux before 6.3.
 
 use super::files::{File, Files};
 use crate::pods::environment::{self, Sources};
 use crate::pods::state;
 use k8s_openapi::api::core::v1::{
-    DownwardAPIVolumeFile, KeyToPath, Pod, ProjectedVolumeSource, ServiceAccountTokenProjection,
-    Volume,
+    DownwardAPIVolumeFile, KeyToPath, Pod, ServiceAccountTokenProjection, Volume, VolumeProjection,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,49 +78,114 @@ pub fn has_any(pod: &Pod) -> bool {
 
 pub fn needs(pod: &Pod) -> Needs {
     let mut needs = Needs::default();
-    for volume in state::spec(pod).volumes.iter().flatten() {
-        let map = volume.config_map.iter();
-        needs.config_maps.extend(map.map(|map| map.name.clone()));
-        let secret = volume.secret.as_ref();
-        let secret = secret.and_then(|secret| secret.secret_name.clone());
-        needs.secrets.extend(secret);
-        let projected = volume.projected.as_ref();
-        let sources = projected.and_then(|projected| projected.sources.as_ref());
-        for source in sources.into_iter().flatten() {
-            let map = source.config_map.iter();
-            needs.config_maps.extend(map.map(|map| map.name.clone()));
-            let secret = source.secret.iter();
-            needs
-                .secrets
-                .extend(secret.map(|secret| secret.name.clone()));
-            let token = source.service_account_token.iter();
-            needs.tokens.extend(token.map(TokenSpec::of));
+    let volumes = state::spec(pod).volumes.iter().flatten();
+    for source in volumes.flat_map(sources) {
+        match source {
+            Source::ConfigMap(chosen) if !chosen.name.is_empty() => {
+                needs.config_maps.insert(chosen.name.to_owned());
+            }
+            Source::Secret(chosen) if !chosen.name.is_empty() => {
+                needs.secrets.insert(chosen.name.to_owned());
+            }
+            Source::Token(token, _) => {
+                needs.tokens.insert(TokenSpec::of(token));
+            }
+            _ => {}
         }
     }
     needs
 }
 
-/// The files of one volume, or what is missing, in upstream's words.
+/// The files of one volume, or what is missing, in upstream's words. Later sources win, and all
+/// that is missing is told at once.
 pub fn files(pod: &Pod, volume: &Volume, contents: &Contents) -> Result<Files, String> {
     let maker = Maker { pod, contents };
-    if let Some(source) = &volume.config_map {
-        let mode = source.default_mode.unwrap_or(FILE_MODE);
-        let optional = source.optional.unwrap_or(false);
-        return maker.config_map(&source.name, source.items.as_deref(), mode, optional);
+    let (mut files, mut errors) = (Files::new(), Vec::new());
+    for source in sources(volume) {
+        match maker.make(&source) {
+            Ok(made) => files.extend(made),
+            Err(error) => errors.push(error),
+        }
     }
-    if let Some(source) = &volume.secret {
-        let mode = source.default_mode.unwrap_or(FILE_MODE);
-        let name = source.secret_name.as_deref().unwrap_or_default();
-        let optional = source.optional.unwrap_or(false);
-        return maker.secret(name, source.items.as_deref(), mode, optional);
+    match errors.as_slice() {
+        [] => Ok(files),
+        [one] => Err(one.clone()),
+        many => Err(format!("[{}]", many.join(", "))),
     }
-    if let Some(source) = &volume.downward_api {
-        let mode = source.default_mode.unwrap_or(FILE_MODE);
-        return maker.downward(source.items.as_deref(), mode);
+}
+
+/// One of the things that a volume is written from; modes are of files that have none of their own.
+enum Source<'a> {
+    ConfigMap(Chosen<'a>),
+    Secret(Chosen<'a>),
+    Downward(&'a [DownwardAPIVolumeFile], i32),
+    Token(&'a ServiceAccountTokenProjection, i32),
+    Unknown,
+}
+
+/// What of an object with data is shown.
+struct Chosen<'a> {
+    name: &'a str,
+    /// None of them for all keys under their own names.
+    items: &'a [KeyToPath],
+    mode: i32,
+    /// Whether the object, or an item of it, may be absent.
+    optional: bool,
+}
+
+impl<'a> Chosen<'a> {
+    fn new(
+        name: &'a str,
+        items: &'a Option<Vec<KeyToPath>>,
+        mode: i32,
+        optional: Option<bool>,
+    ) -> Self {
+        Self {
+            name,
+            items: items.as_deref().unwrap_or_default(),
+            mode,
+            optional: optional.unwrap_or(false),
+        }
     }
-    match &volume.projected {
-        Some(source) => maker.projected(source),
-        None => Ok(Files::new()),
+}
+
+fn sources(volume: &Volume) -> Vec<Source<'_>> {
+    let mode = |given: Option<i32>| given.unwrap_or(FILE_MODE);
+    if let Some(map) = &volume.config_map {
+        let mode = mode(map.default_mode);
+        let chosen = Chosen::new(&map.name, &map.items, mode, map.optional);
+        return vec![Source::ConfigMap(chosen)];
+    }
+    if let Some(secret) = &volume.secret {
+        let name = secret.secret_name.as_deref().unwrap_or_default();
+        let mode = mode(secret.default_mode);
+        let chosen = Chosen::new(name, &secret.items, mode, secret.optional);
+        return vec![Source::Secret(chosen)];
+    }
+    if let Some(downward) = &volume.downward_api {
+        let items = downward.items.as_deref().unwrap_or_default();
+        return vec![Source::Downward(items, mode(downward.default_mode))];
+    }
+    let Some(projected) = &volume.projected else {
+        return Vec::new();
+    };
+    let mode = mode(projected.default_mode);
+    let all = projected.sources.iter().flatten();
+    all.map(|source| projection(source, mode)).collect()
+}
+
+fn projection(source: &VolumeProjection, mode: i32) -> Source<'_> {
+    if let Some(secret) = &source.secret {
+        let chosen = Chosen::new(&secret.name, &secret.items, mode, secret.optional);
+        Source::Secret(chosen)
+    } else if let Some(map) = &source.config_map {
+        Source::ConfigMap(Chosen::new(&map.name, &map.items, mode, map.optional))
+    } else if let Some(downward) = &source.downward_api {
+        Source::Downward(downward.items.as_deref().unwrap_or_default(), mode)
+    } else if let Some(token) = &source.service_account_token {
+        Source::Token(token, mode)
+    } else {
+        Source::Unknown
     }
 }
 
@@ -130,53 +195,48 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn config_map(
-        &self,
-        name: &str,
-        items: Option<&[KeyToPath]>,
-        mode: i32,
-        optional: bool,
-    ) -> Result<Files, String> {
-        let found = self.contents.objects.config_maps.get(name);
+    fn make(&self, source: &Source<'_>) -> Result<Files, String> {
+        match source {
+            Source::ConfigMap(chosen) => self.config_map(chosen),
+            Source::Secret(chosen) => self.secret(chosen),
+            Source::Downward(items, mode) => self.downward(items, *mode),
+            Source::Token(token, mode) => self.token(token, *mode),
+            Source::Unknown => {
+                Err("projected volume source is of a kind that this node does not know".to_owned())
+            }
+        }
+    }
+
+    fn config_map(&self, chosen: &Chosen<'_>) -> Result<Files, String> {
+        let found = self.contents.objects.config_maps.get(chosen.name);
         let Some(map) = found.and_then(Option::as_ref) else {
-            return absent(optional, || format!("configmap {name:?} not found"));
+            return absent(chosen, "configmap");
         };
-        let texts = map.data.iter().flatten();
-        let texts = texts.map(|(key, text)| (key.clone(), text.clone().into_bytes()));
         let binary = map.binary_data.iter().flatten();
-        let binary = binary.map(|(key, bytes)| (key.clone(), bytes.0.clone()));
-        let data: BTreeMap<String, Vec<u8>> = binary.chain(texts).collect();
-        project(data, items, mode, optional, |key| {
+        let binary = binary.map(|(key, bytes)| (key.as_str(), bytes.0.as_slice()));
+        let texts = map.data.iter().flatten();
+        let texts = texts.map(|(key, text)| (key.as_str(), text.as_bytes()));
+        project(binary.chain(texts).collect(), chosen, |key| {
             format!("configmap references non-existent config key: {key}")
         })
     }
 
-    fn secret(
-        &self,
-        name: &str,
-        items: Option<&[KeyToPath]>,
-        mode: i32,
-        optional: bool,
-    ) -> Result<Files, String> {
-        let found = self.contents.objects.secrets.get(name);
+    fn secret(&self, chosen: &Chosen<'_>) -> Result<Files, String> {
+        let found = self.contents.objects.secrets.get(chosen.name);
         let Some(secret) = found.and_then(Option::as_ref) else {
-            return absent(optional, || format!("secret {name:?} not found"));
+            return absent(chosen, "secret");
         };
         let data = secret.data.iter().flatten();
-        let data = data.map(|(key, bytes)| (key.clone(), bytes.0.clone()));
-        project(data.collect(), items, mode, optional, |key| {
+        let data = data.map(|(key, bytes)| (key.as_str(), bytes.0.as_slice()));
+        project(data.collect(), chosen, |key| {
             format!("references non-existent secret key: {key}")
         })
     }
 
-    fn downward(
-        &self,
-        items: Option<&[DownwardAPIVolumeFile]>,
-        mode: i32,
-    ) -> Result<Files, String> {
+    fn downward(&self, items: &[DownwardAPIVolumeFile], mode: i32) -> Result<Files, String> {
         let (pod, sources) = (self.pod, &self.contents.objects);
         let mut files = Files::new();
-        for item in items.unwrap_or_default() {
+        for item in items {
             let text = if let Some(field) = &item.field_ref {
                 environment::field::of_pod(pod, &field.field_path, sources)?
             } else if let Some(resource) = &item.resource_field_ref {
@@ -194,36 +254,6 @@ impl Maker<'_> {
         Ok(files)
     }
 
-    /// Later sources win. All that is missing is told at once.
-    fn projected(&self, volume: &ProjectedVolumeSource) -> Result<Files, String> {
-        let mode = volume.default_mode.unwrap_or(FILE_MODE);
-        let (mut files, mut errors) = (Files::new(), Vec::new());
-        for source in volume.sources.iter().flatten() {
-            let made = if let Some(secret) = &source.secret {
-                let optional = secret.optional.unwrap_or(false);
-                self.secret(&secret.name, secret.items.as_deref(), mode, optional)
-            } else if let Some(map) = &source.config_map {
-                let optional = map.optional.unwrap_or(false);
-                self.config_map(&map.name, map.items.as_deref(), mode, optional)
-            } else if let Some(downward) = &source.downward_api {
-                self.downward(downward.items.as_deref(), mode)
-            } else if let Some(token) = &source.service_account_token {
-                self.token(token, mode)
-            } else {
-                Err("projected volume source is of a kind that this node does not know".to_owned())
-            };
-            match made {
-                Ok(made) => files.extend(made),
-                Err(error) => errors.push(error),
-            }
-        }
-        match errors.as_slice() {
-            [] => Ok(files),
-            [one] => Err(one.clone()),
-            many => Err(format!("[{}]", many.join(", "))),
-        }
-    }
-
     /// Only the pod's one user reads its token, or its group, where it has one.
     fn token(&self, source: &ServiceAccountTokenProjection, mode: i32) -> Result<Files, String> {
         let Some(token) = self.contents.tokens.get(&TokenSpec::of(source)) else {
@@ -238,37 +268,34 @@ impl Maker<'_> {
     }
 }
 
-fn absent(optional: bool, why: impl FnOnce() -> String) -> Result<Files, String> {
-    if optional {
+fn absent(chosen: &Chosen<'_>, kind: &str) -> Result<Files, String> {
+    if chosen.optional {
         Ok(Files::new())
     } else {
-        Err(why())
+        Err(format!("{kind} {:?} not found", chosen.name))
     }
 }
 
-/// All keys under their own names, or the items that are asked for.
+/// Copies what is chosen, and nothing else: objects may have much more.
 fn project(
-    mut data: BTreeMap<String, Vec<u8>>,
-    items: Option<&[KeyToPath]>,
-    mode: i32,
-    optional: bool,
+    data: BTreeMap<&str, &[u8]>,
+    chosen: &Chosen<'_>,
     missing: impl Fn(&str) -> String,
 ) -> Result<Files, String> {
-    let items = items.unwrap_or_default();
-    if items.is_empty() {
+    if chosen.items.is_empty() {
         let all = data.into_iter();
         return Ok(all
-            .map(|(key, bytes)| (key, File::new(bytes, mode)))
+            .map(|(key, bytes)| (key.to_owned(), File::new(bytes, chosen.mode)))
             .collect());
     }
     let mut files = Files::new();
-    for item in items {
-        match data.get_mut(&item.key) {
+    for item in chosen.items {
+        match data.get(item.key.as_str()) {
             Some(bytes) => {
-                let file = File::new(bytes.clone(), item.mode.unwrap_or(mode));
+                let file = File::new(*bytes, item.mode.unwrap_or(chosen.mode));
                 files.insert(item.path.clone(), file);
             }
-            None if optional => {}
+            None if chosen.optional => {}
             None => return Err(missing(&item.key)),
         }
     }
