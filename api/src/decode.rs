@@ -167,8 +167,8 @@ pub fn syntax_text(error: &serde_json::Error, bytes: &[u8]) -> String {
     go::syntax(error, bytes)
 }
 
-/// A text in quotes, as Go quotes it.
-pub(crate) fn quoted(text: &str) -> String {
+/// A text in quotes, as Go's `%q` has it.
+pub fn quoted(text: &str) -> String {
     go::quoted(text)
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::state;
 use super::Sources;
+use coracle_api::decode::quoted;
 use coracle_api::quantity::Quantity;
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceFieldSelector};
 
@@ -38,7 +39,7 @@ fn lines(map: Option<&std::collections::BTreeMap<String, String>>) -> String {
     let lines: Vec<_> = map
         .into_iter()
         .flatten()
-        .map(|(key, value)| format!("{key}={value:?}"))
+        .map(|(key, value)| format!("{key}={}", quoted(value)))
         .collect();
     lines.join("\n")
 }

@@ -9,6 +9,7 @@ fn pod(volume: Value, more: Value) -> Pod {
         "metadata": {
             "name": "web", "namespace": "default", "uid": "u",
             "labels": { "app": "web", "tier": "a\"b" },
+            "annotations": { "bell": "\u{7}\u{1b}\u{200b}'" },
         },
         "spec": {
             "serviceAccountName": "robot",
@@ -131,6 +132,7 @@ fn a_pod_reads_about_itself() {
         field("labels", "metadata.labels"),
         field("own/name", "metadata.name"),
         field("tier", "metadata.labels['tier']"),
+        field("odd", "metadata.annotations"),
         { "path": "cpu", "mode": 256, "resourceFieldRef": cpu },
     ]);
     check(
@@ -138,6 +140,7 @@ fn a_pod_reads_about_itself() {
         expect![[r#"
             cpu 400 "1500"
             labels 644 "app=\"web\"\ntier=\"a\\\"b\""
+            odd 644 "bell=\"\\a\\x1b\\u200b'\""
             own/name 644 "web"
             tier 644 "a\"b""#]],
     );
