@@ -12,6 +12,7 @@ use coracle_apiserver::at_rest::AtRest;
 use coracle_apiserver::authenticate::User;
 use coracle_apiserver::authenticate::user::MASTERS;
 use coracle_apiserver::pki::ADMIN_USER;
+use coracle_apiserver::private_file;
 use coracle_apiserver::tokens::claims::Reference;
 use coracle_apiserver::tokens::legacy;
 use coracle_client::{Client, clock::Clock};
@@ -297,24 +298,13 @@ async fn keep_kubeconfig(
     }
 }
 
-/// Mode 0600: the file holds a private key.
+/// The file holds a private key.
 pub fn write_kubeconfig(path: &Path, text: &str) -> anyhow::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
     let write = || -> std::io::Result<()> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }
-        let beside = path.with_extension("new");
-        let mut file = std::fs::OpenOptions::new()
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .mode(0o600)
-            .open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)
+        private_file::write(path, text)
     };
     write().with_context(|| format!("cannot write the kubeconfig {}", path.display()))
 }

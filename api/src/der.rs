@@ -4,6 +4,8 @@
 //! Used where the libraries for certificates stop short: names with several organizations, keys
 //! and signatures in another wrapping. Knows no schema; a length that does not fit is `None`.
 
+use pem::{EncodeConfig, LineEnding, Pem};
+
 pub const INTEGER: u8 = 0x02;
 pub const BIT_STRING: u8 = 0x03;
 pub const OBJECT_IDENTIFIER: u8 = 0x06;
@@ -84,6 +86,12 @@ pub fn all(mut bytes: &[u8]) -> Option<Vec<Element<'_>>> {
 pub fn within(tag: u8, bytes: &[u8]) -> Option<Vec<Element<'_>>> {
     let (outer, after) = first(bytes)?;
     (outer.tag == tag && after.is_empty()).then(|| all(outer.content))?
+}
+
+/// A certificate as text (RFC 7468).
+pub fn certificate_pem(certificate: &[u8]) -> String {
+    let config = EncodeConfig::new().set_line_ending(LineEnding::LF);
+    pem::encode_config(&Pem::new("CERTIFICATE", certificate), config)
 }
 
 /// A distinguished name: organizations, then the common name (RFC 5280, 4.1.2.4).

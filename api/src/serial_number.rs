@@ -7,6 +7,8 @@
 /// A positive number needs no more (RFC 5280, 4.1.2.2).
 pub const BYTES: usize = 16;
 pub const RANDOM_BYTES: usize = 10;
+/// 2026-01-01T00:00:00Z: before this the clock of a machine has not been set yet.
+pub const CLOCK_FLOOR_SECONDS: u32 = 1_767_225_600;
 const MARK: u8 = 0x43;
 const SECONDS_MAX: i64 = (1 << 40) - 1;
 
@@ -28,6 +30,13 @@ pub fn issued_at(number: &[u8]) -> Option<i64> {
         }
         _ => None,
     }
+}
+
+/// A number without leading zero bytes: the encoding puts one before a high first bit, and tools
+/// leave it out.
+pub fn significant(number: &[u8]) -> &[u8] {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    &number[zeros..]
 }
 
 #[cfg(test)]

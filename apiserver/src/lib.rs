@@ -33,6 +33,7 @@ pub mod bootstrap_tokens; // Tokens for enrolling nodes.
 pub mod fairness; // No client takes the server away from the others.
 pub mod jose; // JSON Web Tokens and the keys that sign and check them.
 pub mod pki; // The cluster's CA and what it signs for this server.
+pub mod private_file; // Files that hold secrets.
 pub mod reviews; // Questions about access and identity.
 pub mod tokens; // Tokens of service accounts, signed and checked.
 

@@ -3,7 +3,7 @@
 use crate::AgentError;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
@@ -97,20 +97,18 @@ impl Files {
         }
     }
 
-    /// A power cut leaves the old file or the new one.
+    /// A power cut leaves the old file or the new one. What is written first is a new file under a
+    /// name that nobody can foresee.
     fn write(&self, name: &str, text: &str) -> Result<(), AgentError> {
         let path = self.path(name);
-        let new = self.path(&format!("{name}.new"));
         let written = || -> io::Result<()> {
-            let mut file = fs::OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&new)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&new, &path)?;
+            let mut beside = tempfile::Builder::new()
+                .prefix(".coracle-")
+                .permissions(fs::Permissions::from_mode(0o600))
+                .tempfile_in(&self.directory)?;
+            beside.write_all(text.as_bytes())?;
+            beside.as_file().sync_all()?;
+            beside.persist(&path)?;
             fs::File::open(&self.directory)?.sync_all()
         };
         written().map_err(|source| AgentError::Disk {
@@ -120,3 +118,6 @@ impl Files {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

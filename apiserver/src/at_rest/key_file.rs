@@ -1,14 +1,15 @@
 //! The server's own keys on disk: the line `coracle-secrets-key 1`, then a line a key, `ID BASE64`,
-//! the one that seals first. Mode 0600; written beside, synced, renamed.
+//! the one that seals first. A private file.
 
 use super::AtRestError;
 use super::sealed::{Cipher, Key};
+use crate::private_file;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &str = "coracle-secrets-key 1";
@@ -75,26 +76,12 @@ impl KeyFile {
         for key in keys {
             text.push_str(&format!("{} {}\n", key.name, STANDARD.encode(&key.secret)));
         }
-        let beside = self.path.with_extension("new");
         let write = || -> std::io::Result<()> {
             if let Some(parent) = self.path.parent() {
                 let mut directory = std::fs::DirBuilder::new();
                 directory.recursive(true).mode(0o700).create(parent)?;
             }
-            // An old leftover could have another mode.
-            drop(std::fs::remove_file(&beside));
-            let mut file = std::fs::OpenOptions::new()
-                .create_new(true)
-                .write(true)
-                .mode(0o600)
-                .open(&beside)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            std::fs::rename(&beside, &self.path)?;
-            match self.path.parent() {
-                Some(parent) => std::fs::File::open(parent)?.sync_all(),
-                None => Ok(()),
-            }
+            private_file::write(&self.path, &text)
         };
         write().map_err(|source| self.failed("write", source))
     }

@@ -4,8 +4,7 @@
 //! there or does not fit together is refused by name: it is never replaced behind the user's back.
 
 use super::PkiError;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use crate::private_file;
 use coracle_api::{der, serial_number};
 use jiff::{SignedDuration, Timestamp};
 use rcgen::{
@@ -14,7 +13,6 @@ use rcgen::{
 };
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,12 +20,6 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const CA_LIFE: Duration = Duration::from_secs(10 * 365 * DAY.as_secs());
 /// As kubeadm's certificates.
 pub const LEAF_LIFE: Duration = Duration::from_secs(365 * DAY.as_secs());
-/// 2026-01-01T00:00:00Z: no certificate is made to end sooner than its life after this, for the
-/// machine whose clock has not been set yet.
-const CLOCK_FLOOR: i64 = 1_767_225_600;
-
-/// RFC 7468, 2.
-const PEM_LINE_BYTES: usize = 64;
 const CERTIFICATE_FILE: &str = "ca.crt";
 const KEY_FILE: &str = "ca.key";
 
@@ -197,7 +189,7 @@ impl Authority {
         let subject = der::name(leaf.common_name, leaf.organizations);
         let certificate = self.with_subject(made.der(), &subject)?;
         Ok(Issued {
-            certificate_pem: pem_text(&certificate),
+            certificate_pem: der::certificate_pem(&certificate),
             certificate,
             key_pem: key.serialize_pem(),
             key_der: key.serialize_der(),
@@ -219,9 +211,11 @@ impl Authority {
     }
 }
 
-/// When something made now with this life ends.
+/// When something made now with this life ends: never sooner than its life after the floor, for the
+/// machine whose clock has not been set yet.
 fn ends(now: Timestamp, life: Duration) -> Timestamp {
-    let floor = Timestamp::from_second(CLOCK_FLOOR).expect("a date in range");
+    let floor = i64::from(serial_number::CLOCK_FLOOR_SECONDS);
+    let floor = Timestamp::from_second(floor).expect("a date in range");
     let life = SignedDuration::try_from(life).expect("some years");
     now.max(floor)
         .saturating_add(life)
@@ -230,16 +224,6 @@ fn ends(now: Timestamp, life: Duration) -> Timestamp {
 
 fn after_epoch(at: Timestamp) -> Duration {
     Duration::from_secs(u64::try_from(at.as_second()).unwrap_or(0))
-}
-
-fn pem_text(certificate: &CertificateDer<'_>) -> String {
-    let text = STANDARD.encode(certificate);
-    let lines = text.as_bytes().chunks(PEM_LINE_BYTES);
-    let lines: Vec<String> = lines
-        .map(|line| String::from_utf8_lossy(line).into_owned())
-        .collect();
-    let lines = lines.join("\n");
-    format!("-----BEGIN CERTIFICATE-----\n{lines}\n-----END CERTIFICATE-----\n")
 }
 
 fn half(present: &Path, missing: &Path) -> PkiError {
@@ -274,25 +258,6 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), PkiError> {
         .map_err(failed("make the directory", path))
 }
 
-/// Whole or not at all, and on disk when it returns.
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), PkiError> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let beside = path.with_extension("new");
-    let write = || -> std::io::Result<()> {
-        // An old leftover could have another mode.
-        let _ = std::fs::remove_file(&beside);
-        let mut file = std::fs::OpenOptions::new()
-            .create_new(true)
-            .write(true)
-            .mode(0o600)
-            .open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)?;
-        match path.parent() {
-            Some(parent) => std::fs::File::open(parent)?.sync_all(),
-            None => Ok(()),
-        }
-    };
-    write().map_err(failed("write", path))
+    private_file::write(path, text).map_err(failed("write", path))
 }

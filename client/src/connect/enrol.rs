@@ -3,9 +3,8 @@
 //! Nothing secret is sent, and nothing that comes back is believed but the one certificate whose
 //! hash was known before. Afterwards that certificate is pinned.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
+use coracle_api::der;
 use http::header::{HOST, USER_AGENT};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Empty, Limited};
@@ -56,7 +55,7 @@ pub async fn fetch_pinned_ca(
     CertificateDer::pem_slice_iter(&body)
         .flatten()
         .find(matches)
-        .map(|certificate| pem(&certificate))
+        .map(|certificate| der::certificate_pem(&certificate))
         .ok_or(EnrolError::OtherAuthority)
 }
 
@@ -84,18 +83,4 @@ async fn fetch(endpoint: &Endpoint, path: &str) -> Result<Bytes, EnrolError> {
         .collect()
         .await;
     Ok(body.map_err(EnrolError::Body)?.to_bytes())
-}
-
-fn pem(certificate: &[u8]) -> String {
-    let text = BASE64_STANDARD.encode(certificate);
-    let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
-    let mut rest = text.as_str();
-    while !rest.is_empty() {
-        let (line, after) = rest.split_at(rest.len().min(64));
-        pem.push_str(line);
-        pem.push('\n');
-        rest = after;
-    }
-    pem.push_str("-----END CERTIFICATE-----\n");
-    pem
 }

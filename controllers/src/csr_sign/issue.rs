@@ -31,9 +31,6 @@ const LIFE_MIN: Duration = Duration::from_secs(600);
 const BACKDATE: Duration = Duration::from_secs(5 * 60);
 /// Of a shorter life the backdating is not taken off.
 const SHORT: Duration = Duration::from_secs(8 * 60 * 60);
-/// 2026-01-01T00:00:00Z: before this the clock of this machine has not been set yet, and a
-/// certificate begins at the epoch and lives from here on.
-const CLOCK_FLOOR: Duration = Duration::from_secs(1_767_225_600);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IssueError {
@@ -133,7 +130,7 @@ impl Authority {
         let signature = self.issuer.key().sign(&signed).map_err(IssueError::Sign)?;
         let certificate = der::signed(&signed, made.der(), &signature);
         let certificate = certificate.expect("what rcgen made has the form of a certificate");
-        Ok(pem(&certificate))
+        Ok(der::certificate_pem(&certificate))
     }
 
     /// Begin and end, since the epoch. Never longer than the CA.
@@ -147,27 +144,15 @@ impl Authority {
             return Err(IssueError::Ended);
         }
         let life = life(spec);
-        let (begins, ends) = match now.checked_sub(CLOCK_FLOOR) {
-            None => (Duration::ZERO, CLOCK_FLOOR + life),
+        // Under a clock that is not set a certificate begins at the epoch, and lives from here on.
+        let floor = Duration::from_secs(serial_number::CLOCK_FLOOR_SECONDS.into());
+        let (begins, ends) = match now.checked_sub(floor) {
+            None => (Duration::ZERO, floor + life),
             Some(_) if life < SHORT => (now - BACKDATE, now + life),
             Some(_) => (now - BACKDATE, now + life - BACKDATE),
         };
         Ok((begins, ends.min(self.ends)))
     }
-}
-
-fn pem(der: &[u8]) -> String {
-    use base64::Engine;
-    let text = base64::engine::general_purpose::STANDARD.encode(der);
-    let lines: Vec<&str> = text
-        .as_bytes()
-        .chunks(64)
-        .filter_map(|line| std::str::from_utf8(line).ok())
-        .collect();
-    format!(
-        "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n",
-        lines.join("\n")
-    )
 }
 
 fn life(spec: &CertificateSigningRequestSpec) -> Duration {
