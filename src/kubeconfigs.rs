@@ -10,7 +10,7 @@ use crate::{Failure, logging, settings, show};
 use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use coracle_api::timestamp;
+use coracle_api::{serial_number, timestamp};
 use coracle_apiserver::authenticate::user::MASTERS;
 use coracle_apiserver::pki::ADMIN_USER;
 use coracle_apiserver::pki::authority::{Authority, LEAF_LIFE};
@@ -26,8 +26,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// Who takes certificates back: a certificate of a few minutes, which no list names.
-const OWN_USER: &str = "system:coracle-kubeconfig";
+/// Of the certificate with which this command asks, which no list names.
 const OWN_LIFE: Duration = Duration::from_secs(600);
 /// A shorter life is over before the file has been copied to where it is used.
 const LIFE_MIN: Duration = Duration::from_secs(60);
@@ -157,25 +156,24 @@ fn server_url(data_dir: &Path, named: Option<String>) -> anyhow::Result<String> 
         return Ok(url);
     }
     let path = data_dir.join("admin.kubeconfig");
-    let url = || {
-        let file = std::fs::read_to_string(&path).ok()?;
-        let file: serde_json::Value = serde_yaml_ng::from_str(&file).ok()?;
-        let url = file["clusters"][0]["cluster"]["server"].as_str()?;
-        Some(url.to_owned())
-    };
-    url().with_context(|| {
+    let loaded = connect::kubeconfig::load(&path, None).with_context(|| {
         format!(
             "{} does not tell the server's address: name it with --server",
             path.display()
         )
-    })
+    })?;
+    let url = loaded.endpoint.url().to_string();
+    Ok(url.trim_end_matches('/').to_owned())
 }
 
 fn revoke(args: &RevokeArgs, data_dir: &Path, server: Option<String>) -> Result<(), Failure> {
     if args.user.iter().any(String::is_empty) {
         return Err(BadSetting::new("user", "", "must not be empty").into());
     }
-    let serials = args.serial.iter().map(|text| serial_number(text));
+    if let Some(user) = args.user.first() {
+        check_clock(user, now())?;
+    }
+    let serials = args.serial.iter().map(|text| serial(text));
     let serials = serials.collect::<Result<Vec<String>, BadSetting>>()?;
     let authority = authority(data_dir)?;
     let mut certificates = Vec::new();
@@ -221,14 +219,25 @@ fn revoke(args: &RevokeArgs, data_dir: &Path, server: Option<String>) -> Result<
     Ok(())
 }
 
-/// As `openssl x509` shows one: `-text` puts colons between the bytes, `-serial` has capitals.
-fn serial_number(text: &str) -> Result<String, BadSetting> {
-    let digits = text.replace(':', "").to_lowercase();
-    if digits.is_empty() || hex::decode(&digits).is_err() {
-        let expected = "must be a serial number in hexadecimal digits, two for each byte";
-        return Err(BadSetting::new("serial", text, expected));
+/// A user's certificates are taken back by the time of their issue, which this machine must know.
+fn check_clock(user: &str, now: Timestamp) -> Result<(), BadSetting> {
+    let floor = i64::from(serial_number::CLOCK_FLOOR_SECONDS);
+    if now.as_second() >= floor {
+        return Ok(());
     }
-    Ok(digits)
+    let expected = format!(
+        "cannot be revoked while this machine's clock is not set: it shows {}",
+        timestamp::format_time(now)
+    );
+    Err(BadSetting::new("user", user, expected))
+}
+
+/// As `openssl x509` shows one: `-text` puts colons between the bytes, `-serial` has capitals.
+fn serial(text: &str) -> Result<String, BadSetting> {
+    let expected = "must be a serial number in hexadecimal digits, two for each byte";
+    let number = revoked::serial(text);
+    let number = number.ok_or_else(|| BadSetting::new("serial", text, expected))?;
+    Ok(hex::encode(number))
 }
 
 /// The client certificates in a kubeconfig, all of them of this cluster.
@@ -299,7 +308,7 @@ fn revoked(data_dir: &Path, server: Option<String>) -> anyhow::Result<()> {
 fn client(authority: &Authority, server_url: &str) -> anyhow::Result<Client> {
     let order = Order {
         server_url,
-        user: OWN_USER,
+        user: revoked::KEEPER,
         groups: &[MASTERS],
         life: OWN_LIFE,
     };
@@ -318,10 +327,11 @@ async fn read(client: &Client) -> anyhow::Result<(Option<ConfigMap>, Revoked)> {
     let found = found
         .map_err(told)
         .context("the running server did not show the revoked certificates")?;
-    let text = found
-        .as_ref()
-        .and_then(|map| map.data.as_ref()?.get(revoked::KEY));
-    let list = Revoked::parse(text.map_or("", String::as_str)).with_context(|| {
+    let Some(map) = &found else {
+        return Ok((None, Revoked::default()));
+    };
+    let text = map.data.as_ref().and_then(|data| data.get(revoked::KEY));
+    let list = Revoked::parse(text.map(String::as_str)).with_context(|| {
         format!(
             "the ConfigMap {}/{} does not hold a list of revoked certificates",
             revoked::NAMESPACE,

@@ -19,6 +19,7 @@ pub mod pod_security; // What pods may have of the node, by their namespace's le
 pub mod pod_totals; // What a pod asks for as a whole.
 pub mod priority; // The number behind a priority class.
 pub mod resource_quota; // Nothing is written that a quota has no room for.
+pub mod revoked_certificates; // The list of revoked certificates can be read.
 pub mod runtime_class; // What a pod's runtime needs beside its containers, and on which nodes.
 pub mod service_account; // Every pod acts as a service account that is there.
 pub mod storage; // Volumes in use stay, and grow only where their class lets them.
@@ -183,6 +184,7 @@ impl Chain {
     }
 
     async fn judged(&self, object: &Object, asked: &Attributes<'_>) -> Result<(), Status> {
+        revoked_certificates::check(object, asked)?;
         for plugin in self.asked(Plugin::VALIDATING, asked) {
             let one = self.watch(plugin.name(), Step::Validate, asked);
             one.over(self.judge(plugin, object, asked).await)?;

@@ -105,11 +105,23 @@ fn what_is_missing_is_told_in_the_users_terms() {
 }
 
 #[test]
+fn a_user_is_not_taken_back_by_a_clock_that_is_not_set() {
+    let check = |second| check_clock("jane", Timestamp::from_second(second).unwrap());
+    assert_eq!(
+        check(60).unwrap_err().to_string(),
+        "--user \"jane\": cannot be revoked while this machine's clock is not set: it shows \
+         1970-01-01T00:01:00Z"
+    );
+    assert!(check(1_767_225_600).is_ok());
+}
+
+#[test]
 fn serial_numbers_are_taken_as_openssl_shows_them() {
-    assert_eq!(serial_number("43:00:6B:0c").unwrap(), "43006b0c");
-    assert_eq!(serial_number("43006B0C").unwrap(), "43006b0c");
+    assert_eq!(serial("43:00:6B:0c").unwrap(), "43006b0c");
+    assert_eq!(serial("43006B0C").unwrap(), "43006b0c");
+    assert_eq!(serial("00:F1:AA").unwrap(), "f1aa");
     for bad in ["", ":", "4", "4300:6", "0x43"] {
-        serial_number(bad).unwrap_err();
+        serial(bad).unwrap_err();
     }
 }
 

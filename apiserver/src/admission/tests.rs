@@ -150,6 +150,46 @@ async fn nothing_is_created_in_a_namespace_that_is_not_there_or_ends() {
 }
 
 #[tokio::test]
+async fn a_list_of_revoked_certificates_is_written_only_as_one_that_can_be_read() {
+    use crate::pki::revoked::{KEY, NAME, NAMESPACE};
+    let (bench, jane) = (bench(vec![]), User::named("jane"));
+    let metadata = json!({ "name": NAMESPACE });
+    bench
+        .view
+        .put("namespaces", json!({ "metadata": metadata }));
+    let admit = async |operation: &str, namespace: &str, data: Value| {
+        let map = json!({ "metadata": { "name": NAME, "namespace": namespace }, "data": data });
+        let text = format!("{operation} configmaps {namespace} {NAME}");
+        let admitted = bench.admit(&as_user(&jane, &text), Some(map)).await;
+        admitted.map(drop).map_err(|why| why.replace(NAME, "NAME"))
+    };
+    let begins = "configmaps \"NAME\" is forbidden: it must hold a list of revoked certificates";
+    for operation in ["CREATE", "UPDATE"] {
+        for (data, why) in [
+            (json!({}), "it has no \"revoked.json\""),
+            (json!({ "other": "{}" }), "it has no \"revoked.json\""),
+            (
+                json!({ KEY: "nonsense" }),
+                "revoked.json: expected ident at line 1 column 2",
+            ),
+            (
+                json!({ KEY: r#"{"certificates":[{"serial":"0x7"}]}"# }),
+                "revoked.json: \"0x7\" is no serial number in hexadecimal digits",
+            ),
+        ] {
+            assert_eq!(
+                admit(operation, NAMESPACE, data.clone()).await,
+                Err(format!("{begins}: {why}")),
+                "{operation} {data}"
+            );
+            assert_eq!(admit(operation, "web", data).await, Ok(()));
+        }
+        let good = json!({ KEY: r#"{"certificates":[{"serial":"00:F1"}]}"# });
+        assert_eq!(admit(operation, NAMESPACE, good).await, Ok(()));
+    }
+}
+
+#[tokio::test]
 async fn three_namespaces_are_immortal() {
     let (bench, jane) = (bench(vec![]), User::named("jane"));
     for name in ["default", "kube-system", "kube-public"] {

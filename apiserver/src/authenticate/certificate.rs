@@ -4,7 +4,7 @@
 //! that outlives its certificate, or whose certificate is taken back, stops being that user.
 
 use super::user::User;
-use crate::pki::revoked::{Revocations, Subject};
+use crate::pki::revoked::{Revocations, Standing, Subject};
 use crate::pki::tls::ClientCertificates;
 use crate::view::View;
 use coracle_api::serial_number;
@@ -12,16 +12,22 @@ use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
 use rustls::pki_types::CertificateDer;
 use std::sync::OnceLock;
+use x509_parser::asn1_rs::{Oid, oid};
 use x509_parser::certificate::X509Certificate;
+use x509_parser::x509::X509Name;
 
 /// `extra` of a user by certificate: which certificate it was.
 pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
+
+/// The attribute of a subject that is a user's uid, in Kubernetes' own arc.
+const UID: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
 
 /// What a client showed in its handshake. One a connection.
 #[derive(Debug)]
 pub struct PeerCertificate {
     chain: Vec<CertificateDer<'static>>,
-    verified: OnceLock<Option<Verified>>,
+    /// Only what counted: a refusal may end with time.
+    verified: OnceLock<Verified>,
 }
 
 #[derive(Clone, Debug)]
@@ -52,19 +58,22 @@ impl PeerCertificate {
         view: &dyn View,
         now: Timestamp,
     ) -> Result<User, CertificateError> {
-        let verified = self
-            .verified
-            .get_or_init(|| verify(&self.chain, clients, now))
-            .as_ref()
-            .ok_or(CertificateError::NotVouchedFor)?;
+        let verified = match self.verified.get() {
+            Some(verified) => verified,
+            None => {
+                let verified = verify(&self.chain, clients, now)?;
+                self.verified.get_or_init(|| verified)
+            }
+        };
         let now = now.as_second();
         if !(verified.not_before..=verified.not_after).contains(&now) {
             return Err(CertificateError::NotInForce(verified.user.name.clone()));
         }
-        if revocations.is_revoked(view, &verified.subject) {
-            return Err(CertificateError::Revoked(verified.user.name.clone()));
+        match revocations.standing(view, &verified.subject) {
+            Standing::Good => Ok(verified.user.clone()),
+            Standing::Revoked => Err(CertificateError::Revoked(verified.user.name.clone())),
+            Standing::Unknown => Err(CertificateError::Unknown(verified.user.name.clone())),
         }
-        Ok(verified.user.clone())
     }
 }
 
@@ -77,22 +86,42 @@ pub enum CertificateError {
     NotInForce(String),
     #[error("the client certificate of {0:?} was taken back")]
     Revoked(String),
+    #[error(
+        "whether the client certificate of {0:?} was taken back is not known: the list of them \
+         cannot be read"
+    )]
+    Unknown(String),
+    #[error(transparent)]
+    Uid(#[from] UidError),
+}
+
+/// Why the uid that a certificate names is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UidError {
+    #[error("unable to parse UID into a string")]
+    NoText,
+    #[error("expected 1 UID, but found multiple: [{}]", .0.join(" "))]
+    Several(Vec<String>),
+    #[error("UID cannot be an empty string")]
+    Empty,
 }
 
 fn verify(
     chain: &[CertificateDer<'static>],
     clients: &ClientCertificates,
     now: Timestamp,
-) -> Option<Verified> {
+) -> Result<Verified, CertificateError> {
+    const REFUSED: CertificateError = CertificateError::NotVouchedFor;
     if !clients.vouches(chain, now) {
-        return None;
+        return Err(REFUSED);
     }
-    let own = chain.first()?;
-    let (_, certificate) = x509_parser::parse_x509_certificate(own).ok()?;
-    let mut user = user(&certificate)?;
+    let own = chain.first().ok_or(REFUSED)?;
+    let (_, certificate) = x509_parser::parse_x509_certificate(own).map_err(|_| REFUSED)?;
+    let mut user = user(&certificate).ok_or(REFUSED)?;
+    user.uid = uid(certificate.subject())?;
     let id = format!("X509SHA256={}", hex::encode(digest(&SHA256, own)));
     user.extra.insert(CREDENTIAL_ID.to_owned(), vec![id]);
-    Some(Verified {
+    Ok(Verified {
         subject: subject_of(&certificate, &user.name),
         user,
         not_before: certificate.validity().not_before.timestamp(),
@@ -100,12 +129,32 @@ fn verify(
     })
 }
 
+/// Empty when the subject names none.
+fn uid(subject: &X509Name<'_>) -> Result<String, UidError> {
+    let named = subject.iter_by_oid(&UID);
+    let named = named.map(|one| {
+        one.as_str()
+            .map(str::to_owned)
+            .map_err(|_| UidError::NoText)
+    });
+    let mut named = named.collect::<Result<Vec<String>, UidError>>()?;
+    match (named.pop(), named.is_empty()) {
+        (None, _) => Ok(String::new()),
+        (Some(uid), true) if uid.is_empty() => Err(UidError::Empty),
+        (Some(uid), true) => Ok(uid),
+        (Some(last), false) => {
+            named.push(last);
+            Err(UidError::Several(named))
+        }
+    }
+}
+
 /// A certificate of another's making is taken for as old as it says.
 pub fn subject_of(certificate: &X509Certificate<'_>, user: &str) -> Subject {
     let serial = certificate.raw_serial();
     let begins = certificate.validity().not_before.timestamp();
     Subject {
-        serial: serial.to_vec(),
+        serial: serial_number::significant(serial).to_vec(),
         user: user.to_owned(),
         issued_at: serial_number::issued_at(serial).unwrap_or(begins),
     }
@@ -128,3 +177,6 @@ fn user(certificate: &X509Certificate<'_>) -> Option<User> {
         ..User::default()
     })
 }
+
+#[cfg(test)]
+mod tests;

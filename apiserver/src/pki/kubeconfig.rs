@@ -33,8 +33,6 @@ impl<'a> Order<'a> {
 #[derive(Clone)]
 pub struct Kubeconfig {
     pub text: String,
-    pub certificate_pem: String,
-    pub key_pem: String,
     pub serial: Vec<u8>,
     pub not_after: Timestamp,
     /// A third of its life before its end.
@@ -72,8 +70,6 @@ pub fn issue(
             &issued.key_pem,
         ),
         renew_at: issued.not_after.saturating_sub(third).unwrap_or(now),
-        certificate_pem: issued.certificate_pem,
-        key_pem: issued.key_pem,
         serial: issued.serial,
         not_after: issued.not_after,
     })

@@ -2,6 +2,8 @@
 
 use super::authority::{Issued, Leaf, Usage};
 use super::*;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rustls::crypto::ring;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use std::os::unix::fs::PermissionsExt;
@@ -285,7 +287,9 @@ fn a_kubeconfig_is_issued_for_anybody_and_names_its_certificate() {
     assert_eq!(made.renew_at, now() + jiff::SignedDuration::from_mins(40));
     let parsed: serde_json::Value = serde_yaml_ng::from_str(&made.text).unwrap();
     assert_eq!(parsed["users"][0]["name"], order.user);
-    let der = rustls::pki_types::pem::PemObject::from_pem_slice(made.certificate_pem.as_bytes());
+    let pem = parsed["users"][0]["user"]["client-certificate-data"].as_str();
+    let pem = STANDARD.decode(pem.unwrap()).unwrap();
+    let der = rustls::pki_types::pem::PemObject::from_pem_slice(&pem);
     let der: CertificateDer<'static> = der.unwrap();
     let (_, read) = x509_parser::parse_x509_certificate(&der).unwrap();
     let groups = read.subject().iter_organization();
