@@ -103,16 +103,16 @@ impl Access {
     /// the issuers of tokens, until shutdown.
     pub async fn run(
         &self,
-        clock: impl Fn() -> Timestamp + Send + 'static,
+        clock: impl Fn() -> Timestamp + Send + Sync,
         shutdown: CancellationToken,
     ) {
         let loaded = std::mem::take(&mut *self.loaded.lock());
         let authorizer = Arc::clone(&self.authorizer);
         let following = follow::follow(self.store.clone(), authorizer, loaded, shutdown.clone());
-        let fresh = Arc::clone(&self.pki).keep_fresh(clock, shutdown.clone());
+        let fresh = Arc::clone(&self.pki).keep_fresh(&clock, shutdown.clone());
         let issuers = async {
             if let Some(issuers) = self.authenticator.issuers() {
-                issuers.follow(shutdown).await;
+                issuers.follow(&clock, shutdown).await;
             }
         };
         tokio::join!(following, fresh, issuers);

@@ -13,6 +13,7 @@ use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use std::sync::Arc;
 use std::time::Duration;
+use url::Url;
 
 pub use dial::DialError;
 pub use trust::{TrustError, trusting};
@@ -99,7 +100,7 @@ async fn once(tls: &Arc<ClientConfig>, url: &str) -> Result<Answer, FetchError> 
     let response = sender.send_request(request).await.map_err(http)?;
     let (head, body) = response.into_parts();
     if head.status.is_redirection()
-        && let Some(next) = location(&head.headers, &uri)
+        && let Some(next) = location(&head.headers, url)
     {
         driving.abort();
         return Ok(Answer::Elsewhere(next));
@@ -119,13 +120,14 @@ async fn once(tls: &Arc<ClientConfig>, url: &str) -> Result<Answer, FetchError> 
     Ok(Answer::Body(body.to_bytes()))
 }
 
-/// Where a redirect leads: another URL, or another path of the same server.
-fn location(headers: &HeaderMap, from: &Uri) -> Option<String> {
+/// Where a redirect leads, seen from where it is (RFC 3986, 5).
+fn location(headers: &HeaderMap, from: &str) -> Option<String> {
     let next = headers.get(LOCATION)?.to_str().ok()?;
-    match next.strip_prefix('/') {
-        Some(path) => Some(format!("https://{}/{path}", from.authority()?)),
-        None => Some(next.to_owned()),
+    if next.is_empty() {
+        return None;
     }
+    let next = Url::parse(from).ok()?.join(next).ok()?;
+    Some(next.into())
 }
 
 #[cfg(test)]

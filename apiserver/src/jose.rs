@@ -100,9 +100,9 @@ impl<'a> Unverified<'a> {
 
     /// The claims, when one of `keys` signed them.
     pub fn verify<'k>(
-        self,
+        &self,
         keys: impl IntoIterator<Item = &'k PublicKey>,
-    ) -> Result<Value, SignatureError> {
+    ) -> Result<&Value, SignatureError> {
         let mut keys = keys.into_iter().filter(|key| self.is_by(key)).peekable();
         if keys.peek().is_none() {
             return Err(SignatureError::UnknownKey);
@@ -110,7 +110,7 @@ impl<'a> Unverified<'a> {
         let algorithm = Algorithm::named(&self.algorithm).ok_or(SignatureError::Wrong)?;
         let is_good = keys.any(|key| key.verify(algorithm, self.signed, &self.signature));
         if is_good {
-            Ok(self.claims)
+            Ok(&self.claims)
         } else {
             Err(SignatureError::Wrong)
         }

@@ -11,7 +11,7 @@ mod mapping; // From claims to a user. Pure.
 use super::User;
 use super::configuration::JwtAuthenticator;
 use crate::fetch::TrustError;
-use crate::jose::{self, Algorithm, Unverified};
+use crate::jose::{Algorithm, Unverified};
 use jiff::Timestamp;
 use keys::KeySet;
 use mapping::Mapping;
@@ -19,6 +19,8 @@ use serde_json::Value;
 
 /// A token may come this much before its time: clocks differ.
 const NOT_BEFORE_LEEWAY_SECONDS: i64 = 60;
+/// The longest that there is has five.
+const ALGORITHM_CHARS_MAX: usize = 32;
 /// Google's tokens name it without the scheme.
 const GOOGLE: (&str, &str) = ("https://accounts.google.com", "accounts.google.com");
 
@@ -56,12 +58,13 @@ impl Issuer {
         self.keys.discover().await
     }
 
-    /// By the issuer that it names; nothing of it is believed yet.
-    pub fn is_of(&self, token: &str) -> bool {
-        jose::issuer(token).is_some_and(|named| self.is_named(&named))
+    /// Looks after keys that are old.
+    pub async fn refresh(&self, now: Timestamp) {
+        self.keys.refresh(now).await;
     }
 
-    fn is_named(&self, named: &str) -> bool {
+    /// Whether tokens that name this as their issuer are its own.
+    pub fn is_named(&self, named: &str) -> bool {
         named == self.url() || (self.url() == GOOGLE.0 && named == GOOGLE.1)
     }
 
@@ -76,28 +79,25 @@ impl Issuer {
         if !self.keys.is_found() {
             return Err("oidc: authenticator not initialized".to_owned());
         }
-        let parse = || Unverified::parse(token).map_err(|_| "oidc: malformed jwt".to_owned());
-        let algorithm = parse()?.algorithm;
-        if Algorithm::named(&algorithm).is_none() {
+        let token = Unverified::parse(token).map_err(|_| "oidc: malformed jwt".to_owned())?;
+        if Algorithm::named(&token.algorithm).is_none() {
             let known = Algorithm::ALL.map(Algorithm::name).join("\" \"");
+            // Nothing of it is believed yet, and this goes into the log.
+            let algorithm = token.algorithm.chars().take(ALGORITHM_CHARS_MAX);
+            let algorithm: String = algorithm.collect();
             return Err(format!(
                 "oidc: id token signed with unsupported algorithm, expected [\"{known}\"] got \
                  {algorithm:?}"
             ));
         }
-        self.keys.refresh(now).await;
-        let claims = match parse()?.verify(self.keys.cached().iter()) {
-            Ok(claims) => claims,
-            Err(_) => {
-                let keys = self.keys.fetched(now).await?;
-                let verified = parse()?.verify(keys.iter());
-                verified.map_err(|_| {
-                    "failed to verify signature: failed to verify id token signature".to_owned()
-                })?
-            }
-        };
-        self.check(&claims, now)?;
-        Ok(claims)
+        if token.verify(self.keys.cached().iter()).is_err() {
+            let keys = self.keys.fetched(now).await?;
+            token.verify(keys.iter()).map_err(|_| {
+                "failed to verify signature: failed to verify id token signature".to_owned()
+            })?;
+        }
+        self.check(&token.claims, now)?;
+        Ok(token.claims)
     }
 
     fn check(&self, claims: &Value, now: Timestamp) -> Result<(), String> {

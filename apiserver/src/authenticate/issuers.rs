@@ -8,6 +8,8 @@ use super::configuration::validate::validate;
 use super::configuration::{AnonymousAuth, Configuration};
 use super::issuer::Issuer;
 use super::{Anonymous, User};
+use crate::jose;
+use futures::future::{join_all, try_join_all};
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 use std::path::{Path, PathBuf};
@@ -82,34 +84,27 @@ impl Issuers {
 
     /// `None` for a token that names none of the issuers.
     pub async fn user(&self, token: &str, now: Timestamp) -> Option<Result<User, String>> {
+        // By the issuer that it names; nothing of it is believed yet.
+        let named = jose::issuer(token)?;
         let issuers = Arc::clone(&self.issuers.read());
-        let issuer = issuers.iter().find(|one| one.is_of(token))?;
+        let issuer = issuers.iter().find(|one| one.is_named(&named))?;
         Some(issuer.user(token, now).await)
     }
 
     /// Finds keys of issuers and follows the file until shutdown.
-    pub async fn follow(&self, shutdown: CancellationToken) {
+    pub async fn follow(&self, clock: impl Fn() -> Timestamp, shutdown: CancellationToken) {
         let mut ticks = tokio::time::interval(LOOK_EVERY);
         while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {
-            let looked = shutdown.run_until_cancelled(self.look()).await;
+            let looked = shutdown.run_until_cancelled(self.look(clock())).await;
             if looked.is_none() {
                 return;
             }
         }
     }
 
-    /// One look at everything.
-    pub async fn look(&self) {
-        let issuers = Arc::clone(&self.issuers.read());
-        for issuer in issuers.iter() {
-            if let Err(error) = issuer.discover().await {
-                tracing::error!(
-                    issuer = issuer.url(),
-                    error,
-                    "an issuer's keys are not found"
-                );
-            }
-        }
+    /// One look at everything: the file first, which may take out an issuer that does not answer;
+    /// then all issuers at once, so that none waits for another.
+    pub async fn look(&self, now: Timestamp) {
         match self.reload().await {
             Ok(false) => {}
             Ok(true) => {
@@ -122,6 +117,8 @@ impl Issuers {
                 tracing::error!(%path, error, "the authentication configuration did not change");
             }
         }
+        let issuers = Arc::clone(&self.issuers.read());
+        join_all(issuers.iter().map(|issuer| look_at(issuer, now))).await;
     }
 
     /// True when there was something new.
@@ -147,12 +144,21 @@ impl Issuers {
                 return Err(why);
             }
         };
-        for issuer in issuers.iter() {
-            issuer.discover().await?;
-        }
+        try_join_all(issuers.iter().map(|issuer| issuer.discover())).await?;
         *self.issuers.write() = issuers;
         *self.seen.lock() = text;
         Ok(true)
+    }
+}
+
+async fn look_at(issuer: &Issuer, now: Timestamp) {
+    match issuer.discover().await {
+        Ok(()) => issuer.refresh(now).await,
+        Err(error) => tracing::error!(
+            issuer = issuer.url(),
+            error,
+            "an issuer's keys are not found"
+        ),
     }
 }
 

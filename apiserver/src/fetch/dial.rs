@@ -8,11 +8,15 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+
+/// An address that does not answer must leave time for the next one.
+const ADDRESS_TIME_MAX: Duration = Duration::from_secs(10);
 
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
@@ -24,8 +28,11 @@ pub enum DialError {
     Connect(io::Error),
     #[error("tls: {0}")]
     Tls(io::Error),
+    #[error("dial tcp {0}: i/o timeout")]
+    Timeout(SocketAddr),
 }
 
+/// Over the first address of the name that answers as the name.
 pub async fn dial(
     tls: &Arc<ClientConfig>,
     host: &str,
@@ -39,17 +46,39 @@ pub async fn dial(
         host: host.to_owned(),
         source,
     };
-    let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for address in resolve(host).await.map_err(lookup)? {
-        match TcpStream::connect((address, port)).await {
-            Ok(stream) => {
-                let connected = TlsConnector::from(Arc::clone(tls)).connect(name, stream);
-                return connected.await.map_err(DialError::Tls);
-            }
-            Err(error) => failed = error,
+    let addresses = resolve(host).await.map_err(lookup)?;
+    let addresses = addresses.into_iter();
+    first(tls, &name, addresses.map(|address| (address, port).into())).await
+}
+
+/// The failure of the first one is told.
+async fn first(
+    tls: &Arc<ClientConfig>,
+    name: &ServerName<'static>,
+    addresses: impl Iterator<Item = SocketAddr>,
+) -> Result<TlsStream<TcpStream>, DialError> {
+    let mut failure = None;
+    for address in addresses {
+        let connecting = connect(tls, name.clone(), address);
+        let connected = tokio::time::timeout(ADDRESS_TIME_MAX, connecting).await;
+        match connected.unwrap_or(Err(DialError::Timeout(address))) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = failure.or(Some(error)),
         }
     }
-    Err(DialError::Connect(failed))
+    let none = || DialError::Connect(io::ErrorKind::AddrNotAvailable.into());
+    Err(failure.unwrap_or_else(none))
+}
+
+async fn connect(
+    tls: &Arc<ClientConfig>,
+    name: ServerName<'static>,
+    address: SocketAddr,
+) -> Result<TlsStream<TcpStream>, DialError> {
+    let stream = TcpStream::connect(address).await;
+    let stream = stream.map_err(DialError::Connect)?;
+    let connected = TlsConnector::from(Arc::clone(tls)).connect(name, stream);
+    connected.await.map_err(DialError::Tls)
 }
 
 async fn resolve(host: &str) -> Result<Vec<IpAddr>, NetError> {
@@ -74,3 +103,6 @@ fn resolver() -> Result<TokioResolver, NetError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -18,6 +19,7 @@ type Answers = parking_lot::Mutex<BTreeMap<String, (u16, String)>>;
 #[derive(Debug)]
 pub struct Site {
     pub url: String,
+    pub address: SocketAddr,
     pub authority_pem: String,
     answers: Arc<Answers>,
     pub asked: Arc<AtomicUsize>,
@@ -41,11 +43,10 @@ impl Site {
             .with_single_cert(vec![certificate.der().clone()], key.into())
             .unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
         let site = Self {
-            url: format!(
-                "https://localhost:{}",
-                listener.local_addr().unwrap().port()
-            ),
+            url: format!("https://localhost:{}", address.port()),
+            address,
             authority_pem: certificate.pem(),
             answers: Arc::default(),
             asked: Arc::default(),
@@ -98,15 +99,24 @@ async fn documents_are_fetched_through_redirects_and_bounds() {
     let site = Site::start().await;
     site.answer("/keys", 200, "here");
     site.answer("/moved", 302, "/keys");
+    site.answer("/realms/one/moved", 302, "../two/keys");
+    site.answer("/realms/two/keys", 200, "there");
+    let elsewhere = site.url.strip_prefix("https:").unwrap();
+    site.answer("/across", 302, format!("{elsewhere}/realms/one/moved"));
+    site.answer("/plain", 302, format!("http:{elsewhere}/keys"));
     site.answer("/round", 302, "/round");
     site.answer("/huge", 200, "x".repeat(BODY_BYTES_MAX + 1));
     assert_eq!(site.fetch("/keys").await.unwrap(), "here");
     assert_eq!(site.fetch("/moved").await.unwrap(), "here");
+    assert_eq!(site.fetch("/realms/one/moved").await.unwrap(), "there");
+    assert_eq!(site.fetch("/across").await.unwrap(), "there");
     let error = |path: &'static str| async {
         let error = site.fetch(path).await.unwrap_err().to_string();
         error.replace(&site.url, "URL")
     };
     assert_eq!(error("/none").await, "Get \"URL/none\": 404 Not Found");
+    let plain = error("/plain").await;
+    assert!(plain.ends_with("is no https URL"), "{plain}");
     assert_eq!(
         error("/round").await,
         "Get \"URL/round\": stopped after 5 redirects"

@@ -4,10 +4,10 @@ use super::claims::{Claims, Reference};
 use super::{Tokens, legacy};
 use crate::authenticate::User;
 use crate::authenticate::user::{SERVICE_ACCOUNT_PREFIX, SERVICE_ACCOUNTS};
-use crate::jose::{self, SignatureError, Unverified};
+use crate::jose::{SignatureError, Unverified};
 use crate::view::View;
 use coracle_api::object::Object;
-use coracle_api::timestamp;
+use coracle_api::{json, timestamp};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
@@ -119,14 +119,15 @@ impl Tokens {
         now: Timestamp,
     ) -> Result<Checked, TokenError> {
         // By the issuer that it names; nothing of it is believed yet.
-        let issuer = jose::issuer(token).ok_or(TokenError::OfAnother)?;
+        let parsed = Unverified::parse(token).map_err(|_| TokenError::OfAnother)?;
+        let issuer = json::text(&parsed.claims, "iss");
         if issuer == legacy::ISSUER {
-            return self.check_legacy(view, token, wanted);
+            return self.check_legacy(view, token, &parsed, wanted);
         }
-        if !self.issuers.contains(&issuer) {
+        if !self.issuers.iter().any(|own| own == issuer) {
             return Err(TokenError::OfAnother);
         }
-        let claims = Claims::read(&Unverified::parse(token)?.verify(&self.keys)?);
+        let claims = Claims::read(parsed.verify(&self.keys)?);
         let audiences = self.good_for(&claims.audiences, wanted)?;
         check_time(&claims, now.as_second())?;
         check_objects(view, &claims, now)?;
@@ -141,12 +142,13 @@ impl Tokens {
         &self,
         view: &dyn View,
         token: &str,
+        parsed: &Unverified<'_>,
         wanted: &[String],
     ) -> Result<Checked, TokenError> {
-        let claims = Unverified::parse(token)?.verify(&self.keys)?;
+        let claims = parsed.verify(&self.keys)?;
         // They name no audience: they are for the API server.
         let audiences = self.good_for(&[], wanted)?;
-        let claims = legacy::Claims::read(&claims)?;
+        let claims = legacy::Claims::read(claims)?;
         let remarks = claims.check(view, token)?;
         Ok(Checked {
             user: account_user(&claims.namespace, &claims.account),

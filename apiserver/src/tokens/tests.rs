@@ -163,9 +163,8 @@ fn nobody_else_signs() {
     // The key is there at the next start.
     let again = Tokens::open(directory.path(), &Settings::default()).unwrap();
     assert_eq!(again.keys(), tokens.keys());
-    let read = Unverified::parse(&token).unwrap().verify(&again.keys);
-    let read = read.unwrap();
-    assert_eq!(Claims::read(&read), claims());
+    let read = Unverified::parse(&token).unwrap();
+    assert_eq!(Claims::read(read.verify(&again.keys).unwrap()), claims());
 }
 
 #[test]

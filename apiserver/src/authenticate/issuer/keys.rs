@@ -3,8 +3,8 @@
 //!
 //! Invariants: one fetch at a time, whoever waits for it; no two within `FETCH_PAUSE_SECONDS`, so
 //! that tokens with invented keys cannot send this server to the issuer again and again. Keys that
-//! are old are fetched anew, so that one that the issuer took back ends; without an answer the old
-//! ones count.
+//! are old are fetched anew, beside requests, so that one that the issuer took back ends; without an
+//! answer the old ones count.
 
 use crate::authenticate::configuration::Issuer;
 use crate::fetch::{self, TrustError};

@@ -4,6 +4,8 @@ use super::*;
 use crate::authenticate::configuration::Configuration;
 use crate::fetch::tests::Site;
 use crate::jose::SigningKey;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
 
 const NOW: i64 = 1_780_000_000;
@@ -69,7 +71,8 @@ async fn a_token_of_the_issuer_names_a_user() {
     publish(&site, &[&own]);
     let issuer = issuer(&site, json!({})).await;
     let token = own.sign(&claims(&site)).unwrap();
-    assert!(issuer.is_of(&token));
+    let named = crate::jose::issuer(&token).unwrap();
+    assert!(issuer.is_named(&named) && !issuer.is_named("https://other.example"));
     let user = issuer.user(&token, at(0)).await.unwrap();
     assert_eq!(user.name, "oidc:jane");
     assert_eq!(
@@ -113,11 +116,14 @@ async fn other_times_audiences_keys_and_algorithms_are_refused() {
     );
     let parts = own.sign(&claims(&site)).unwrap();
     let parts: Vec<&str> = parts.split('.').collect();
-    // {"alg":"none"} and {"alg":"HS256"}.
-    for header in ["eyJhbGciOiJub25lIn0", "eyJhbGciOiJIUzI1NiJ9"] {
+    let long = "x".repeat(10_000);
+    for algorithm in ["none", "HS256", &long] {
+        let header = json!({ "alg": algorithm }).to_string();
+        let header = URL_SAFE_NO_PAD.encode(header);
         let token = format!("{header}.{}.{}", parts[1], parts[2]);
         let error = issuer.user(&token, at(0)).await.unwrap_err();
         assert!(error.contains("unsupported algorithm"), "{error}");
+        assert!(error.len() < 300, "{error}");
     }
 }
 
@@ -142,14 +148,21 @@ async fn keys_that_the_issuer_adds_are_found_and_invented_ones_cost_one_fetch() 
     // A key that is taken back ends when the keys are old.
     publish(&site, &[&new]);
     issuer.user(&token(&old), at(30)).await.unwrap();
+    issuer.refresh(at(31)).await;
+    assert_eq!(site.asked(), asked, "they are not old yet");
     let mut late = claims(&site);
     late["exp"] = json!(NOW + 10_000);
     let late = old.sign(&late).unwrap();
+    // No request waits for that.
+    issuer.user(&late, at(4000)).await.unwrap();
+    assert_eq!(site.asked(), asked);
+    issuer.refresh(at(4000)).await;
     assert!(issuer.user(&late, at(4000)).await.is_err());
     // Without an answer the keys that are there count.
     site.answer("/keys", 500, "");
     let mut last = claims(&site);
     last["exp"] = json!(NOW + 100_000);
+    issuer.refresh(at(9000)).await;
     issuer
         .user(&new.sign(&last).unwrap(), at(9000))
         .await

@@ -28,15 +28,15 @@ async fn a_changed_file_counts_once_it_is_good() {
     write(&file(&site, json!({})));
     let issuers = Issuers::open(&path, &["https://own.example".to_owned()]).unwrap();
     assert_eq!(issuers.anonymous(), None);
-    issuers.look().await;
+    issuers.look(now()).await;
     assert_eq!(
         name(&issuers, &site, &own).await.as_deref(),
         Some("oidc:jane")
     );
 
     write("nonsense: [");
-    issuers.look().await;
-    issuers.look().await;
+    issuers.look(now()).await;
+    issuers.look(now()).await;
     assert_eq!(
         name(&issuers, &site, &own).await.as_deref(),
         Some("oidc:jane")
@@ -49,7 +49,7 @@ async fn a_changed_file_counts_once_it_is_good() {
 
     let mappings = json!({ "claimMappings": { "username": { "claim": "sub", "prefix": "new:" } } });
     write(&file(&site, mappings));
-    issuers.look().await;
+    issuers.look(now()).await;
     assert_eq!(
         name(&issuers, &site, &own).await.as_deref(),
         Some("new:jane")
@@ -59,8 +59,8 @@ async fn a_changed_file_counts_once_it_is_good() {
     // An issuer that cannot be reached is tried again, and the others stay.
     let text = file(&site, json!({})).replace(&site.url, "https://localhost:1");
     write(&text);
-    issuers.look().await;
-    issuers.look().await;
+    issuers.look(now()).await;
+    issuers.look(now()).await;
     assert_eq!(
         name(&issuers, &site, &own).await.as_deref(),
         Some("new:jane")
@@ -68,7 +68,7 @@ async fn a_changed_file_counts_once_it_is_good() {
     assert_eq!(issuers.reloads.failed.load(Ordering::Relaxed), 3);
 
     write("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n");
-    issuers.look().await;
+    issuers.look(now()).await;
     assert_eq!(name(&issuers, &site, &own).await, None);
 }
 
@@ -86,7 +86,7 @@ async fn who_may_be_anonymous_is_settled_at_start() {
     assert!(anonymous.allows("/livez") && !anonymous.allows("/livez/x"));
     assert!(!anonymous.allows("/version"));
     write("{enabled: false}");
-    issuers.look().await;
+    issuers.look(now()).await;
     assert_eq!(issuers.reloads.failed.load(Ordering::Relaxed), 1);
     let nowhere = Issuers::open(&path, &[]).unwrap().anonymous();
     assert_eq!(nowhere, Some(Anonymous::Nowhere));
