@@ -10,14 +10,11 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::{Map, Value};
-use std::time::Duration;
 
 mod twice; // YAML whose maps may have a key twice.
 
 /// Upstream's bound.
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
-/// A client that takes longer to send its body is cut off.
-const BODY_MAX: Duration = Duration::from_secs(60);
 
 /// What a request body is, by its Content-Type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +30,19 @@ pub enum Content {
 }
 
 /// The types of patches, in the order in which upstream names them.
-pub const PATCH_TYPES: [&str; 4] = [
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-    "application/apply-patch+yaml",
+const PATCHES: [(&str, Content); 4] = [
+    ("application/json-patch+json", Content::JsonPatch),
+    ("application/merge-patch+json", Content::MergePatch),
+    (
+        "application/strategic-merge-patch+json",
+        Content::StrategicMergePatch,
+    ),
+    ("application/apply-patch+yaml", Content::ApplyPatch),
 ];
+
+pub fn patch_types() -> impl Iterator<Item = &'static str> {
+    PATCHES.into_iter().map(|(name, _)| name)
+}
 
 /// As the client wrote it; empty without one.
 pub fn content_type(headers: &HeaderMap) -> &str {
@@ -48,14 +52,7 @@ pub fn content_type(headers: &HeaderMap) -> &str {
 
 /// The kind of a patch. Nothing but parameters may stand beside it.
 pub fn patch_content(headers: &HeaderMap) -> Option<Content> {
-    let value = content_type(headers);
-    match value.split(';').next().unwrap_or("") {
-        "application/json-patch+json" => Some(Content::JsonPatch),
-        "application/merge-patch+json" => Some(Content::MergePatch),
-        "application/strategic-merge-patch+json" => Some(Content::StrategicMergePatch),
-        "application/apply-patch+yaml" => Some(Content::ApplyPatch),
-        _ => None,
-    }
+    patch(content_type(headers).split(';').next().unwrap_or(""))
 }
 
 pub fn content(headers: &HeaderMap) -> Content {
@@ -63,12 +60,13 @@ pub fn content(headers: &HeaderMap) -> Content {
         "" | "application/json" => Content::Json,
         "application/yaml" => Content::Yaml,
         protobuf::MEDIA_TYPE => Content::Protobuf,
-        "application/json-patch+json" => Content::JsonPatch,
-        "application/merge-patch+json" => Content::MergePatch,
-        "application/strategic-merge-patch+json" => Content::StrategicMergePatch,
-        "application/apply-patch+yaml" => Content::ApplyPatch,
-        _ => Content::Other,
+        other => patch(other).unwrap_or(Content::Other),
     }
+}
+
+fn patch(name: &str) -> Option<Content> {
+    let found = PATCHES.into_iter().find(|(own, _)| *own == name);
+    found.map(|(_, content)| content)
 }
 
 /// The type alone, in lower case. One with parameters that are none is no type that we know.
@@ -95,18 +93,18 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.chars().all(fits)
 }
 
+/// How long it may take is the request's to say.
 pub async fn read(body: Body) -> Result<Bytes, Status> {
     // Boxed: the compiler cannot see through the error type of a limited body otherwise.
     let collected: BoxFuture<'static, _> = Limited::new(body, BODY_BYTES_MAX).collect().boxed();
-    match tokio::time::timeout(BODY_MAX, collected).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => {
+    match collected.await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => {
             Err(Status::request_too_large(format!(
                 "Request entity too large: limit is {BODY_BYTES_MAX}"
             )))
         }
-        Ok(Err(error)) => Err(Status::bad_request(format!("the body broke off: {error}"))),
-        Err(_) => Err(Status::timeout("the body did not arrive in time", 1)),
+        Err(error) => Err(Status::bad_request(format!("the body broke off: {error}"))),
     }
 }
 

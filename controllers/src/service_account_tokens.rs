@@ -21,7 +21,7 @@ use plan::Plan;
 
 const WORKERS: usize = 2;
 
-/// A Secret, or the account whose Secrets are all to be looked at.
+/// A Secret to look at: one that may be there, or one that is gone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Secret(ObjectKey),

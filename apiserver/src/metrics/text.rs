@@ -1,11 +1,10 @@
 //! Metrics as text: Prometheus' format 0.0.4 and OpenMetrics 1.0.0, as the Accept header asks.
 
+use crate::respond::accept::{self, Clause};
 use std::fmt::{Display, Write};
 
 /// How the names of metrics are escaped: ours need none, so any way a client asks for will do.
 const ESCAPINGS: [&str; 4] = ["allow-utf-8", "underscores", "dots", "values"];
-/// A header of more choices than this is cut off.
-const CHOICES_MAX: usize = 32;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
@@ -17,24 +16,21 @@ pub enum Format {
 /// The format that an Accept header asks for, and the Content-Type that says so. What cannot be
 /// had is answered in Prometheus' own, as every scraper reads that.
 pub fn negotiate(accept: &str) -> (Format, String) {
-    let mut choices: Vec<Choice<'_>> = accept
-        .split(',')
-        .take(CHOICES_MAX)
-        .map(Choice::parse)
-        .collect();
+    let mut choices: Vec<Clause<'_>> = accept::clauses(accept).collect();
     // Stable: equals stay in the order in which the client wrote them.
     choices.sort_by(|a, b| b.quality.total_cmp(&a.quality));
     let mut escaping = "underscores";
     for choice in &choices {
-        if ESCAPINGS.contains(&choice.escaping) {
-            escaping = choice.escaping;
+        let asked = choice.parameter("escaping");
+        if ESCAPINGS.contains(&asked) {
+            escaping = asked;
         }
-        let version = match (choice.media_type, choice.version) {
-            ("text/plain", "" | "0.0.4") => {
+        let version = match (choice.kind, choice.subkind, choice.parameter("version")) {
+            ("text", "plain", "" | "0.0.4") => {
                 return described(Format::Prometheus, "0.0.4", escaping);
             }
-            ("application/openmetrics-text", "1.0.0") => "1.0.0",
-            ("application/openmetrics-text", "" | "0.0.1") => "0.0.1",
+            ("application", "openmetrics-text", "1.0.0") => "1.0.0",
+            ("application", "openmetrics-text", "" | "0.0.1") => "0.0.1",
             _ => continue,
         };
         return described(Format::OpenMetrics, version, escaping);
@@ -49,34 +45,6 @@ fn described(format: Format, version: &str, escaping: &str) -> (Format, String) 
     };
     let text = format!("{media_type}; version={version}; charset=utf-8; escaping={escaping}");
     (format, text)
-}
-
-struct Choice<'a> {
-    media_type: &'a str,
-    version: &'a str,
-    escaping: &'a str,
-    quality: f32,
-}
-
-impl<'a> Choice<'a> {
-    fn parse(text: &'a str) -> Self {
-        let mut parts = text.split(';').map(str::trim);
-        let mut choice = Self {
-            media_type: parts.next().unwrap_or(""),
-            version: "",
-            escaping: "",
-            quality: 1.0,
-        };
-        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
-            match name.trim() {
-                "version" => choice.version = value.trim(),
-                "escaping" => choice.escaping = value.trim(),
-                "q" => choice.quality = value.trim().parse().unwrap_or(0.0),
-                _ => {}
-            }
-        }
-        choice
-    }
 }
 
 #[derive(Debug, Default)]

@@ -153,11 +153,7 @@ pub fn best(accept: &str, served: Served) -> Result<Accepted, Status> {
     if accept.is_empty() {
         return Ok(accepted);
     }
-    let mut clauses: Vec<Clause<'_>> = accept
-        .split(',')
-        .take(CHOICES_MAX)
-        .filter_map(Clause::parse)
-        .collect();
+    let mut clauses: Vec<Clause<'_>> = clauses(accept).collect();
     // Stable: equals stay in the order in which the client wrote them.
     clauses.sort_by(|a, b| {
         b.order()
@@ -175,12 +171,22 @@ pub fn best(accept: &str, served: Served) -> Result<Accepted, Status> {
     Err(served.refused())
 }
 
+/// The choices of a header in the order in which the client wrote them.
+pub fn clauses(accept: &str) -> impl Iterator<Item = Clause<'_>> {
+    accept
+        .split(',')
+        .take(CHOICES_MAX)
+        .filter_map(Clause::parse)
+}
+
 /// One choice of the header.
-struct Clause<'a> {
-    kind: &'a str,
-    subkind: &'a str,
-    quality: f32,
-    parameters: Vec<(&'a str, &'a str)>,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clause<'a> {
+    pub kind: &'a str,
+    pub subkind: &'a str,
+    pub quality: f32,
+    /// All but the quality.
+    pub parameters: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Clause<'a> {
@@ -211,6 +217,13 @@ impl<'a> Clause<'a> {
             }
         }
         Some(clause)
+    }
+
+    /// The last of that name; empty without one.
+    pub fn parameter(&self, name: &str) -> &'a str {
+        let mut named = self.parameters.iter().rev();
+        let found = named.find(|(own, _)| *own == name);
+        found.map_or("", |(_, value)| value)
     }
 
     fn order(&self) -> (f32, bool, bool) {

@@ -52,7 +52,7 @@ pub fn content(asked: &Asked<'_>) -> Result<Content, Status> {
     body::patch_content(&asked.request.headers).ok_or_else(|| {
         Status::unsupported_media_type(format!(
             "the body of the request was in an unknown format - accepted media types include: {}",
-            body::PATCH_TYPES.join(", ")
+            body::patch_types().collect::<Vec<_>>().join(", ")
         ))
     })
 }
