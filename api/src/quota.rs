@@ -8,18 +8,16 @@ mod check; // Whether a write fits, and what the quotas stand at after it.
 mod claims; // What claims of devices use.
 mod device_classes; // Extended resources that device classes stand behind.
 mod evaluator; // One kind of object: what it uses, and which scopes it is in.
-mod limited; // What may not be used without a quota.
 mod pods; // What pods use.
 mod scope; // Which of the objects a quota is about.
 mod services; // What Services use.
 mod volume_claims; // What claims of volumes use.
 
 pub use amounts::Amounts;
-pub use check::{Charge, Refused, Request, check};
+pub use check::{Charge, Request, check};
 pub use claims::{depends_on_classes, pod_served};
 pub use device_classes::DeviceClasses;
 pub use evaluator::{Evaluator, Surroundings, kinds_behind, kinds_maybe_behind};
-pub use limited::Limited;
 pub use scope::Scope;
 
 use crate::object::Object;

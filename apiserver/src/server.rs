@@ -141,7 +141,7 @@ impl Server {
             registry: Registry { store },
             access,
             allocator,
-            quotas: Quotas::new(Arc::default()),
+            quotas: Quotas::default(),
             endpoints,
             metrics,
             clock,

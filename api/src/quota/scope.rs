@@ -3,7 +3,6 @@
 use crate::json;
 use crate::object::Object;
 use serde_json::Value;
-use std::fmt;
 
 /// One condition of a quota: a scope by itself, or an expression of its scope selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +27,7 @@ impl Scope {
             .collect()
     }
 
-    pub fn of_expression(expression: &Value) -> Self {
+    fn of_expression(expression: &Value) -> Self {
         let values = json::list(expression, "values").iter();
         Self {
             name: json::text(expression, "scopeName").to_owned(),
@@ -37,10 +36,6 @@ impl Scope {
                 .filter_map(|value| Some(value.as_str()?.to_owned()))
                 .collect(),
         }
-    }
-
-    pub fn is_existence(&self) -> bool {
-        self.operator == "Exists"
     }
 
     /// The condition on a name that is there, or not.
@@ -53,13 +48,5 @@ impl Scope {
             "DoesNotExist" => name.is_none(),
             _ => false,
         }
-    }
-}
-
-impl fmt::Display for Scope {
-    /// As Go shows it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values = self.values.join(" ");
-        write!(f, "{{{} {} [{values}]}}", self.name, self.operator)
     }
 }

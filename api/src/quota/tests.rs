@@ -53,13 +53,11 @@ fn check_write(
     let (new, old) = (object(new.clone()), old.cloned().map(object));
     let request = Request {
         evaluator: &evaluator,
-        group: "",
-        plural,
         subresource,
         new: &new,
         old: old.as_ref(),
     };
-    let told = match with_surroundings(|around| check(&request, quotas, &[], around)) {
+    let told = match with_surroundings(|around| check(&request, quotas, around)) {
         Ok(charges) => charges
             .iter()
             .map(|charge| format!("{}: {}\n", quotas[charge.quota].name, charge.used))
@@ -289,58 +287,6 @@ fn a_reported_status_is_charged_and_never_refused() {
             q: requests.storage=3Gi
         "#]],
     );
-}
-
-#[test]
-fn what_is_limited_needs_a_quota_that_covers_it() {
-    let class = |values: &[&str]| Scope {
-        name: "PriorityClass".to_owned(),
-        operator: "In".to_owned(),
-        values: values.iter().map(|value| (*value).to_owned()).collect(),
-    };
-    let limited = [Limited {
-        plural: "pods".to_owned(),
-        contains: vec!["cpu".to_owned()],
-        scopes: vec![class(&["high", "higher"])],
-        ..Limited::default()
-    }];
-    let told = |pod: &Value, quotas: &[Quota]| {
-        let new = object(pod.clone());
-        let request = Request {
-            evaluator: &Evaluator::Pods,
-            group: "",
-            plural: "pods",
-            subresource: "",
-            new: &new,
-            old: None,
-        };
-        let checked = with_surroundings(|around| check(&request, quotas, &limited, around));
-        checked
-            .map(|charges| charges.len())
-            .map_err(|why| why.to_string())
-    };
-    let small = pod(json!({ "memory": "1Mi" }), json!({}));
-    assert_eq!(told(&small, &[]), Ok(0));
-    let with_cpu = pod(json!({ "cpu": "1" }), json!({}));
-    let consumes = "insufficient quota to consume: cpu,requests.cpu";
-    assert_eq!(told(&with_cpu, &[]), Err(consumes.to_owned()));
-    let hard = json!({ "hard": { "cpu": "2", "requests.cpu": "2" } });
-    let used = json!({ "cpu": "0", "requests.cpu": "0" });
-    let covers = quota("q", hard, used);
-    assert_eq!(told(&with_cpu, std::slice::from_ref(&covers)), Ok(1));
-    let mut high = with_cpu;
-    high["spec"]["priorityClassName"] = "high".into();
-    let scopes = "insufficient quota to match these scopes: [{PriorityClass In [high higher]}]";
-    assert_eq!(
-        told(&high, std::slice::from_ref(&covers)),
-        Err(scopes.to_owned())
-    );
-    let expression = json!({ "scopeName": "PriorityClass", "operator": "Exists" });
-    let spec = json!({
-        "hard": { "pods": "1" }, "scopeSelector": { "matchExpressions": [expression] },
-    });
-    let scoped = quota("q", spec, json!({ "pods": "0" }));
-    assert_eq!(told(&high, &[covers, scoped]), Ok(2));
 }
 
 #[test]

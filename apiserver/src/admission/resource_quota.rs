@@ -15,9 +15,7 @@ use crate::view::View;
 use coracle_api::apply::{Writer, put_managed_fields};
 use coracle_api::catalogue;
 use coracle_api::object::Object;
-use coracle_api::quota::{
-    self, DeviceClasses, Evaluator, Limited, Quota, Refused, Request, Surroundings,
-};
+use coracle_api::quota::{self, DeviceClasses, Evaluator, Quota, Request, Surroundings};
 use coracle_api::resource::{Durability, Part, Resource};
 use coracle_api::status::Status;
 use coracle_api::timestamp::format_time;
@@ -37,11 +35,10 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 const MANAGER: &str = "kube-apiserver";
 const CLAIMS_GROUP: &str = "resource.k8s.io";
 
-/// The lanes in which writes are charged, and what may not be used without a quota.
+/// The lanes in which writes are charged.
 #[derive(Debug)]
 pub struct Quotas {
     lanes: Box<[Arc<Mutex<()>>]>,
-    limited: Arc<[Limited]>,
 }
 
 /// What a write has to be charged with, and the right to charge it, until this is dropped.
@@ -55,7 +52,6 @@ pub struct Charge<'a> {
 struct Weighed<'a> {
     asked: Attributes<'a>,
     evaluator: Evaluator,
-    limited: Arc<[Limited]>,
     now: Timestamp,
     /// The quotas as they will stand.
     writes: Vec<Write>,
@@ -63,14 +59,15 @@ struct Weighed<'a> {
     _lane: Option<OwnedMutexGuard<()>>,
 }
 
-impl Quotas {
-    pub fn new(limited: Arc<[Limited]>) -> Self {
+impl Default for Quotas {
+    fn default() -> Self {
         Self {
             lanes: (0..LANES).map(|_| Arc::default()).collect(),
-            limited,
         }
     }
+}
 
+impl Quotas {
     /// Refuses what there is no room for. `object` is as it will be stored.
     pub async fn charge<'a>(
         &self,
@@ -80,7 +77,7 @@ impl Quotas {
         now: Timestamp,
     ) -> Result<Charge<'a>, Status> {
         let mut charge = Charge::free(registry);
-        let Some(evaluator) = self.evaluator(registry, object, &asked) else {
+        let Some(evaluator) = evaluator(registry, object, &asked) else {
             return Ok(charge);
         };
         let lane = if asked.dry_run {
@@ -91,7 +88,6 @@ impl Quotas {
         let mut weighed = Weighed {
             asked,
             evaluator,
-            limited: Arc::clone(&self.limited),
             now,
             writes: Vec::new(),
             _lane: lane,
@@ -101,26 +97,6 @@ impl Quotas {
         Ok(charge)
     }
 
-    /// `None` when no quota can have anything to say.
-    fn evaluator(
-        &self,
-        registry: &Registry,
-        object: &Object,
-        asked: &Attributes<'_>,
-    ) -> Option<Evaluator> {
-        let is_in_namespace = !asked.namespace.is_empty() && asked.resource.is_namespaced();
-        let may_matter = || !self.limited.is_empty() || has_quotas(registry, asked.namespace);
-        if !is_in_namespace || !may_matter() {
-            return None;
-        }
-        let (group, plural) = (asked.resource.group, asked.resource.plural);
-        let old = asked.old.filter(|_| asked.operation == Operation::Update);
-        let evaluator = Evaluator::of(group, plural)?;
-        evaluator
-            .charges(asked.subresource, object, old)
-            .then_some(evaluator)
-    }
-
     async fn lane(&self, namespace: &str) -> Result<OwnedMutexGuard<()>, Status> {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(namespace);
         let place = usize::try_from(hash % LANES as u64).unwrap_or_default();
@@ -128,6 +104,20 @@ impl Quotas {
         let lane = tokio::time::timeout(WAIT_MAX, lane).await;
         lane.map_err(|_| Status::internal("resource quota evaluation timed out"))
     }
+}
+
+/// `None` when no quota can have anything to say.
+fn evaluator(registry: &Registry, object: &Object, asked: &Attributes<'_>) -> Option<Evaluator> {
+    let is_in_namespace = !asked.namespace.is_empty() && asked.resource.is_namespaced();
+    if !is_in_namespace || !has_quotas(registry, asked.namespace) {
+        return None;
+    }
+    let (group, plural) = (asked.resource.group, asked.resource.plural);
+    let old = asked.old.filter(|_| asked.operation == Operation::Update);
+    let evaluator = Evaluator::of(group, plural)?;
+    evaluator
+        .charges(asked.subresource, object, old)
+        .then_some(evaluator)
 }
 
 /// Asked on every write: looks at keys alone.
@@ -148,8 +138,6 @@ impl Weighed<'_> {
         let all: Vec<Quota> = stored.iter().map(|one| Quota::of(&one.object)).collect();
         let request = Request {
             evaluator: &self.evaluator,
-            group: self.asked.resource.group,
-            plural: self.asked.resource.plural,
             subresource: self.asked.subresource,
             new: object,
             old: self.asked.old,
@@ -168,11 +156,8 @@ impl Weighed<'_> {
                 Cow::Owned(claims)
             },
         };
-        let charges = quota::check(&request, &all, &self.limited, &around);
-        let charges = charges.map_err(|refused| match refused {
-            Refused::Forbidden(why) => self.asked.forbidden(Some(object), why),
-            Refused::Uncovered(_) => Status::failed(refused.to_string()),
-        })?;
+        let charges = quota::check(&request, &all, &around);
+        let charges = charges.map_err(|why| self.asked.forbidden(Some(object), why))?;
         self.writes = charges
             .into_iter()
             .map(|charge| {

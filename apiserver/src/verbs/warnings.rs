@@ -20,6 +20,7 @@ impl Warnings {
         }
     }
 
+    #[cfg(test)]
     pub fn texts(&self) -> Vec<String> {
         self.0.lock().clone()
     }
