@@ -11,6 +11,7 @@ pub mod resource; // One row a resource, and the rules behind a kind.
 pub mod status; // Kubernetes `Status`: one constructor a reason.
 
 // What the rules of the kinds are made of.
+pub mod amounts; // Amounts by the names of resources.
 pub mod cel; // Expressions, as far as the API looks at them.
 pub mod cron; // Schedules of cron jobs, and the names of time zones.
 pub mod der; // Elements of certificates and keys.

@@ -3,7 +3,6 @@
 //! Admission charges and the controller counts by these same rules. Pure: what a rule needs beside
 //! the object comes as an argument.
 
-mod amounts; // Amounts by the names of resources.
 mod check; // Whether a write fits, and what the quotas stand at after it.
 mod claims; // What claims of devices use.
 mod device_classes; // Extended resources that device classes stand behind.
@@ -13,7 +12,7 @@ mod scope; // Which of the objects a quota is about.
 mod services; // What Services use.
 mod volume_claims; // What claims of volumes use.
 
-pub use amounts::Amounts;
+pub use crate::amounts::Amounts;
 pub use check::{Charge, Request, check};
 pub use claims::{depends_on_classes, pod_served};
 pub use device_classes::DeviceClasses;

@@ -51,6 +51,20 @@ impl Subject<'_> {
     }
 }
 
+/// Several errors as one text, each once, as upstream joins them.
+pub fn aggregate(errors: &[String]) -> String {
+    let mut different: Vec<&str> = Vec::new();
+    for error in errors {
+        if !different.contains(&error.as_str()) {
+            different.push(error);
+        }
+    }
+    match different.as_slice() {
+        [one] => (*one).to_owned(),
+        many => format!("[{}]", many.join(", ")),
+    }
+}
+
 impl Status {
     fn about(code: u16, reason: &'static str, subject: Subject<'_>, message: String) -> Self {
         Self {

@@ -1,8 +1,8 @@
 //! Admission: what may still change or stop a write after it was authorized and decoded.
 //!
 //! Mutating plugins run before validation of the object, validating ones after it, each list in
-//! upstream's order; trials (`dryRun`) go the whole way. Reads the store through a view; never
-//! writes.
+//! upstream's order; trials (`dryRun`) go the whole way. Reads the store through a view, and writes
+//! nothing but what ResourceQuota charges, in one commit with the object.
 
 pub mod configuration; // What plugins are told by the operator's file.
 pub mod plugin; // The plugins' names, order and operations. Start reading here.
@@ -16,7 +16,6 @@ pub mod node_restriction; // A node touches itself and its pods.
 pub mod node_taint; // A new node starts not ready.
 pub mod pod_resize; // A pod grows only as far as its node has room.
 pub mod pod_security; // What pods may have of the node, by their namespace's level.
-pub mod pod_totals; // What a pod asks for as a whole.
 pub mod priority; // The number behind a priority class.
 pub mod resource_quota; // Nothing is written that a quota has no room for.
 pub mod revoked_certificates; // The list of revoked certificates can be read.

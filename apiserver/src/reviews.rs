@@ -7,13 +7,12 @@ mod validate; // What a review must say.
 
 use crate::authenticate::{Authenticator, User};
 use crate::authorize::Authorizer;
-use crate::authorize::rbac::aggregate;
 use crate::authorize::rule::Rule;
 use crate::tokens::TokenError;
 use coracle_api::json;
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
-use coracle_api::status::{Status, Subject};
+use coracle_api::status::{Status, Subject, aggregate};
 use coracle_api::timestamp;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

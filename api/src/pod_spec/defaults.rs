@@ -1,5 +1,6 @@
 //! What is filled into a pod spec, in pods and in pod templates alike.
 
+use super::resources::{self, asked};
 use crate::json;
 use crate::quantity::Quantity;
 use serde_json::{Map, Value, json};
@@ -378,9 +379,10 @@ fn pod_level_requests(spec: &mut Value) {
         .and_then(Value::as_object)
         .cloned()
         .unwrap_or_default();
+    let together = resources::together(spec, |container, _| asked(container, "requests"));
     for name in ["cpu", "memory"] {
-        let total = super::resources::requested(spec, name);
-        if !requests.contains_key(name) && !total.is_zero() {
+        let total = together.get(name).filter(|total| !total.is_zero());
+        if let Some(total) = total.filter(|_| !requests.contains_key(name)) {
             requests.insert(name.to_owned(), total.to_string().into());
         }
     }

@@ -9,11 +9,11 @@ use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
 use serde_json::{Map, Value, json};
 
-const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
+pub const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 /// The name of a container follows.
-const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
+pub const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
 /// The name of a container follows.
-const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+pub const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 const RUNTIME_DEFAULT: &str = "runtime/default";
 const DOCKER_DEFAULT: &str = "docker/default";

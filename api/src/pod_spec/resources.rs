@@ -1,5 +1,6 @@
 //! What a pod asks of a node, and the class of service that follows from it.
 
+use crate::amounts::Amounts;
 use crate::json;
 use crate::quantity::Quantity;
 use serde_json::Value;
@@ -22,31 +23,54 @@ pub fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-fn asked(container: &Value, name: &str) -> Quantity {
-    let value = json::at(container, &["resources", "requests", name]);
-    Quantity::from_value(value).unwrap_or(Quantity::ZERO)
+/// What a container asks for: its `requests` or `limits`, as `what` says.
+pub fn asked(container: &Value, what: &str) -> Amounts {
+    Amounts::of(json::at(container, &["resources", what]))
 }
 
-/// What the containers together request of one resource: those that run together are added, an
-/// init container counts for as long as it runs, beside the sidecars before it.
-pub fn requested(spec: &Value, name: &str) -> Quantity {
-    let mut together = Quantity::ZERO;
+/// What the containers of a pod come to: those that run together are added, an init container
+/// counts for as long as it runs, beside the sidecars before it. `of` says what one container
+/// comes to, and is told whether it is there for as long as the pod.
+pub fn together(spec: &Value, of: impl Fn(&Value, bool) -> Amounts) -> Amounts {
+    let mut all = Amounts::default();
     for container in json::list(spec, "containers") {
-        together = together.plus(asked(container, name));
+        all.add(&of(container, true));
     }
-    let mut sidecars = Quantity::ZERO;
-    let mut highest = Quantity::ZERO;
+    let mut sidecars = Amounts::default();
+    let mut highest = Amounts::default();
     for container in json::list(spec, "initContainers") {
-        let own = asked(container, name);
-        if is_sidecar(container) {
-            together = together.plus(own);
-            sidecars = sidecars.plus(own);
-            highest = highest.max(sidecars);
+        let stays = is_sidecar(container);
+        let mut own = of(container, stays);
+        if stays {
+            all.add(&own);
+            sidecars.add(&own);
+            highest.raise_to(&sidecars);
         } else {
-            highest = highest.max(sidecars.plus(own));
+            own.add(&sidecars);
+            highest.raise_to(&own);
         }
     }
-    together.max(highest)
+    all.raise_to(&highest);
+    all
+}
+
+/// What a pod asks for as a whole, without its overhead. Looks at its spec alone: what shall be,
+/// not what is.
+pub fn of_pod(spec: &Value, what: &str) -> Amounts {
+    let mut all = together(spec, |container, _| asked(container, what));
+    override_by_pod(&mut all, spec, what, |name| {
+        matches!(name, "cpu" | "memory")
+    });
+    all
+}
+
+/// What is said of the pod as a whole takes the place of what its containers come to, in those
+/// resources that pass.
+pub fn override_by_pod(all: &mut Amounts, spec: &Value, what: &str, passes: fn(&str) -> bool) {
+    let of_pod = Amounts::of(json::at(spec, &["resources", what]));
+    for (name, amount) in of_pod.iter().filter(|(name, _)| passes(name)) {
+        all.set(name, amount);
+    }
 }
 
 /// `Guaranteed`, `Burstable` or `BestEffort`, by the rules of quality of service.

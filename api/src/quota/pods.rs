@@ -150,29 +150,18 @@ fn has_pod_level(pod: &Object, what: &str) -> bool {
     names.into_iter().any(|(name, _)| is_pod_level(name))
 }
 
-fn pod_level(pod: &Object, what: &str) -> Amounts {
-    let list = pod.get(&["spec", "resources", what]);
-    Amounts::of(list.unwrap_or(&Value::Null)).only(is_pod_level)
-}
-
 fn overhead(pod: &Object) -> Amounts {
     Amounts::of(pod.get(&["spec", "overhead"]).unwrap_or(&Value::Null))
 }
 
 fn requests(pod: &Object) -> Amounts {
     let mut all = together(pod, "requests");
-    for (name, amount) in pod_level(pod, "requests").iter() {
-        all.set(name, amount);
-    }
     all.add(&overhead(pod));
     all
 }
 
 fn limits(pod: &Object) -> Amounts {
     let mut all = together(pod, "limits");
-    for (name, amount) in pod_level(pod, "limits").iter() {
-        all.set(name, amount);
-    }
     // What has no limit gets none by its overhead.
     let limited = |name: &str| all.get(name).is_some_and(|amount| !amount.is_zero());
     let more = overhead(pod).only(limited);
@@ -180,35 +169,23 @@ fn limits(pod: &Object) -> Amounts {
     all
 }
 
-/// Those that run together are added; an init container counts for as long as it runs, beside the
-/// sidecars before it.
 fn together(pod: &Object, what: &str) -> Amounts {
-    let mut all = Amounts::default();
-    for container in pod.list(&["spec", "containers"]) {
-        all.add(&effective(pod, container, what));
-    }
-    let mut sidecars = Amounts::default();
-    let mut highest = Amounts::default();
-    for container in pod.list(&["spec", "initContainers"]) {
-        if resources::is_sidecar(container) {
-            let own = effective(pod, container, what);
-            all.add(&own);
-            sidecars.add(&own);
-            highest.raise_to(&sidecars);
+    let spec = pod.get(&["spec"]).unwrap_or(&Value::Null);
+    let mut all = resources::together(spec, |container, stays| {
+        if stays {
+            effective(pod, container, what)
         } else {
-            let mut own = Amounts::of(json::at(container, &["resources", what]));
-            own.add(&sidecars);
-            highest.raise_to(&own);
+            resources::asked(container, what)
         }
-    }
-    all.raise_to(&highest);
+    });
+    resources::override_by_pod(&mut all, spec, what, is_pod_level);
     all
 }
 
 /// What a container is charged for while it is resized: the most of what it shall have, has, and
 /// was promised; what cannot be given is not charged for.
 fn effective(pod: &Object, container: &Value, what: &str) -> Amounts {
-    let spec = Amounts::of(json::at(container, &["resources", what]));
+    let spec = resources::asked(container, what);
     let status = container_status(pod, json::text(container, "name"));
     let Some(actual) = status.and_then(|status| json::some(status, "resources")) else {
         return spec;

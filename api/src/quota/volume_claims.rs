@@ -1,6 +1,7 @@
 //! What claims of volumes use: themselves and their storage, in all and of their storage class.
 
 use super::{Amounts, Scope};
+use crate::kinds::persistent_volume_claim::class;
 use crate::object::Object;
 use crate::quantity::Quantity;
 use serde_json::Value;
@@ -10,8 +11,6 @@ const COUNT: &str = "count/persistentvolumeclaims";
 const STORAGE: &str = "requests.storage";
 /// Between the name of a storage class and what is used of it.
 const OF_CLASS: &str = ".storageclass.storage.k8s.io/";
-/// Where the class was named before there was a field for it.
-const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 const ATTRIBUTES_CLASS: &str = "VolumeAttributesClass";
 
 pub fn counts(name: &str) -> bool {
@@ -20,8 +19,7 @@ pub fn counts(name: &str) -> bool {
 }
 
 pub fn usage(claim: &Object) -> Amounts {
-    let class = claim.annotation(CLASS_ANNOTATION);
-    let class = class.unwrap_or_else(|| claim.str(&["spec", "storageClassName"]));
+    let class = class(claim);
     let of_class = |what: &str| (!class.is_empty()).then(|| format!("{class}{OF_CLASS}{what}"));
     let mut usage = Amounts::default();
     usage.set_count(CLAIMS, 1);

@@ -3,6 +3,7 @@
 
 use super::Attributes;
 use crate::view::View;
+use coracle_api::kinds::storage::BETA_CLASS;
 use coracle_api::object::Object;
 use jiff::Timestamp;
 use std::cmp::Reverse;
@@ -11,13 +12,12 @@ const STORAGE_DEFAULT: [&str; 2] = [
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 ];
-const STORAGE_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 const INGRESS_DEFAULT: [&str; 1] = ["ingressclass.kubernetes.io/is-default-class"];
 const INGRESS_CLASS: &str = "kubernetes.io/ingress.class";
 
 pub fn of_claim(view: &dyn View, claim: &mut Object, asked: &Attributes<'_>) {
     const FIELD: &[&str] = &["spec", "storageClassName"];
-    if !asked.is_main("", "persistentvolumeclaims") || has(claim, FIELD, STORAGE_CLASS) {
+    if !asked.is_main("", "persistentvolumeclaims") || has(claim, FIELD, BETA_CLASS) {
         return;
     }
     let classes = view.list("storage.k8s.io", "storageclasses", None);

@@ -1,13 +1,14 @@
 //! The LimitRanges of a namespace: defaults for containers that say nothing, and bounds on what
 //! containers, pods and claims may ask for.
 
-use super::pod_totals::{self, Amounts, amounts};
 use super::{Attributes, Operation};
 use crate::view::View;
+use coracle_api::amounts::Amounts;
 use coracle_api::json;
 use coracle_api::object::Object;
+use coracle_api::pod_spec::resources;
 use coracle_api::quantity::Quantity;
-use coracle_api::status::Status;
+use coracle_api::status::{Status, aggregate};
 use serde_json::{Value, json};
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
@@ -54,20 +55,6 @@ fn concerns(asked: &Attributes<'_>) -> bool {
         _ => false,
     };
     is_one && !asked.old.is_some_and(Object::is_deleting)
-}
-
-/// As upstream prints several errors as one.
-fn aggregate(errors: &[String]) -> String {
-    let mut texts: Vec<&str> = Vec::new();
-    for error in errors {
-        if !texts.contains(&error.as_str()) {
-            texts.push(error);
-        }
-    }
-    match texts.as_slice() {
-        [one] => (*one).to_owned(),
-        many => format!("[{}]", many.join(", ")),
-    }
 }
 
 /// Containers get the defaults for what they do not mention, and the pod says what was set.
@@ -142,7 +129,7 @@ fn of_pod(limits: &[Value], spec: &Value) -> Vec<String> {
             "Container" => {
                 let init = json::list(spec, "initContainers");
                 for container in json::list(spec, "containers").iter().chain(init) {
-                    let list = |field| amounts(json::at(container, &["resources", field]));
+                    let list = |field| resources::asked(container, field);
                     check(
                         limit,
                         "Container",
@@ -153,7 +140,7 @@ fn of_pod(limits: &[Value], spec: &Value) -> Vec<String> {
                 }
             }
             "Pod" => {
-                let total = |field| pod_totals::of_pod(spec, field);
+                let total = |field| resources::of_pod(spec, field);
                 check(
                     limit,
                     "Pod",
@@ -171,12 +158,12 @@ fn of_pod(limits: &[Value], spec: &Value) -> Vec<String> {
 /// Claims have requests alone.
 fn of_claim(limits: &[Value], spec: &Value) -> Vec<String> {
     const TYPE: &str = "PersistentVolumeClaim";
-    let requests = amounts(json::at(spec, &["resources", "requests"]));
+    let requests = resources::asked(spec, "requests");
     let mut errors = Vec::new();
     let limits = limits.iter();
     for limit in limits.filter(|limit| json::text(limit, "type") == TYPE) {
         for bound in bounds(limit, "min") {
-            errors.extend(below(TYPE, bound, &requests, &Amounts::new()));
+            errors.extend(below(TYPE, bound, &requests, &Amounts::default()));
         }
         for (name, most) in bounds(limit, "max") {
             let Some(request) = requests.get(name) else {
@@ -185,7 +172,7 @@ fn of_claim(limits: &[Value], spec: &Value) -> Vec<String> {
                 ));
                 continue;
             };
-            if is_less(most, *request) {
+            if is_less(most, request) {
                 errors.push(format!(
                     "maximum {name} usage per {TYPE} is {most}, but request is {request}"
                 ));
@@ -227,10 +214,10 @@ fn below(
     let Some(request) = requests.get(name) else {
         return Some(format!("{start}.  No request is specified"));
     };
-    if is_less(*request, least) {
+    if is_less(request, least) {
         return Some(format!("{start}, but request is {request}"));
     }
-    let limit = limits.get(name).filter(|limit| is_less(**limit, least));
+    let limit = limits.get(name).filter(|limit| is_less(*limit, least));
     limit.map(|limit| format!("{start}, but limit is {limit}"))
 }
 
@@ -244,12 +231,10 @@ fn above(
     let Some(limit) = limits.get(name) else {
         return Some(format!("{start}.  No limit is specified"));
     };
-    if is_less(most, *limit) {
+    if is_less(most, limit) {
         return Some(format!("{start}, but limit is {limit}"));
     }
-    let request = requests
-        .get(name)
-        .filter(|request| is_less(most, **request));
+    let request = requests.get(name).filter(|request| is_less(most, *request));
     request.map(|request| format!("{start}, but request is {request}"))
 }
 
@@ -261,7 +246,7 @@ fn out_of_ratio(
 ) -> Option<String> {
     let start = format!("{name} max limit to request ratio per {what} is {most}");
     let (request, limit) = (requests.get(name), limits.get(name));
-    let observed = |amount: Option<&Quantity>, by_milli: bool| {
+    let observed = |amount: Option<Quantity>, by_milli: bool| {
         amount.map_or(0, |amount| {
             if by_milli {
                 amount.milli_value()

@@ -1,13 +1,14 @@
 //! A pod that runs grows only as far as its node has room for it alone; and not on Windows.
 
 use super::Attributes;
-use super::pod_totals::{Amounts, add, amounts, of_pod};
 use crate::view::View;
+use coracle_api::amounts::Amounts;
 use coracle_api::json;
 use coracle_api::object::Object;
+use coracle_api::pod_spec::resources;
 use coracle_api::quantity::Quantity;
 use coracle_api::status::Status;
-use serde_json::{Value, json};
+use serde_json::json;
 
 pub fn validate(view: &dyn View, pod: &Object, asked: &Attributes<'_>) -> Result<(), Status> {
     let name = pod.str(&["spec", "nodeName"]);
@@ -48,12 +49,13 @@ pub fn validate(view: &dyn View, pod: &Object, asked: &Attributes<'_>) -> Result
 
 fn lacking(pod: &Object, node: &Object) -> Vec<String> {
     let spec = pod.get(&["spec"]).unwrap_or(&json::NULL);
-    let mut requests = of_pod(spec, "requests");
-    add(&mut requests, &amounts(json::get(spec, "overhead")));
-    let room = amounts(node.get(&["status", "allocatable"]).unwrap_or(&Value::Null));
+    let mut requests = resources::of_pod(spec, "requests");
+    requests.add(&Amounts::of(json::get(spec, "overhead")));
+    let room = node.get(&["status", "allocatable"]);
+    let room = Amounts::of(room.unwrap_or(&json::NULL));
     let mut lacking = Vec::new();
     for name in ["cpu", "memory"] {
-        let of = |list: &Amounts| list.get(name).copied().unwrap_or(Quantity::ZERO);
+        let of = |list: &Amounts| list.get(name).unwrap_or(Quantity::ZERO);
         // Told in thousandths of a core, and in bytes.
         let measure = |amount: &Quantity| match name {
             "cpu" => amount.milli_value(),

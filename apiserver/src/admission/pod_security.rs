@@ -324,12 +324,11 @@ fn refuse_labels(name: &str, errors: &[FieldError]) -> Result<(), Status> {
 }
 
 fn annotate_errors(asked: &Attributes<'_>, errors: &[FieldError]) {
+    if errors.is_empty() {
+        return;
+    }
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    let text = match texts.as_slice() {
-        [] => return,
-        [one] => one.clone(),
-        many => format!("[{}]", many.join(", ")),
-    };
+    let text = status::aggregate(&texts);
     asked.annotate(FAILED, &format!("Failed to parse policy: {text}"));
 }
 

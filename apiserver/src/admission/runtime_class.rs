@@ -2,8 +2,8 @@
 //! pod, and so is where it may run.
 
 use super::Attributes;
-use super::pod_totals::amounts;
 use crate::view::View;
+use coracle_api::amounts::Amounts;
 use coracle_api::json;
 use coracle_api::object::Object;
 use coracle_api::status::Status;
@@ -21,7 +21,7 @@ pub fn admit(view: &dyn View, pod: &mut Object, asked: &Attributes<'_>) -> Resul
     };
     if let Some(overhead) = overhead(&class) {
         let own = pod.get(OVERHEAD).unwrap_or(&json::NULL);
-        if !json::is_empty(own) && amounts(own) != amounts(overhead) {
+        if !json::is_empty(own) && Amounts::of(own) != Amounts::of(overhead) {
             return Err(asked.forbidden(Some(pod), MISMATCH));
         }
         if overhead.is_null() {
@@ -41,7 +41,7 @@ pub fn validate(view: &dyn View, pod: &Object, asked: &Attributes<'_>) -> Result
     let own = pod.get(OVERHEAD).filter(|own| !own.is_null());
     match class.as_ref().and_then(overhead) {
         Some(overhead) => {
-            if amounts(own.unwrap_or(&json::NULL)) == amounts(overhead) {
+            if Amounts::of(own.unwrap_or(&json::NULL)) == Amounts::of(overhead) {
                 return Ok(());
             }
             Err(asked.forbidden(Some(pod), MISMATCH))

@@ -2,15 +2,12 @@
 //! controllers take the marks away. Claims grow only where their class lets them.
 
 use super::Attributes;
-use super::pod_totals::amounts;
 use crate::view::View;
-use coracle_api::json;
+use coracle_api::kinds::persistent_volume_claim::class;
 use coracle_api::object::Object;
 use coracle_api::quantity::Quantity;
 use coracle_api::status::Status;
 use serde_json::Value;
-
-const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
 pub fn protect(object: &mut Object, asked: &Attributes<'_>) {
     if !asked.subresource.is_empty() {
@@ -57,13 +54,7 @@ pub fn may_grow(view: &dyn View, claim: &Object, asked: &Attributes<'_>) -> Resu
 }
 
 fn size(claim: &Object) -> Quantity {
-    let requests = claim.get(&["spec", "resources", "requests"]);
-    let requests = amounts(requests.unwrap_or(&json::NULL));
-    requests.get("storage").copied().unwrap_or(Quantity::ZERO)
-}
-
-/// The old annotation counts before the field.
-fn class(claim: &Object) -> &str {
-    let named = claim.annotation(CLASS);
-    named.unwrap_or_else(|| claim.str(&["spec", "storageClassName"]))
+    let size = claim.get(&["spec", "resources", "requests", "storage"]);
+    let size = size.and_then(|size| Quantity::from_value(size).ok());
+    size.unwrap_or(Quantity::ZERO)
 }

@@ -6,13 +6,13 @@
 //! garbage collection needs. Source: upstream's RBAC policy-based storage.
 
 use super::covers::{compact, uncovered};
-use super::rbac::{GROUP, RoleError, aggregate};
+use super::rbac::{GROUP, RoleError};
 use super::{Authorizer, rule};
 use crate::authenticate::User;
 use crate::authenticate::user::MASTERS;
 use crate::request_info::RequestInfo;
 use coracle_api::object::Object;
-use coracle_api::status::{Status, Subject};
+use coracle_api::status::{Status, Subject, aggregate};
 use std::collections::BTreeSet;
 
 /// Judges a create or update of one of RBAC's kinds. `old` is the stored object.

@@ -9,6 +9,7 @@ use crate::authenticate::User;
 use crate::authenticate::user::service_account;
 use crate::request_info::RequestInfo;
 use coracle_api::object::{Object, ObjectKey};
+use coracle_api::status::aggregate;
 use parking_lot::RwLock;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -255,19 +256,5 @@ fn denied(errors: &[String]) -> String {
     match errors {
         [] => String::new(),
         errors => format!("RBAC: {}", aggregate(errors)),
-    }
-}
-
-/// Several errors as one text, each once, as upstream joins them.
-pub fn aggregate(errors: &[String]) -> String {
-    let mut different: Vec<&str> = Vec::new();
-    for error in errors {
-        if !different.contains(&error.as_str()) {
-            different.push(error);
-        }
-    }
-    match different.as_slice() {
-        [one] => (*one).to_owned(),
-        many => format!("[{}]", many.join(", ")),
     }
 }

@@ -12,11 +12,10 @@ use coracle_api::field::FieldError;
 use coracle_api::kinds::pod::binding;
 use coracle_api::object::Object;
 use coracle_api::resource::Durability;
-use coracle_api::status::{Status, Subject};
+use coracle_api::status::{Status, Subject, aggregate};
 use coracle_api::timestamp::format_time;
 use coracle_store::Expect;
 use http::Response;
-use serde_json::Value;
 
 /// The kind of the resource `bindings`, which is never stored.
 pub const KIND: &str = "Binding";
@@ -49,16 +48,7 @@ pub async fn bind(
 /// Upstream answers a malformed binding with a bare error.
 fn malformed(errors: &[FieldError]) -> Status {
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    let message = match texts.as_slice() {
-        [only] => only.clone(),
-        all => format!("[{}]", all.join(", ")),
-    };
-    Status {
-        code: 500,
-        reason: "",
-        message,
-        details: Value::Null,
-    }
+    Status::failed(aggregate(&texts))
 }
 
 async fn assign(

@@ -73,10 +73,7 @@ fn tokens_without_account(spec: &Value, path: &Path) -> ErrorList {
 pub fn annotations_update(new: &Object, old: &Object) -> ErrorList {
     const KINDS: [(&str, &str); 2] = [
         (MIRROR, "mirror pod annotation"),
-        (
-            "container.apparmor.security.beta.kubernetes.io/",
-            "AppArmor annotations",
-        ),
+        (profiles::APPARMOR, "AppArmor annotations"),
     ];
     let path = Path::root("metadata").child("annotations");
     let mut errors = ErrorList::new();

@@ -2,7 +2,7 @@
 
 use crate::field::{ErrorList, FieldError, Path};
 use crate::meta_validate::invalid_each;
-use crate::pod_spec::resources::{is_extended, is_native, requested};
+use crate::pod_spec::resources::{asked, is_extended, is_native, together};
 use crate::quantity::Quantity;
 use crate::{json, names};
 use serde_json::Value;
@@ -261,11 +261,12 @@ pub fn pod_level(spec: &Value, path: &Path) -> ErrorList {
         errors.push(FieldError::forbidden(&path.child("claims"), detail));
     }
     errors.extend(requirements(resources, path, pod_resource_name));
+    let of_containers = together(spec, |container, _| asked(container, "requests"));
     for (name, value) in json::entries(resources, "requests") {
         let Ok(asked) = Quantity::from_value(value) else {
             continue;
         };
-        let together = requested(spec, name);
+        let together = of_containers.get(name).unwrap_or(Quantity::ZERO);
         if together > asked && !together.is_zero() {
             let detail = format!(
                 "must be greater than or equal to aggregate container requests of {together}"

@@ -2,10 +2,9 @@
 //! than those that the account lists. Pure.
 
 use coracle_api::json;
+use coracle_api::kinds::service_account::MOUNTABLE_SECRETS;
 use coracle_api::object::Object;
 use serde_json::Value;
-
-const ANNOTATION: &str = "kubernetes.io/enforce-mountable-secrets";
 
 /// Says what is not allowed.
 pub type Check = fn(&Object, &Object) -> Result<(), String>;
@@ -66,7 +65,7 @@ pub fn check_ephemeral(account: &Object, pod: &Object) -> Result<(), String> {
 
 /// As Go's `strconv.ParseBool` reads it.
 fn is_enforced(account: &Object) -> bool {
-    let text = account.annotation(ANNOTATION);
+    let text = account.annotation(MOUNTABLE_SECRETS);
     matches!(text, Some("1" | "t" | "T" | "true" | "TRUE" | "True"))
 }
 

@@ -180,6 +180,19 @@ async fn a_pod_grows_as_far_as_its_node_has_room() {
     assert_eq!(ask("linux", "5", 1).await, Ok(()), "nothing has changed");
     expect![[r#"pods "p" is forbidden: node didn't have enough allocatable resources: cpu, requested: 2100, allocatable: 2000"#]]
         .assert_eq(&ask("linux", "2", 2).await.unwrap_err());
+    // What it has yet, its node has room for, however much that is.
+    let mut smaller = sized("1", 2);
+    let resources = json!({ "requests": { "cpu": "5" } });
+    smaller["status"]["containerStatuses"] = json!([{ "name": "a", "resources": resources }]);
+    let bounds = json!([{ "type": "Pod", "max": { "cpu": "2" } }]);
+    smaller["spec"]["containers"][0]["resources"]["limits"] = json!({ "cpu": "1" });
+    let bench = bench(vec![("nodes", node("linux")), range(bounds)]);
+    let asked = Asked {
+        old: Some(&old),
+        ..as_user(&jane, "UPDATE pods/resize web p")
+    };
+    let answer = bench.admit(&asked, Some(smaller)).await;
+    assert_eq!(answer.map(drop), Ok(()), "it shrinks");
     expect![[r#"pods "p" is forbidden: pod resize is only supported on linux nodes, node "n1" is "windows""#]]
         .assert_eq(&ask("windows", "1", 2).await.unwrap_err());
 }

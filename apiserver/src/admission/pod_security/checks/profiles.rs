@@ -3,12 +3,10 @@
 
 use super::{Subject, Violation, containers, plural, quoted, security, setters};
 use coracle_api::json;
+use coracle_api::pod_spec::profiles::{APPARMOR, SECCOMP_CONTAINER, SECCOMP_POD};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
-const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
-const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
 /// From here on, seccomp is a field and no annotation.
 const SECCOMP_FIELD: u32 = 19;
 /// From here on, Windows pods are excused from what they cannot set.
@@ -70,7 +68,7 @@ pub fn app_armor(subject: Subject<'_>, _: u32) -> Option<Violation> {
     let (pod, names, types) = unheld(subject, "appArmorProfile");
     let entries = subject.annotations.as_object().into_iter().flatten();
     let annotations: BTreeSet<String> = entries
-        .filter(|(key, _)| key.starts_with(APP_ARMOR))
+        .filter(|(key, _)| key.starts_with(APPARMOR))
         .map(|(key, value)| (key, value.as_str().unwrap_or_default()))
         .filter(|(_, value)| {
             !(value.is_empty() || *value == "runtime/default" || value.starts_with("localhost/"))
