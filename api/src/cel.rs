@@ -4,6 +4,7 @@
 //! Never evaluates; errors are worded as upstream's compiler words them. `docs/expressions.md` says
 //! how the pieces fit.
 
+mod bounds; // What an expression may cost to read.
 mod check; // Start reading here: types of expressions.
 pub mod environment; // What an expression may name.
 mod functions; // What it may call.
@@ -12,103 +13,139 @@ pub mod types; // Types, and which goes where.
 use cel::IdedExpr;
 use cel::common::ast::{EntryExpr, Expr, LiteralValue, SourceInfo};
 use cel::parser::Parser;
-use check::Problem;
+use check::{Problem, Problems};
 use environment::Environment;
+use functions::Functions;
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
 use types::Type;
 
-/// Expressions nest no deeper: the parser recurses.
-const DEPTH_MAX: u16 = 96;
+pub use bounds::on_deep_stack;
 
 /// As upstream: more problems with one expression are not told.
 const PROBLEMS_MAX: usize = 100;
+/// Nor are they once they are this long together: each shows a line of source, however long.
+const PROBLEMS_BYTES_MAX: usize = 64 * 1024;
+/// What the parser says of brackets in brackets, within an error of its own.
+const TOO_DEEP: &str = "Recursion limit of ";
 /// The operator of `a.?b`.
 const OPTIONAL_SELECT: &str = "_?._";
 
-/// An expression that can be read.
+/// What is known of an expression that can be read and is right.
+#[derive(Debug, Default)]
+pub struct Compiled {
+    /// The type of its result.
+    pub of: Type,
+    /// As many operators and brackets as it has at most.
+    pub operators: usize,
+    /// The variables that it names, its own included.
+    variables: BTreeSet<String>,
+    /// The fields of variables that it looks at.
+    selected: BTreeSet<(String, String)>,
+    /// Operators and what macros leave included.
+    calls: BTreeSet<String>,
+}
+
+/// Reads an expression and says what it gives, or what is wrong with it in the words of upstream's
+/// compiler, lines of source included.
+pub fn compile(text: &str, environment: &Environment) -> Result<Compiled, String> {
+    if let Some(problem) = bounds::problem(text) {
+        return Err(problem);
+    }
+    let compile = || {
+        let expression = Expression::parse(text)?;
+        let of = expression.check(environment)?;
+        Ok(expression.seen(of))
+    };
+    on_deep_stack(compile).unwrap_or_else(|error| Err(format!("no thread to read it on: {error}")))
+}
+
+impl Compiled {
+    /// Whether a variable is named.
+    pub fn names(&self, variable: &str) -> bool {
+        self.variables.contains(variable)
+    }
+
+    /// Whether a field of a variable is looked at: `claims.email`, `claims.?email`.
+    pub fn selects(&self, variable: &str, field: &str) -> bool {
+        let wanted = (variable.to_owned(), field.to_owned());
+        self.selected.contains(&wanted)
+    }
+
+    /// The functions that are called, those of a package with its name: `sets.contains`.
+    pub fn calls(&self) -> impl Iterator<Item = &str> {
+        self.calls.iter().map(String::as_str)
+    }
+}
+
+/// An expression that can be read. Lives and dies on a deep stack.
 #[derive(Debug)]
-pub struct Expression {
+struct Expression {
     root: IdedExpr,
     source: SourceInfo,
 }
 
 impl Expression {
-    /// The error text is that of upstream's compiler, lines of source included.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, String> {
         let parser = Parser::new()
             .enable_optional_syntax(true)
-            .max_recursion_depth(DEPTH_MAX);
-        match parser.parse_with_source_info(text) {
-            Ok((root, source)) => Ok(Self { root, source }),
+            .max_recursion_depth(bounds::DEPTH_MAX);
+        let (root, source) = parser.parse_with_source_info(text).map_err(|found| {
+            if found
+                .errors
+                .iter()
+                .any(|error| error.msg.contains(TOO_DEEP))
+            {
+                return bounds::too_deep();
+            }
             // In what is empty there is no first column.
-            Err(errors) if text.is_empty() => Err(errors.to_string().replacen(":1:1:", ":1:0:", 1)),
-            Err(errors) => Err(indented(&errors.to_string())),
-        }
+            let shown = |error: &dyn fmt::Display| match error.to_string() {
+                shown if text.is_empty() => shown.replacen(":1:1:", ":1:0:", 1),
+                shown => indented(&shown),
+            };
+            let errors = &found.errors[..found.errors.len().min(PROBLEMS_MAX)];
+            told(errors.iter().map(|error| shown(error)), found.errors.len())
+        })?;
+        Ok(Self { root, source })
     }
 
     /// The type of the result, or what is wrong, each problem with its line of the source.
-    pub fn check(&self, environment: &Environment) -> Result<Type, String> {
-        check::check(&self.root, environment).map_err(|mut problems| {
-            problems.sort_by_cached_key(|problem| self.place(problem.id));
-            problems.truncate(PROBLEMS_MAX);
-            let texts = problems.iter().map(|problem| self.message(problem));
-            texts.collect::<Vec<_>>().join("\n")
+    fn check(&self, environment: &Environment) -> Result<Type, String> {
+        check::check(&self.root, environment).map_err(|Problems { mut all, count }| {
+            all.sort_by_cached_key(|problem| self.place(problem.id));
+            told(all.iter().map(|problem| self.message(problem)), count)
         })
     }
 
-    /// What is wrong where there are these variables, of which nothing more is known.
-    pub fn undeclared(&self, declared: &[&str]) -> Result<(), String> {
-        let none = Environment::default();
-        let environment = declared
-            .iter()
-            .fold(none, |environment, name| environment.with(name, Type::Dyn));
-        self.check(&environment).map(drop)
-    }
-
-    /// Whether a variable is named.
-    pub fn names(&self, variable: &str) -> bool {
-        let mut found = false;
-        visit(&self.root, &mut |expression| {
-            found |= identifier(expression) == Some(variable);
-        });
-        found
-    }
-
-    /// Whether a field of a variable is looked at: `claims.email`, `claims.?email`.
-    pub fn selects(&self, variable: &str, field: &str) -> bool {
-        let mut found = false;
-        visit(&self.root, &mut |expression| {
-            found |= match &expression.expr {
-                Expr::Select(select) => {
-                    select.field == field && identifier(&select.operand) == Some(variable)
+    /// What the expression has in it.
+    fn seen(&self, of: Type) -> Compiled {
+        let functions = Functions::new();
+        let mut seen = Compiled {
+            of,
+            operators: bounds::operators(&self.source.source),
+            ..Compiled::default()
+        };
+        visit(&self.root, &mut |expression| match &expression.expr {
+            Expr::Ident(name) => {
+                seen.variables.insert(name.clone());
+            }
+            Expr::Select(select) => {
+                let field = Some(select.field.as_str());
+                seen.selected.extend(selected(&select.operand, field));
+            }
+            Expr::Call(call) => {
+                if let (OPTIONAL_SELECT, [operand, field]) = (&*call.func_name, &call.args[..]) {
+                    seen.selected.extend(selected(operand, text(field)));
                 }
-                Expr::Call(call) => match call.args.as_slice() {
-                    [operand, named] => {
-                        call.func_name == OPTIONAL_SELECT
-                            && identifier(operand) == Some(variable)
-                            && is_text(named, field)
-                    }
-                    _ => false,
-                },
-                _ => false,
-            };
+                let package = call.target.as_deref().and_then(identifier);
+                let name = package.map(|package| format!("{package}.{}", call.func_name));
+                let of_package = name.filter(|name| functions.find(name).is_some());
+                seen.calls
+                    .insert(of_package.unwrap_or_else(|| call.func_name.clone()));
+            }
+            _ => {}
         });
-        found
-    }
-
-    /// The type of the result, where it can be told without knowing any variable.
-    pub fn plain_type(&self) -> Option<&'static str> {
-        match &self.root.expr {
-            Expr::Literal(literal) => Some(match literal {
-                LiteralValue::Boolean(_) => "bool",
-                LiteralValue::Bytes(_) => "bytes",
-                LiteralValue::Double(_) => "double",
-                LiteralValue::Int(_) => "int",
-                LiteralValue::Null => "null_type",
-                LiteralValue::String(_) => "string",
-                LiteralValue::UInt(_) => "uint",
-            }),
-            _ => None,
-        }
+        seen
     }
 
     /// Line and column of a node, from zero; columns are counted in characters.
@@ -130,8 +167,36 @@ impl Expression {
     }
 }
 
-fn is_text(expression: &IdedExpr, text: &str) -> bool {
-    matches!(&expression.expr, Expr::Literal(LiteralValue::String(own)) if own.inner() == text)
+/// As many as there is room for, and how many more there are; at least one.
+fn told(messages: impl Iterator<Item = String>, count: usize) -> String {
+    let mut text = String::new();
+    let mut told = 0;
+    for message in messages {
+        if told > 0 && text.len() + message.len() > PROBLEMS_BYTES_MAX {
+            break;
+        }
+        if told > 0 {
+            text.push('\n');
+        }
+        text.push_str(&message);
+        told += 1;
+    }
+    if told < count {
+        let _ = write!(text, "\n{} more errors were truncated", count - told);
+    }
+    text
+}
+
+/// The variable and the field of it that is looked at.
+fn selected(operand: &IdedExpr, field: Option<&str>) -> Option<(String, String)> {
+    Some((identifier(operand)?.to_owned(), field?.to_owned()))
+}
+
+fn text(expression: &IdedExpr) -> Option<&str> {
+    match &expression.expr {
+        Expr::Literal(LiteralValue::String(own)) => Some(own.inner()),
+        _ => None,
+    }
 }
 
 /// Lines of source are set in by a space.

@@ -10,6 +10,7 @@ mod macros; // Macros that the parser leaves as calls.
 use super::environment::Environment;
 use super::functions::{Functions, Overload};
 use super::types::{Bindings, Type, most_general};
+use super::{OPTIONAL_SELECT, PROBLEMS_MAX};
 use cel::IdedExpr;
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, MapExpr, SelectExpr,
@@ -18,7 +19,8 @@ use cel::common::ast::{
 
 const AND: &str = "_&&_";
 const OR: &str = "_||_";
-const OPTIONAL_SELECT: &str = "_?._";
+/// Names with dots have no more parts: `google.protobuf.Duration`, `authorizer.requestResource`.
+const NAME_PARTS_MAX: usize = 4;
 
 /// One thing wrong, at the node of that number.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,23 +29,47 @@ pub struct Problem {
     pub message: String,
 }
 
-/// The type of the result, or the problems in the order in which they were found.
-pub fn check(root: &IdedExpr, environment: &Environment) -> Result<Type, Vec<Problem>> {
+/// What is wrong: the first that were found, in that order, and how many there are.
+#[derive(Debug, Default)]
+pub struct Problems {
+    pub all: Vec<Problem>,
+    pub count: usize,
+}
+
+impl Problems {
+    fn add(&mut self, id: u64, message: impl FnOnce() -> String) {
+        if self.all.len() < PROBLEMS_MAX {
+            let message = message();
+            self.all.push(Problem { id, message });
+        }
+        self.count += 1;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// The type of the result, or what is wrong.
+pub fn check(root: &IdedExpr, environment: &Environment) -> Result<Type, Problems> {
     let mut checker = Checker {
         environment,
         functions: Functions::new(),
         bindings: Bindings::default(),
         scope: Vec::new(),
-        problems: Vec::new(),
+        problems: Problems::default(),
         literals: Vec::new(),
+        is_over: false,
     };
     let result = checker.check(root);
     if checker.problems.is_empty() {
         literals::check(root, &mut checker.problems);
         checker.alike();
     }
+    let result = checker.bindings.resolved(&result, true);
+    checker.bounded(root.id, Type::Dyn);
     if checker.problems.is_empty() {
-        Ok(checker.bindings.resolved(&result, true))
+        Ok(result)
     } else {
         Err(checker.problems)
     }
@@ -55,9 +81,11 @@ struct Checker<'e> {
     bindings: Bindings,
     /// Variables that the expression itself introduces, the innermost last.
     scope: Vec<(String, Type)>,
-    problems: Vec<Problem>,
+    problems: Problems,
     /// The elements of each list, and the keys and the values of each map: nodes and types.
     literals: Vec<Vec<(u64, Type)>>,
+    /// Types were too large to go on.
+    is_over: bool,
 }
 
 impl Checker<'_> {
@@ -79,7 +107,10 @@ impl Checker<'_> {
     }
 
     fn check(&mut self, node: &IdedExpr) -> Type {
-        match &node.expr {
+        if self.is_over {
+            return Type::Error;
+        }
+        let found = match &node.expr {
             Expr::Literal(literal) => of_literal(literal),
             Expr::Ident(name) => self.identifier(node.id, name),
             Expr::Select(select) => self.select(node, select),
@@ -89,11 +120,21 @@ impl Checker<'_> {
             Expr::Struct(made) => self.structure(node.id, made),
             Expr::Comprehension(loops) => self.comprehension(loops),
             Expr::Unspecified => Type::Error,
+        };
+        self.bounded(node.id, found)
+    }
+
+    /// The type, if it is none that takes too long to look at.
+    fn bounded(&mut self, id: u64, found: Type) -> Type {
+        if self.is_over || !(self.bindings.is_over() || found.is_large()) {
+            return found;
         }
+        self.is_over = true;
+        self.problem(id, "type of expression is too large".to_owned())
     }
 
     fn problem(&mut self, id: u64, message: String) -> Type {
-        self.problems.push(Problem { id, message });
+        self.problems.add(id, || message);
         Type::Error
     }
 
@@ -196,7 +237,13 @@ impl Checker<'_> {
         }
         let Some(target) = call.target.as_deref() else {
             return match self.functions.find(&call.func_name) {
-                Some(overloads) => self.resolve(node.id, call, &overloads, arguments, false),
+                Some(overloads) => self.resolve(
+                    node.id,
+                    (&call.func_name, &call.args),
+                    &overloads,
+                    arguments,
+                    false,
+                ),
                 None => self.undeclared(node.id, &call.func_name),
             };
         };
@@ -206,18 +253,19 @@ impl Checker<'_> {
             if let Some(overloads) = self.functions.find(&name)
                 && self.environment.may_call(&name)
             {
-                let named = CallExpr {
-                    func_name: name,
-                    target: None,
-                    args: call.args.clone(),
-                };
-                return self.resolve(node.id, &named, &overloads, arguments, false);
+                return self.resolve(node.id, (&name, &call.args), &overloads, arguments, false);
             }
         }
         let mut all = vec![self.check(target)];
         all.extend(arguments);
         match self.functions.find(&call.func_name) {
-            Some(overloads) => self.resolve(node.id, call, &overloads, all, true),
+            Some(overloads) => self.resolve(
+                node.id,
+                (&call.func_name, &call.args),
+                &overloads,
+                all,
+                true,
+            ),
             None => self.undeclared(node.id, &call.func_name),
         }
     }
@@ -237,18 +285,17 @@ impl Checker<'_> {
         }
     }
 
-    /// The result of the overloads that the arguments fit.
+    /// The result of the overloads that the arguments fit, of a call of a name with nodes.
     fn resolve(
         &mut self,
         id: u64,
-        call: &CallExpr,
+        (name, nodes): (&str, &[IdedExpr]),
         overloads: &[Overload],
         arguments: Vec<Type>,
         is_member: bool,
     ) -> Type {
-        let name = call.func_name.as_str();
         if matches!(name, AND | OR) {
-            return self.logical(call, &arguments);
+            return self.logical(nodes, &arguments);
         }
         let mut result: Option<Type> = None;
         for overload in overloads.iter().filter(|one| one.is_member == is_member) {
@@ -271,9 +318,9 @@ impl Checker<'_> {
         })
     }
 
-    fn logical(&mut self, call: &CallExpr, arguments: &[Type]) -> Type {
+    fn logical(&mut self, nodes: &[IdedExpr], arguments: &[Type]) -> Type {
         let mut result = Type::Bool;
-        for (argument, of) in call.args.iter().zip(arguments) {
+        for (argument, of) in nodes.iter().zip(arguments) {
             if !self.bindings.assign(of, &Type::Bool) {
                 let of = self.bindings.resolved(of, false);
                 result = self.mismatch(argument.id, &Type::Bool, &of);
@@ -476,14 +523,23 @@ fn of_literal(literal: &LiteralValue) -> Type {
     }
 }
 
-/// `a.b.c`, when that is what the node is.
+/// `a.b.c`, when that is what the node is, and of no more parts than a name may have.
 fn qualified_name(node: &IdedExpr) -> Option<String> {
-    match &node.expr {
-        Expr::Ident(name) => Some(name.clone()),
-        Expr::Select(select) if !select.test => {
-            let before = qualified_name(&select.operand)?;
-            Some(format!("{before}.{}", select.field))
+    let mut parts = Vec::new();
+    let mut node = node;
+    while parts.len() < NAME_PARTS_MAX {
+        match &node.expr {
+            Expr::Ident(name) => {
+                parts.push(name.as_str());
+                parts.reverse();
+                return Some(parts.join("."));
+            }
+            Expr::Select(select) if !select.test => {
+                parts.push(&select.field);
+                node = &select.operand;
+            }
+            _ => return None,
         }
-        _ => None,
     }
+    None
 }

@@ -24,13 +24,8 @@ const TYPES: [&str; 12] = [
     "uint",
 ];
 
-/// The fields of a struct.
-#[derive(Clone, Debug)]
-pub enum Fields {
-    Known(BTreeMap<String, Type>),
-    /// Any name is a field, of which nothing is known.
-    Any,
-}
+/// The fields of a struct, with their types.
+type Fields = BTreeMap<String, Type>;
 
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
@@ -55,8 +50,7 @@ impl Environment {
         let fields = fields
             .iter()
             .map(|(name, of)| ((*name).to_owned(), of.clone()));
-        let fields = Fields::Known(fields.collect());
-        self.structs.insert(name.to_owned(), fields);
+        self.structs.insert(name.to_owned(), fields.collect());
         self
     }
 
@@ -127,7 +121,7 @@ impl Environment {
                     if is_resource {
                         self.add_metadata(&mut fields, name);
                     }
-                    self.structs.insert(name.to_owned(), Fields::Known(fields));
+                    self.structs.insert(name.to_owned(), fields);
                     Type::of_struct(name)
                 }
                 ("string", "byte") => Type::Bytes,
@@ -146,8 +140,7 @@ impl Environment {
     fn add_metadata(&mut self, fields: &mut BTreeMap<String, Type>, name: &str) {
         let metadata = format!("{name}.metadata");
         let names = ["name", "generateName"].map(|name| (name.to_owned(), Type::String));
-        self.structs
-            .insert(metadata.clone(), Fields::Known(names.into()));
+        self.structs.insert(metadata.clone(), names.into());
         fields.insert("metadata".to_owned(), Type::of_struct(&metadata));
         for field in ["apiVersion", "kind"] {
             fields.insert(field.to_owned(), Type::String);
@@ -180,15 +173,12 @@ impl Environment {
         if self.is_dynamic(of_struct) {
             return Some(Some(Type::Dyn));
         }
-        match self.structs.get(of_struct)? {
-            Fields::Known(fields) => Some(fields.get(field).cloned()),
-            Fields::Any => Some(Some(Type::Dyn)),
-        }
+        Some(self.structs.get(of_struct)?.get(field).cloned())
     }
 }
 
-/// Words that the language keeps to itself.
-const KEYWORDS: [&str; 21] = [
+/// Words that the language keeps to itself, so that nothing is named by them.
+pub const KEYWORDS: [&str; 21] = [
     "true",
     "false",
     "null",

@@ -1,7 +1,9 @@
 //! The functions that expressions may call: a table of facts, `facts/cel.tsv`.
 
 use super::types::Type;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 static FACTS: &str = include_str!("../../facts/cel.tsv");
 
@@ -16,30 +18,40 @@ pub struct Overload {
 
 /// The overloads of each function, as text until somebody asks.
 #[derive(Debug)]
-pub struct Functions(BTreeMap<&'static str, Vec<&'static str>>);
+pub struct Functions {
+    rows: BTreeMap<&'static str, Vec<&'static str>>,
+    /// Those that have been asked for.
+    parsed: RefCell<BTreeMap<&'static str, Rc<[Overload]>>>,
+}
 
 impl Functions {
     pub fn new() -> Self {
-        let mut functions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let mut rows: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         let lines = FACTS.lines().filter(|line| !line.starts_with('#'));
         for (name, rest) in lines.filter_map(|line| line.split_once('\t')) {
-            functions.entry(name).or_default().push(rest);
+            rows.entry(name).or_default().push(rest);
         }
-        Self(functions)
+        Self {
+            rows,
+            parsed: RefCell::default(),
+        }
     }
 
     /// `None` for a function that there is not.
-    pub fn find(&self, name: &str) -> Option<Vec<Overload>> {
-        let rows = self.0.get(name)?;
-        let overloads = rows
-            .iter()
-            .map(|row| parse(row).expect("the facts are part of the program and tested"));
-        Some(overloads.collect())
+    pub fn find(&self, name: &str) -> Option<Rc<[Overload]>> {
+        let (name, rows) = self.rows.get_key_value(name)?;
+        let mut parsed = self.parsed.borrow_mut();
+        let overloads = parsed.entry(name).or_insert_with(|| {
+            let rows = rows.iter().map(|row| parse(row));
+            rows.map(|row| row.expect("the facts are part of the program and tested"))
+                .collect()
+        });
+        Some(Rc::clone(overloads))
     }
 
     #[cfg(test)]
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().copied()
+        self.rows.keys().copied()
     }
 }
 

@@ -1,6 +1,5 @@
 //! What can be read, of which type it is, and what is wrong.
 
-use super::functions::Functions;
 use super::*;
 use expect_test::{Expect, expect};
 
@@ -23,8 +22,8 @@ fn environment() -> Environment {
 }
 
 fn told(text: &str) -> String {
-    match Expression::parse(text).and_then(|expression| expression.check(&environment())) {
-        Ok(found) => found.to_string(),
+    match compile(text, &environment()) {
+        Ok(found) => found.of.to_string(),
         Err(error) => error,
     }
 }
@@ -305,12 +304,9 @@ fn a_schema_says_what_there_is() {
     let mut environment = Environment::default();
     let of = environment.of_schema(&schema, true, "self").unwrap();
     let environment = environment.with("self", of);
-    let told = |text: &str| {
-        let expression = Expression::parse(text).unwrap();
-        match expression.check(&environment) {
-            Ok(of) => format!("{text} => {of}"),
-            Err(error) => error,
-        }
+    let told = |text: &str| match compile(text, &environment) {
+        Ok(found) => format!("{text} => {}", found.of),
+        Err(error) => error,
     };
     let texts = [
         "self.size",
@@ -349,7 +345,15 @@ fn a_schema_says_what_there_is() {
 
 #[test]
 fn it_is_seen_which_fields_are_looked_at() {
-    let selects = |text: &str| Expression::parse(text).unwrap().selects("claims", "email");
+    let environment = ["claims", "user"]
+        .into_iter()
+        .fold(Environment::default(), |all, name| {
+            all.with(name, Type::Dyn)
+        });
+    let selects = |text: &str| {
+        let compiled = compile(text, &environment).unwrap();
+        compiled.selects("claims", "email")
+    };
     assert!(selects("'x' + claims.email"));
     assert!(selects("claims.?email.orValue('')"));
     assert!(selects("[1].all(x, has(claims.email))"));
@@ -357,4 +361,95 @@ fn it_is_seen_which_fields_are_looked_at() {
         "claims.email_verified && claims.x.email == 'email'"
     ));
     assert!(!selects("user.email"));
+}
+
+/// As many as one may write, of what makes the tree deep.
+fn deep(count: usize) -> Vec<String> {
+    let chain = |first: &str, link: &str| format!("{first}{}", link.repeat(count));
+    let nest = |open: &str, inner: &str, close: &str, count: usize| {
+        format!("{}{inner}{}", open.repeat(count), close.repeat(count))
+    };
+    let bracketed = count.min(90);
+    vec![
+        chain("1", "+1"),
+        chain("o", ".a"),
+        chain("o", "[0]"),
+        chain("o", ".?a"),
+        chain("l", ".map(x,x)"),
+        chain("l", ".filter(x,true)"),
+        chain("[]", "+[]"),
+        chain("o", " in o"),
+        chain("s", ".trim()"),
+        chain("true", "==true"),
+        chain("true", "&&!!true"),
+        nest("(", "1", ")", bracketed),
+        nest("[", "1", "]", bracketed),
+        nest("o[", "1", "]", bracketed),
+        nest("cel.bind(x,[1],", "x", ")", bracketed),
+        nest("l.exists(x,", "true", ")", bracketed),
+        nest("true?1:", "1", "", bracketed),
+        nest("l.map(x,", &chain("o", ".a"), ")", bracketed),
+    ]
+}
+
+#[test]
+fn a_hundred_of_anything_is_read() {
+    for text in deep(100) {
+        assert!(compile(&text, &environment()).is_ok(), "{text}");
+    }
+}
+
+/// In a test that is not optimized, and from a stack as small as that of a worker.
+#[test]
+fn nothing_is_too_deep() {
+    for count in [1300, 3800, 20_000] {
+        for text in deep(count) {
+            if let Err(error) = compile(&text, &environment()) {
+                assert!(error.contains("limit"), "{error}");
+                assert!(text.len() > 4096);
+            }
+        }
+    }
+    for sign in ["(", "[", "-", "!", "o."] {
+        assert!(compile(&sign.repeat(4000), &environment()).is_err());
+    }
+}
+
+#[test]
+fn what_is_too_much_is_told() {
+    let of = |text: String| {
+        let told = compile(&text, &environment()).unwrap_err();
+        told.lines().next().unwrap_or_default().to_owned()
+    };
+    let lines = [
+        of("1".repeat(100_001)),
+        of(format!("1{}", "+1".repeat(5000))),
+        of(format!("{}1{}", "(".repeat(98), ")".repeat(98))),
+        of(format!("[1]{}.size()==1", ".map(x,{x:x})".repeat(22))),
+        of(
+            format!("{}x=='a'{}", "cel.bind(x,{x:x},".repeat(30), ")".repeat(30))
+                .replacen("{x:x}", "1", 1),
+        ),
+    ];
+    expect![[r#"
+        ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, limit 100000
+        ERROR: <input>:-1:0: expression has too many operators: 5000, limit 4096
+        ERROR: <input>:-1:0: expression recursion limit exceeded: 96
+        ERROR: <input>:1:115: type of expression is too large
+        ERROR: <input>:1:161: type of expression is too large"#]]
+    .assert_eq(&lines.join("\n"));
+}
+
+/// Each problem shows its line, which may be long, and there may be as many as there are characters.
+#[test]
+fn no_more_is_told_than_can_be_read() {
+    for text in [
+        "$".repeat(50_000),
+        "x+".repeat(2000) + "1",
+        format!("[{}1]", "x,".repeat(10_000)),
+    ] {
+        let told = compile(&text, &environment()).unwrap_err();
+        assert!(told.len() < 200_000, "{}", told.len());
+        assert!(told.ends_with("more errors were truncated"), "{told}");
+    }
 }

@@ -3,15 +3,25 @@
 //! As upstream's checker has them: what is dynamic goes anywhere, null goes where a message may be,
 //! and a type parameter is bound to the most general of what it was seen as.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
 const OPTIONAL: &str = "optional_type";
+/// A type of more parts is too large: `{x: x}` doubles that of `x`, and types are trees to whoever
+/// walks them.
+const PARTS_MAX: usize = 512;
+/// Parts that are looked at while one expression is checked: many times what one needs that a man
+/// writes, and well below a second.
+const STEPS_MAX: usize = 2_000_000;
+/// Parameters that stand for parameters, and types in types: the stack has room for as many.
+const DEPTH_MAX: usize = 8192;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Type {
     /// Known when the expression runs.
+    #[default]
     Dyn,
     /// As `Dyn`, under the name that upstream has for values of any type.
     Any,
@@ -117,6 +127,20 @@ impl Type {
         }
     }
 
+    /// Whether it has too many parts.
+    pub fn is_large(&self) -> bool {
+        let mut parts = 0;
+        let mut left = vec![self];
+        while let Some(one) = left.pop() {
+            parts += 1;
+            if parts > PARTS_MAX {
+                return true;
+            }
+            left.extend(one.parameters());
+        }
+        false
+    }
+
     /// The same with other parameters.
     fn with(&self, change: &mut dyn FnMut(&Type) -> Type) -> Self {
         match self {
@@ -210,6 +234,12 @@ pub struct Bindings {
     /// What each change replaced, to take changes back.
     log: Vec<(Arc<str>, Option<Type>)>,
     fresh: usize,
+    /// How deep `fits` is.
+    depth: usize,
+    /// Parts looked at so far.
+    steps: Cell<usize>,
+    /// A type was too large to say what its parameters stand for.
+    is_over: Cell<bool>,
 }
 
 impl Bindings {
@@ -258,19 +288,93 @@ impl Bindings {
         self.log.push((Arc::clone(name), before));
     }
 
+    /// Whether there was more to do than there may be. Answers from then on mean nothing.
+    pub fn is_over(&self) -> bool {
+        self.is_over.get()
+    }
+
+    /// Counts a part; `false` when there have been too many.
+    fn step(&self) -> bool {
+        let steps = self.steps.get() + 1;
+        self.steps.set(steps);
+        if steps > STEPS_MAX {
+            self.is_over.set(true);
+        }
+        !self.is_over()
+    }
+
     /// The type with what its parameters stand for; those that are free are dynamic, if wanted.
     pub fn resolved(&self, given: &Type, frees: bool) -> Type {
+        let mut left = 4 * PARTS_MAX;
+        let changed = self.changed(given, frees, &mut left);
+        changed.unwrap_or_else(|| given.clone())
+    }
+
+    /// `None` where nothing is to be changed, so that what is shared stays so.
+    fn changed(&self, given: &Type, frees: bool, left: &mut usize) -> Option<Type> {
+        if *left == 0 {
+            self.is_over.set(true);
+        }
+        if !self.step() {
+            return None;
+        }
+        *left -= 1;
         if let Type::Parameter(name) = given {
-            return match self.bound.get(name) {
-                Some(bound) => self.resolved(bound, frees),
-                None if frees => Type::Dyn,
-                None => given.clone(),
+            let bound = self.end(name);
+            return match bound {
+                Some(Type::Parameter(_)) | None if frees => Some(Type::Dyn),
+                Some(bound) => {
+                    let changed = self.changed_inner(bound, frees, left);
+                    Some(changed.unwrap_or_else(|| bound.clone()))
+                }
+                None => None,
             };
         }
-        given.with(&mut |inner| self.resolved(inner, frees))
+        self.changed_inner(given, frees, left)
+    }
+
+    fn changed_inner(&self, given: &Type, frees: bool, left: &mut usize) -> Option<Type> {
+        let parameters = given.parameters();
+        let all: Vec<Option<Type>> = parameters
+            .into_iter()
+            .map(|one| self.changed(one, frees, left))
+            .collect();
+        if all.iter().all(Option::is_none) {
+            return None;
+        }
+        let mut all = all.into_iter();
+        Some(given.with(&mut |before| {
+            let changed = all.next().flatten();
+            changed.unwrap_or_else(|| before.clone())
+        }))
+    }
+
+    /// What a parameter stands for: the last in a row of parameters, or what that is bound to.
+    fn end(&self, name: &Arc<str>) -> Option<&Type> {
+        let mut found = self.bound.get(name)?;
+        while let Type::Parameter(next) = found {
+            let Some(bound) = self.bound.get(next).filter(|_| self.step()) else {
+                break;
+            };
+            found = bound;
+        }
+        Some(found)
     }
 
     fn fits(&mut self, given: &Type, wanted: &Type) -> bool {
+        if self.depth == DEPTH_MAX {
+            self.is_over.set(true);
+        }
+        if !self.step() {
+            return false;
+        }
+        self.depth += 1;
+        let fits = self.fits_below(given, wanted);
+        self.depth -= 1;
+        fits
+    }
+
+    fn fits_below(&mut self, given: &Type, wanted: &Type) -> bool {
         if let Type::Parameter(name) = wanted {
             match self.substitutes(given, name) {
                 Substitution::Valid => return true,
@@ -333,19 +437,21 @@ impl Bindings {
 
     /// Whether the parameter occurs within a type.
     fn refers(&self, parameter: &Type, within: &Type) -> bool {
-        if parameter == within {
-            return true;
-        }
-        match within {
-            Type::Parameter(name) => {
-                let bound = self.bound.get(name);
-                bound.is_some_and(|bound| self.refers(parameter, bound))
+        let mut within = within;
+        loop {
+            if parameter == within || !self.step() {
+                return true;
             }
-            other => {
-                let mut inner = other.parameters().into_iter();
-                inner.any(|one| self.refers(parameter, one))
+            let Type::Parameter(name) = within else {
+                break;
+            };
+            match self.bound.get(name) {
+                Some(bound) => within = bound,
+                None => return false,
             }
         }
+        let mut inner = within.parameters().into_iter();
+        inner.any(|one| self.refers(parameter, one))
     }
 }
 

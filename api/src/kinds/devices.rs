@@ -6,7 +6,7 @@ pub mod names; // Drivers, pools, attributes.
 pub mod policy; // How much of a capacity one request may take.
 pub mod status; // What was allocated.
 
-use crate::cel::Expression;
+use crate::cel;
 use crate::cel::environment::Environment;
 use crate::cel::types::Type;
 use crate::field::{ErrorList, FieldError, Path};
@@ -86,8 +86,8 @@ fn expression(text: &str, path: &Path) -> ErrorList {
     if text.len() > EXPRESSION_BYTES_MAX {
         return vec![FieldError::too_long(path, EXPRESSION_BYTES_MAX)];
     }
-    let compiled = Expression::parse(text).and_then(|one| one.check(&device()));
-    let detail = match compiled {
+    let compiled = cel::compile(text, &device());
+    let detail = match compiled.map(|compiled| compiled.of) {
         Err(error) => format!("compilation failed: {error}"),
         Ok(Type::Bool | Type::Any) => return ErrorList::new(),
         Ok(other) => format!("must evaluate to bool or the unknown type, not {other}"),

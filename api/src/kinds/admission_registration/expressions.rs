@@ -1,7 +1,7 @@
 //! Expressions: that they can be read, name only what is there, and give what is asked for.
 
-use crate::cel::Expression;
-use crate::cel::environment::Environment;
+use crate::cel;
+use crate::cel::environment::{Environment, KEYWORDS};
 use crate::cel::types::Type;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::{json, names};
@@ -9,31 +9,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 const MATCH_CONDITIONS_MAX: usize = 64;
-/// Words that no variable is named by.
-const RESERVED: &[&str] = &[
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
-
 /// The struct whose fields are the variables of a policy.
 const VARIABLES: &str = "kubernetes.variables";
 
@@ -198,13 +173,13 @@ pub fn compile(text: &str, scope: Scope<'_>, gives: Gives, path: &Path) -> Error
 
 /// The type of the result, or what is wrong.
 fn compiled(text: &str, scope: Scope<'_>, gives: Gives, path: &Path) -> Result<Type, ErrorList> {
-    let expression = Expression::parse(text);
-    let result = expression.and_then(|expression| expression.check(&scope.environment()));
-    let result =
-        result.map_err(|error| invalid(path, text, &format!("compilation failed: {error}")))?;
-    match gives.problem(&result.to_string()) {
+    let compiled = cel::compile(text, &scope.environment());
+    let of = compiled
+        .map_err(|error| invalid(path, text, &format!("compilation failed: {error}")))?
+        .of;
+    match gives.problem(&of.to_string()) {
         Some(detail) => Err(invalid(path, text, &detail)),
-        None => Ok(result),
+        None => Ok(of),
     }
 }
 
@@ -304,5 +279,5 @@ fn is_identifier(name: &str) -> bool {
         && bytes
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-        && !RESERVED.contains(&name)
+        && !KEYWORDS.contains(&name)
 }

@@ -2,7 +2,7 @@
 //! read.
 
 use super::field_path;
-use crate::cel::Expression;
+use crate::cel;
 use crate::cel::environment::Environment;
 use crate::cel::types::Type;
 use crate::field::{ErrorList, FieldError, Path};
@@ -18,7 +18,7 @@ const REASONS: &[&str] = &[
     "FieldValueRequired",
 ];
 /// The name of the type of `self`, which no expression can name.
-const SELF: &str = "selfType";
+const SELF: &str = "@self";
 const LINE_BREAKS: [char; 2] = ['\n', '\r'];
 
 /// What is wrong with rules, their expressions aside.
@@ -102,41 +102,40 @@ pub fn compile(rules: &[Value], schema: &Value, place: Place<'_>, path: &Path) -
         return vec![FieldError::internal(&path.child(FIELD), detail)];
     };
     let environment = environment.with("self", of_self.clone());
+    let with_old = environment.clone().with("oldSelf", of_self.clone());
+    let with_optional = environment.with("oldSelf", Type::optional(of_self));
     for (index, rule) in rules.iter().enumerate() {
         let path = path.child(FIELD).index(index);
-        let of_old = if json::flag(rule, "optionalOldSelf") {
-            Type::optional(of_self.clone())
+        let environment = if json::flag(rule, "optionalOldSelf") {
+            &with_optional
         } else {
-            of_self.clone()
+            &with_old
         };
-        let environment = environment.clone().with("oldSelf", of_old);
         let mut wrong = |field: &str, detail: String| {
             let error = FieldError::invalid(&path.child(field), rule.clone(), detail);
             errors.push(error.as_go(TYPE));
         };
-        let text = json::text(rule, "rule");
-        let result = Expression::parse(text).and_then(|one| one.check(&environment));
-        let is_good = match result {
-            Ok(Type::Bool) => true,
+        let compiled = match cel::compile(json::text(rule, "rule"), environment) {
+            Ok(compiled) if compiled.of == Type::Bool => Some(compiled),
             Ok(_) => {
                 wrong("rule", "cel expression must evaluate to a bool".to_owned());
-                false
+                None
             }
             Err(error) => {
                 wrong("rule", format!("compilation failed: {error}"));
-                false
+                None
             }
         };
         let of_message = json::text(rule, "messageExpression");
-        if is_good && !of_message.is_empty() {
+        if compiled.is_some() && !of_message.is_empty() {
             let field = "messageExpression";
-            match Expression::parse(of_message).and_then(|one| one.check(&environment)) {
-                Ok(Type::String) => {}
+            match cel::compile(of_message, environment) {
+                Ok(compiled) if compiled.of == Type::String => {}
                 Ok(_) => wrong(field, format!("{field} must evaluate to a string")),
                 Err(error) => wrong(field, format!("{field} compilation failed: {error}")),
             }
         }
-        let uses = is_good && Expression::parse(text).is_ok_and(|one| one.names("oldSelf"));
+        let uses = compiled.is_some_and(|one| one.names("oldSelf"));
         errors.extend(old_self(rule, uses, place.uncorrelatable, &path));
     }
     errors

@@ -1,6 +1,6 @@
 //! What is wrong with an AuthenticationConfiguration, in upstream's words. Pure.
 
-use super::super::issuer::expression::Expression;
+use super::super::issuer::expression::{CLAIMS, Expression, USER};
 use super::{
     ClaimMappings, ClaimOrExpression, ClaimRule, Configuration, ExtraMapping, Issuer, UserRule,
 };
@@ -12,8 +12,6 @@ use serde_json::Value;
 
 const AUTHENTICATORS_MAX: usize = 64;
 const MATCH_ANY: &str = "MatchAny";
-const CLAIMS: &str = "claims";
-const USER: &str = "user";
 const BOTH: &str = "claim and expression can't both be set";
 const NEITHER: &str = "claim or expression is required";
 const UNVERIFIED_EMAIL: &str = "claims.email_verified must be used in \

@@ -1,27 +1,83 @@
 //! Expressions of the Common Expression Language over the claims of a token, or over the user that
 //! was made of them.
 //!
-//! Compiled once. Numbers are doubles, as upstream reads them from JSON.
+//! Compiled once. Numbers are doubles, as upstream reads them from JSON. Steps are not counted, nor
+//! are they upstream: whoever writes these runs the server.
 
 use cel::{Context, Env, ExecutionError, Program, Value as Cel};
-use coracle_api::cel as syntax;
+use coracle_api::cel::environment::Environment;
+use coracle_api::cel::types::Type;
+use coracle_api::cel::{self as syntax, Compiled, on_deep_stack};
 use serde_json::Value;
 use std::collections::HashMap;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, LazyLock};
+
+pub const CLAIMS: &str = "claims";
+pub const USER: &str = "user";
+
+/// Operators of an expression: the evaluator takes 40 KB of stack for each where nothing is optimized.
+const OPERATORS_MAX: usize = 1000;
 
 static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut environment = Env::stdlib();
-    environment
-        .add_extension(cel::extensions::strings)
-        .expect("the functions of strings are not declared twice");
+    for extension in [cel::extensions::strings, cel::extensions::lists] {
+        environment
+            .add_extension(extension)
+            .expect("no function of an extension is declared twice");
+    }
     Arc::new(environment)
 });
+
+/// Named functions that can be evaluated; operators all can.
+const FUNCTIONS: &[&str] = &[
+    "bool",
+    "bytes",
+    "charAt",
+    "contains",
+    "distinct",
+    "double",
+    "dyn",
+    "endsWith",
+    "flatten",
+    "format",
+    "hasValue",
+    "indexOf",
+    "int",
+    "join",
+    "lastIndexOf",
+    "lists.range",
+    "lowerAscii",
+    "matches",
+    "optional.none",
+    "optional.of",
+    "optional.ofNonZeroValue",
+    "or",
+    "orValue",
+    "replace",
+    "reverse",
+    "size",
+    "slice",
+    "sort",
+    "sortBy",
+    "split",
+    "startsWith",
+    "string",
+    "strings.quote",
+    "substring",
+    "trim",
+    "type",
+    "uint",
+    "upperAscii",
+    "value",
+];
 
 pub struct Expression {
     text: String,
     variable: &'static str,
-    program: Program,
-    syntax: syntax::Expression,
+    /// Taken when dropped alone.
+    program: Option<Program>,
+    compiled: Compiled,
 }
 
 impl std::fmt::Debug for Expression {
@@ -30,22 +86,39 @@ impl std::fmt::Debug for Expression {
     }
 }
 
+/// Its tree may be deep. Where there is no thread to drop it on, it stays.
+impl Drop for Expression {
+    fn drop(&mut self) {
+        let mut program = ManuallyDrop::new(self.program.take());
+        let _ = on_deep_stack(|| drop(program.take()));
+    }
+}
+
 impl Expression {
     /// `variable` is the one that it may name; a rule must say yes or no. The error is in
     /// upstream's words.
     pub fn compile(text: &str, variable: &'static str, is_rule: bool) -> Result<Self, String> {
         let failed = |why: String| format!("compilation failed: {why}");
-        let syntax = syntax::Expression::parse(text).map_err(failed)?;
-        syntax.undeclared(&[variable]).map_err(failed)?;
-        if is_rule && syntax.plain_type().is_some_and(|kind| kind != "bool") {
+        let compiled = syntax::compile(text, &environment(variable)).map_err(failed)?;
+        if is_rule && compiled.of != Type::Bool {
             return Err("must evaluate to bool".to_owned());
         }
-        let program = ENVIRONMENT.compile(text);
+        let operators = compiled.operators;
+        if operators > OPERATORS_MAX {
+            let why =
+                format!("expression has too many operators: {operators}, limit {OPERATORS_MAX}");
+            return Err(failed(why));
+        }
+        if let Some(name) = compiled.calls().find(|name| !can_evaluate(name)) {
+            return Err(failed(format!("this server cannot evaluate '{name}'")));
+        }
+        let program = on_deep_stack(|| ENVIRONMENT.compile(text).map_err(|why| why.to_string()));
+        let program = program.map_err(|why| failed(why.to_string()))?;
         Ok(Self {
             text: text.to_owned(),
             variable,
-            program: program.map_err(|error| failed(error.to_string()))?,
-            syntax,
+            program: Some(program.map_err(failed)?),
+            compiled,
         })
     }
 
@@ -55,54 +128,88 @@ impl Expression {
 
     /// Whether it looks at a field of a variable.
     pub fn selects(&self, variable: &str, field: &str) -> bool {
-        self.syntax.selects(variable, field)
+        self.compiled.selects(variable, field)
     }
 
-    fn evaluate(&self, value: &Value) -> Result<Cel, String> {
-        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
-        context.add_variable_from_value(self.variable, to_cel(value));
-        let result = self.program.execute(&context);
-        result.map_err(|error| {
-            let why = match error {
-                ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-                other => other.to_string(),
-            };
-            format!("expression '{}' resulted in error: {why}", self.text)
-        })
+    /// What `read` makes of the result.
+    fn evaluate<T: Send>(
+        &self,
+        value: &Value,
+        read: fn(&Cel) -> Option<T>,
+    ) -> Result<Option<T>, String> {
+        let failed = |why: String| format!("expression '{}' resulted in error: {why}", self.text);
+        let program = self.program.as_ref();
+        let result = on_deep_stack(|| {
+            let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
+            context.add_variable_from_value(self.variable, to_cel(value));
+            let program = program.expect("it is taken when dropped alone");
+            match program.execute(&context) {
+                Ok(result) => Ok(read(&result)),
+                Err(ExecutionError::NoSuchKey(key)) => Err(format!("no such key: {key}")),
+                Err(other) => Err(other.to_string()),
+            }
+        });
+        result
+            .map_err(|why| failed(why.to_string()))?
+            .map_err(failed)
     }
 
     /// `None` for a result of another type.
     pub fn bool(&self, value: &Value) -> Result<Option<bool>, String> {
-        Ok(match self.evaluate(value)? {
-            Cel::Bool(is_true) => Some(is_true),
+        self.evaluate(value, |result| match result {
+            Cel::Bool(is_true) => Some(*is_true),
             _ => None,
         })
     }
 
     /// `None` for a result of another type.
     pub fn string(&self, value: &Value) -> Result<Option<String>, String> {
-        Ok(match self.evaluate(value)? {
-            Cel::String(text) => Some(text.to_string()),
-            _ => None,
-        })
+        self.evaluate(value, text)
     }
 
     /// A string or a list of them, without the empty ones; `None` for a result of another type.
     pub fn strings(&self, value: &Value) -> Result<Option<Vec<String>>, String> {
-        let text = |one: &Cel| match one {
-            Cel::String(text) => Some(text.to_string()),
-            _ => None,
-        };
-        let found = match self.evaluate(value)? {
+        let found = self.evaluate(value, |result| match result {
             Cel::Null => Some(Vec::new()),
             Cel::List(all) => all.iter().map(text).collect(),
-            one => text(&one).map(|one| vec![one]),
-        };
+            one => text(one).map(|one| vec![one]),
+        })?;
         Ok(found.map(|mut all: Vec<String>| {
             all.retain(|one| !one.is_empty());
             all
         }))
     }
+}
+
+fn text(value: &Cel) -> Option<String> {
+    match value {
+        Cel::String(text) => Some(text.to_string()),
+        _ => None,
+    }
+}
+
+/// What the expression may name.
+fn environment(variable: &str) -> Environment {
+    if variable == CLAIMS {
+        let claims = Type::map(Type::String, Type::Any);
+        return Environment::default().with(CLAIMS, claims);
+    }
+    let name = "kubernetes.UserInfo";
+    let list = || Type::list(Type::String);
+    let fields = [
+        ("username", Type::String),
+        ("uid", Type::String),
+        ("groups", list()),
+        ("extra", Type::map(Type::String, list())),
+    ];
+    Environment::default()
+        .with_struct(name, &fields)
+        .with(USER, Type::of_struct(name))
+}
+
+fn can_evaluate(function: &str) -> bool {
+    let is_operator = function.starts_with(['_', '@', '!', '-']);
+    is_operator || FUNCTIONS.contains(&function)
 }
 
 fn to_cel(value: &Value) -> Cel {

@@ -1,14 +1,12 @@
 //! From the claims of a token to a user, and the rules that both must keep. Pure.
 
-use super::expression::Expression;
+use super::expression::{CLAIMS, Expression, USER};
 use crate::authenticate::User;
 use crate::authenticate::certificate::CREDENTIAL_ID;
 use crate::authenticate::configuration::{ClaimOrExpression, JwtAuthenticator};
 use crate::reviews::user_info;
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-const CLAIMS: &str = "claims";
 
 #[derive(Debug)]
 pub struct Mapping {
@@ -90,7 +88,7 @@ impl Mapping {
                 .map(|one| rule(&one.expression, &one.message, CLAIMS))
                 .collect(),
             user_rules: user_rules
-                .map(|one| rule(&one.expression, &one.message, "user"))
+                .map(|one| rule(&one.expression, &one.message, USER))
                 .collect(),
         }
     }

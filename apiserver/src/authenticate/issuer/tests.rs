@@ -198,7 +198,7 @@ async fn claims_become_users_by_expressions_and_rules() {
         json!({
             "claimMappings": {
                 "username": { "expression": "claims.email_verified ? 'oidc:' + claims.email : ''" },
-                "groups": { "expression": "claims.roles.map(r, 'oidc:' + r)" },
+                "groups": { "expression": "dyn(claims.roles).map(r, 'oidc:' + r)" },
                 "uid": { "claim": "sub" },
                 "extra": [
                     { "key": "example.com/tenant", "valueExpression": "claims.?tenant.orValue('')" },
@@ -331,5 +331,74 @@ fn an_expression_that_misses_a_claim_says_so_in_upstreams_words() {
     assert_eq!(
         expression.string(&json!({})).unwrap_err(),
         "expression 'claims.sub' resulted in error: no such key: sub"
+    );
+}
+
+/// What the server says that it can evaluate, it can.
+#[test]
+fn each_function_that_is_taken_can_be_evaluated() {
+    for text in [
+        "claims.s.size() == 2 && size(claims.l) == 2",
+        "claims.s.contains('a') && claims.s.startsWith('a') && claims.s.endsWith('b')",
+        "claims.s.matches('^a')",
+        "claims.s.charAt(0) == 'a' && claims.s.indexOf('b') == 1 && claims.s.lastIndexOf('b') == 1",
+        "claims.s.lowerAscii() == 'ab' && claims.s.upperAscii() == 'AB'",
+        "claims.s.trim() == 'ab' && claims.s.replace('a', 'c') == 'cb'",
+        "claims.s.substring(1) == 'b' && ['a', 'b'].join('-') == 'a-b'",
+        "claims.s.split('').size() == 2",
+        "'%s'.format([claims.s]) == 'ab' && strings.quote('a') != 'a'",
+        "string(1) == '1' && int('1') == 1 && uint(1) == 1u && double(1) == 1.0",
+        "bytes('a') == b'a'",
+        "bool('true')",
+        "dyn(1) == 1 && type(1) == int",
+        "claims.?x.orValue('y') == 'y' && !claims.?x.hasValue()",
+        "optional.of(1).value() == 1 && !optional.none().hasValue()",
+        "optional.ofNonZeroValue('').or(optional.of('a')).value() == 'a'",
+        "[1, 1].distinct() == [1] && [[1], [2]].flatten() == [1, 2]",
+        "[1, 2].slice(0, 1) == [1] && [2, 1].sort() == [1, 2] && [1, 2].reverse() == [2, 1]",
+        "lists.range(2) == [0, 1] && [1, 2].sortBy(x, -x) == [2, 1]",
+    ] {
+        let claims = json!({ "s": "ab", "l": [1, 2] });
+        let expression = expression::Expression::compile(text, "claims", true).unwrap();
+        assert_eq!(expression.bool(&claims), Ok(Some(true)), "{text}");
+    }
+}
+
+#[test]
+fn an_expression_that_could_never_be_evaluated_is_not_taken() {
+    let compile = |text: &str| expression::Expression::compile(text, "claims", true).err();
+    for (text, name) in [
+        ("sets.contains([1], [1])", "sets.contains"),
+        ("claims.s.find('^a') == ''", "find"),
+        ("isURL('x')", "isURL"),
+        ("claims.?s.optMap(x, x).hasValue()", "optMap"),
+        ("[1].all(i, v, i == v)", "all"),
+        ("duration('1s') == duration('1s')", "duration"),
+    ] {
+        let error = format!("compilation failed: this server cannot evaluate '{name}'");
+        assert_eq!(compile(text), Some(error), "{text}");
+    }
+    assert_eq!(
+        compile("claims.s"),
+        Some("must evaluate to bool".to_owned())
+    );
+    let wrong = compile("user.name == ''").unwrap();
+    assert!(wrong.contains("undeclared reference to 'user'"), "{wrong}");
+}
+
+#[test]
+fn an_expression_that_is_deep_is_evaluated() {
+    let brackets = format!("{}true{}", "(".repeat(90), ")".repeat(90));
+    let chain = format!("0{} == 950", " + 1".repeat(950));
+    let loops = format!("{}true{}", "[1].all(x, ".repeat(60), ")".repeat(60));
+    for text in [brackets, chain, loops] {
+        let expression = expression::Expression::compile(&text, "claims", true).unwrap();
+        assert_eq!(expression.bool(&json!({})), Ok(Some(true)));
+    }
+    let chain = format!("0{} == 1001", " + 1".repeat(1001));
+    let why = expression::Expression::compile(&chain, "claims", true).unwrap_err();
+    assert!(
+        why.ends_with("too many operators: 1003, limit 1000"),
+        "{why}"
     );
 }
