@@ -16,6 +16,7 @@ pub mod cel; // Expressions, as far as the API looks at them.
 pub mod cron; // Schedules of cron jobs, and the names of time zones.
 pub mod der; // Elements of certificates and keys.
 pub mod go_duration; // Durations as Go writes them.
+pub mod go_regexp; // Regular expressions as Go reads them.
 pub mod go_value; // Values as upstream's errors show them.
 pub mod go_zero; // What Go writes of fields that nobody set.
 pub mod label_selector; // Validation of LabelSelector documents.

@@ -16,7 +16,6 @@ mod text; // Strings and their patterns.
 pub use format::is_known as is_known_format;
 pub use prune::pruned;
 pub use resource::check as check_resources;
-pub use text::compile as compile_pattern;
 
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;

@@ -1,15 +1,11 @@
 //! Strings: how long, and of which pattern.
 
 use super::{Fault, Found, What};
-use crate::json;
-use regex::{Regex, RegexBuilder};
+use crate::{go_regexp, json};
+use regex::Regex;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::HashMap;
-
-/// A pattern that compiles to more is refused: it is written by whoever may define resources, and
-/// kept as long as its validator.
-const PATTERN_BYTES_MAX: usize = 1024 * 1024;
 
 /// Compiled patterns of one schema; the text of the error for one that is none.
 #[derive(Debug, Default)]
@@ -19,7 +15,9 @@ impl<'s> Patterns<'s> {
     /// Why the text does not match.
     fn problem(&self, pattern: &'s str, text: &str) -> Option<String> {
         let mut known = self.0.borrow_mut();
-        let compiled = known.entry(pattern).or_insert_with(|| compile(pattern));
+        let compiled = known
+            .entry(pattern)
+            .or_insert_with(|| go_regexp::compile(pattern));
         match compiled {
             Ok(regex) if regex.is_match(text) => None,
             Ok(_) => Some(format!("should match '{pattern}'")),
@@ -28,24 +26,6 @@ impl<'s> Patterns<'s> {
             )),
         }
     }
-}
-
-/// The error is worded as Go's, for what often goes wrong.
-pub fn compile(pattern: &str) -> Result<Regex, String> {
-    let mut builder = RegexBuilder::new(pattern);
-    let compiled = builder.size_limit(PATTERN_BYTES_MAX).build();
-    compiled.map_err(|error| {
-        let text = error.to_string();
-        let last = text.lines().last().unwrap_or("");
-        let why = match last.strip_prefix("error: ").unwrap_or(last) {
-            "unclosed character class" => "missing closing ]",
-            "unclosed group" => "missing closing )",
-            "unopened group" => "unexpected )",
-            "repetition operator missing expression" => "missing argument to repetition operator",
-            other => other,
-        };
-        format!("error parsing regexp: {why}: `{pattern}`")
-    })
 }
 
 pub fn check<'s>(schema: &'s Value, text: &str, at: &str, patterns: &Patterns<'s>) -> Found {

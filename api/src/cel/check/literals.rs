@@ -3,12 +3,9 @@
 
 use super::Problems;
 use crate::cel::visit;
-use crate::{go_duration, timestamp};
+use crate::{go_duration, go_regexp, timestamp};
 use cel::IdedExpr;
 use cel::common::ast::{CallExpr, Expr, LiteralValue};
-
-/// A pattern that compiles to more is refused.
-const PATTERN_BYTES_MAX: usize = 1024 * 1024;
 
 pub fn check(root: &IdedExpr, problems: &mut Problems) {
     visit(root, &mut |node| {
@@ -38,9 +35,6 @@ fn is_good(function: &str, text: &str) -> bool {
     match function {
         "duration" => go_duration::parse(text).is_ok(),
         "timestamp" => timestamp::parse(text).is_some(),
-        _ => {
-            let mut builder = regex::RegexBuilder::new(text);
-            builder.size_limit(PATTERN_BYTES_MAX).build().is_ok()
-        }
+        _ => go_regexp::compile(text).is_ok(),
     }
 }
