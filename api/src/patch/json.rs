@@ -61,7 +61,21 @@ pub fn canonical(
     let value = operation.remove("value").unwrap_or_default();
     let text = |name: &str| operation.get(name).and_then(Value::as_str).unwrap_or("");
     let (verb, path) = (text("op"), text("path"));
+    // An operation without a path is none on the whole document.
+    let is_whole = operation.get("path").is_some_and(|path| path == "");
     Ok(Some(match verb {
+        "replace" if is_whole => {
+            if !value.is_object() && !value.is_array() {
+                let text = "replace operation value must be object or array";
+                return Err(PatchError::NotApplicable(text.to_owned()));
+            }
+            let path = PointerBuf::new();
+            PatchOperation::Replace(ReplaceOperation { path, value })
+        }
+        "test" if is_whole => {
+            let path = PointerBuf::new();
+            PatchOperation::Test(TestOperation { path, value })
+        }
         "add" => added(Place::find(document, path, true)?, value)?,
         "remove" => {
             let path = Place::find(document, path, false)?.there()?;

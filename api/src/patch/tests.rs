@@ -423,6 +423,46 @@ fn json_patches_beyond_the_rfc() {
 }
 
 #[test]
+fn json_patches_of_the_whole_document() {
+    let apply = |patch: Value| {
+        let patch = patch.to_string();
+        match json_patch(&json!({ "a": { "b": 1 } }), patch.as_bytes()) {
+            Ok(value) => value.to_string(),
+            Err(error) => error.to_string(),
+        }
+    };
+    for (operation, expected) in [
+        (
+            json!({ "op": "replace", "path": "", "value": { "c": 2 } }),
+            r#"{"c":2}"#,
+        ),
+        (json!({ "op": "replace", "path": "", "value": [1] }), "[1]"),
+        (
+            json!({ "op": "replace", "path": "", "value": "x" }),
+            "replace operation value must be object or array",
+        ),
+        (
+            json!({ "op": "replace", "value": {} }),
+            "doc is missing path: \"\"",
+        ),
+        (
+            json!({ "op": "test", "path": "", "value": { "a": { "b": 1 } } }),
+            r#"{"a":{"b":1}}"#,
+        ),
+        (
+            json!({ "op": "test", "path": "", "value": {} }),
+            "test : value did not match",
+        ),
+        (
+            json!({ "op": "remove", "path": "" }),
+            "doc is missing path: \"\"",
+        ),
+    ] {
+        assert_eq!(apply(json!([operation])), expected, "{operation}");
+    }
+}
+
+#[test]
 fn what_is_no_operation() {
     let apply = |patch: &str| {
         json_patch(&json!({}), patch.as_bytes())
