@@ -1,5 +1,7 @@
 //! Durations as Go writes and reads them: `1h30m`, `-1.5s`, `0`.
 
+use std::fmt::Write;
+
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -14,7 +16,7 @@ const HALF: u64 = 1 << 63;
 
 /// Nanoseconds, or why it is none in Go's words, which begin with `time: `.
 pub fn parse(text: &str) -> Result<i64, String> {
-    let invalid = || format!("time: invalid duration {text:?}");
+    let invalid = || format!("time: invalid duration {}", quoted(text));
     let (is_negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -45,7 +47,7 @@ pub fn parse(text: &str) -> Result<i64, String> {
 
 /// A number and its unit, and what is behind them.
 fn part<'a>(text: &'a str, whole: &str) -> Result<(u64, &'a str), String> {
-    let invalid = || format!("time: invalid duration {whole:?}");
+    let invalid = || format!("time: invalid duration {}", quoted(whole));
     let (before, behind) = digits(text);
     let (fraction, behind) = behind.strip_prefix('.').map_or(("", behind), digits);
     if before.is_empty() && fraction.is_empty() {
@@ -56,10 +58,14 @@ fn part<'a>(text: &'a str, whole: &str) -> Result<(u64, &'a str), String> {
         .unwrap_or(behind.len());
     let (name, behind) = behind.split_at(end);
     if name.is_empty() {
-        return Err(format!("time: missing unit in duration {whole:?}"));
+        return Err(format!("time: missing unit in duration {}", quoted(whole)));
     }
     let Some((_, unit)) = UNITS.iter().find(|(own, _)| *own == name) else {
-        return Err(format!("time: unknown unit {name:?} in duration {whole:?}"));
+        return Err(format!(
+            "time: unknown unit {} in duration {}",
+            quoted(name),
+            quoted(whole)
+        ));
     };
     let before: u64 = match before {
         "" => 0,
@@ -69,6 +75,24 @@ fn part<'a>(text: &'a str, whole: &str) -> Result<(u64, &'a str), String> {
     let rest = nanoseconds.checked_add(of_unit(fraction, *unit));
     let part = rest.filter(|sum| *sum <= HALF).ok_or_else(invalid)?;
     Ok((part, behind))
+}
+
+/// As this part of Go quotes, unlike the rest of it: each byte of what is not of ASCII as a number.
+fn quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for one in text.chars() {
+        match one {
+            '"' | '\\' => out.extend(['\\', one]),
+            ' '..='\x7f' => out.push(one),
+            other => {
+                for byte in other.encode_utf8(&mut [0; 4]).bytes() {
+                    let _ = write!(out, "\\x{byte:02x}");
+                }
+            }
+        }
+    }
+    out.push('"');
+    out
 }
 
 fn digits(text: &str) -> (&str, &str) {

@@ -5,6 +5,7 @@
 //! converted, and one that is not is refused by the scheme's name. The names are facts of v1.36.
 
 use crate::catalogue;
+use crate::decode::quoted;
 use crate::resource::Resource;
 
 const EXTENSIONS: &str = "apiextensions.k8s.io";
@@ -194,9 +195,9 @@ pub fn refusal(expected: Kind<'_>, found: Kind<'_>) -> Option<String> {
     }
     let why = mismatch(expected, found)?;
     Some(format!(
-        "{} in version {:?} cannot be handled as a {}: {why}",
+        "{} in version {} cannot be handled as a {}: {why}",
         found.kind,
-        found.version(),
+        quoted(found.version()),
         expected.kind
     ))
 }
@@ -237,8 +238,10 @@ pub fn is_group_version(api_version: &str) -> bool {
 
 fn not_registered(found: Kind<'_>, scheme: &str) -> String {
     format!(
-        "no kind {:?} is registered for version {:?} in scheme {scheme:?}",
-        found.kind, found.api_version
+        "no kind {} is registered for version {} in scheme {}",
+        quoted(found.kind),
+        quoted(found.api_version),
+        quoted(scheme)
     )
 }
 

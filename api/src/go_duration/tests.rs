@@ -37,6 +37,7 @@ fn what_is_none_is_told_in_gos_words() {
             "9223372036854775808ns",
             "time: invalid duration \"9223372036854775808ns\"",
         ),
+        ("\u{e9}\n\"", r#"time: invalid duration "\xc3\xa9\x0a\"""#),
         ("9999999h", "time: invalid duration \"9999999h\""),
     ];
     for (text, expected) in cases {

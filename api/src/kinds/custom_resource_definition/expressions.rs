@@ -18,7 +18,7 @@ const REASONS: &[&str] = &[
     "FieldValueRequired",
 ];
 /// The name of the type of `self`, which no expression can name.
-const SELF: &str = "@self";
+const SELF: &str = "selfType@";
 const LINE_BREAKS: [char; 2] = ['\n', '\r'];
 
 /// What is wrong with rules, their expressions aside.

@@ -321,6 +321,13 @@ fn expressions() {
         expect![[""]],
     );
     check_schema(
+        rules(json!([{ "rule": "selfType{} == self" }])),
+        expect![[r#"
+            spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule: Invalid value: {"Rule":"selfType{} == self","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: compilation failed: ERROR: <input>:1:9: undeclared reference to 'selfType' (in container '')
+             | selfType{} == self
+             | ........^"#]],
+    );
+    check_schema(
         rules(json!([
             { "rule": "self.b == 1" },
             { "rule": "self.a ==", "message": "x" },
