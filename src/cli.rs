@@ -16,7 +16,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the control plane and a node in one process on this machine
-    Up(UpArgs),
+    Up(Box<UpArgs>),
     /// Run the control plane: API server, store, controllers and scheduler
     Server(ServerCommand),
     /// Run this machine as a node of a cluster
@@ -240,6 +240,19 @@ pub struct AgentArgs {
         value_delimiter = ','
     )]
     pub node_taint: Vec<String>,
+    /// Sysctl that pods may set though it is not safe, such as net.core.somaxconn or kernel.msg*;
+    /// may be repeated
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        env = "CORACLE_ALLOWED_UNSAFE_SYSCTLS",
+        value_delimiter = ','
+    )]
+    pub allowed_unsafe_sysctls: Vec<String>,
+    /// Run containers that say nothing of seccomp under the profile RuntimeDefault: true or false
+    /// [default: false]
+    #[arg(long, value_name = "BOOL", env = "CORACLE_SECCOMP_DEFAULT")]
+    pub seccomp_default: Option<String>,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -79,6 +79,8 @@ pub fn config(
             .iter()
             .map(|taint| (taint.key.clone(), taint.value.clone(), taint.effect.clone()))
             .collect(),
+        allowed_unsafe_sysctls: settings.allowed_unsafe_sysctls.clone(),
+        seccomp_default: settings.seccomp_default,
         data_dir: settings.data_dir.join("agent"),
     }
 }

@@ -72,6 +72,8 @@ pub struct AgentSettings {
     pub node_ip: Option<IpAddr>,
     pub labels: Vec<(String, String)>,
     pub taints: Vec<Taint>,
+    pub allowed_unsafe_sysctls: Vec<String>,
+    pub seccomp_default: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -310,6 +312,15 @@ pub fn agent(
             .iter()
             .map(|text| parse::taint(text))
             .collect::<Result<_, _>>()?,
+        allowed_unsafe_sysctls: args
+            .allowed_unsafe_sysctls
+            .iter()
+            .map(|text| parse::sysctl_pattern(text))
+            .collect::<Result<_, _>>()?,
+        seccomp_default: match args.seccomp_default.as_deref() {
+            Some(text) => parse::boolean("seccomp-default", text)?,
+            None => false,
+        },
     })
 }
 

@@ -15,6 +15,10 @@ pub struct Config {
     pub labels: Vec<(String, String)>,
     /// Key, value, effect.
     pub taints: Vec<(String, String, String)>,
+    /// Names, and prefixes that end in `*`, of sysctls that pods may set though they are not safe.
+    pub allowed_unsafe_sysctls: Vec<String>,
+    /// Containers that say nothing of seccomp run under the runtime's default profile.
+    pub seccomp_default: bool,
     /// The agent's own directory, `<data-dir>/agent`.
     pub data_dir: PathBuf,
 }

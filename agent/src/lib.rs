@@ -20,6 +20,7 @@ pub mod enrol; // Token, certificates and their renewal.
 mod node; // The Node object, its status and lease.
 
 mod pods; // Runs the pods bound to this node.
+pub use pods::admission::check_pattern as check_sysctl_pattern;
 
 mod volumes; // What pods keep files in.
 
@@ -28,6 +29,8 @@ mod beneath; // Paths that containers may tamper with.
 mod network; // A bridge, and an address a pod.
 
 mod stream; // Logs and exec, over a connection that the node dialled.
+
+mod kernel; // What it can do.
 
 pub mod images; // Content store, import and pull.
 pub mod runtime; // The container runtime.

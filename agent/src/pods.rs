@@ -4,6 +4,7 @@
 //! the runtime has and the API server has not is taken down, once the API server was listed.
 //! A worker that panics is made again from what the runtime has.
 
+pub mod admission; // What is not run here at all.
 pub mod back_off;
 mod container_config;
 mod contents;
@@ -19,6 +20,7 @@ mod prepare;
 mod probe;
 mod report;
 mod rotate;
+mod security;
 mod start;
 pub(crate) mod state;
 mod status;
@@ -29,7 +31,7 @@ mod worker;
 #[cfg(test)]
 mod testing; // Pods in a few words.
 
-pub use context::{Context, PODS};
+pub use context::{Confines, Context, PODS};
 pub use image::Puller;
 pub use start::chain;
 pub use tokens::Tokens;

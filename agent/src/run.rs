@@ -3,7 +3,7 @@
 use crate::enrol::{self, Enrolled};
 use crate::network::Network;
 use crate::node::{Facts, Heartbeat, Lease, node_address, register};
-use crate::pods::{Context, PODS, Pods, Puller, Tokens, VolumeWrites};
+use crate::pods::{Confines, Context, PODS, Pods, Puller, Tokens, VolumeWrites, admission};
 use crate::runtime::Runtime;
 use crate::runtime::embedded::{self, EmbeddedRuntime};
 use crate::{AgentError, Config, stream, volumes};
@@ -108,6 +108,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         cpu_milli: facts.cpus * 1000,
         memory_bytes: facts.memory_bytes,
         data_dir: config.data_dir.clone(),
+        confines: confines(&config),
     });
     let pods = Pods::new(context.clone(), stop.clone());
     let tunnel = stream::Tunnel {
@@ -131,6 +132,18 @@ fn make_pods_directory(path: PathBuf) -> Result<(), AgentError> {
         path,
         source,
     })
+}
+
+fn confines(config: &Config) -> Confines {
+    Confines {
+        seccomp_default: config.seccomp_default,
+        seccomp_root: config.data_dir.join("seccomp"),
+        admission: admission::Rules::new(
+            &config.allowed_unsafe_sysctls,
+            crate::kernel::version(),
+            crate::kernel::has_app_armor(),
+        ),
+    }
 }
 
 /// An identity, then the Node.

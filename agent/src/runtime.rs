@@ -4,11 +4,13 @@
 //! pod's shared namespaces; containers live in a sandbox. All calls may be repeated: stopping
 //! what is stopped and removing what is gone are no errors.
 
+mod app_armor;
 mod cgroups;
 pub mod contract;
 pub mod embedded;
 mod process;
 mod record;
+mod seccomp;
 mod shim;
 mod spec;
 mod user;
@@ -18,6 +20,9 @@ pub use contract::*;
 use futures::future::BoxFuture;
 use std::ffi::OsString;
 use tokio::sync::broadcast;
+
+/// The name that a RuntimeClass may call this runtime by; an empty one means it too.
+pub const HANDLER: &str = "coracle";
 
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, RuntimeError>>;
 

@@ -139,7 +139,10 @@ fn slot<'a>(targets: &'a mut Targets<'_>, key: &str) -> Option<Slot<'a>> {
             _ => {}
         }
     }
-    let agent = targets.agent.as_deref_mut()?;
+    agent_slot(targets.agent.as_deref_mut()?, key)
+}
+
+fn agent_slot<'a>(agent: &'a mut AgentArgs, key: &str) -> Option<Slot<'a>> {
     match key {
         "server" => Some(Slot::One(&mut agent.server)),
         "token" => Some(Slot::One(&mut agent.token)),
@@ -148,6 +151,8 @@ fn slot<'a>(targets: &'a mut Targets<'_>, key: &str) -> Option<Slot<'a>> {
         "node-ip" => Some(Slot::One(&mut agent.node_ip)),
         "node-label" => Some(Slot::Many(&mut agent.node_label)),
         "node-taint" => Some(Slot::Many(&mut agent.node_taint)),
+        "allowed-unsafe-sysctls" => Some(Slot::Many(&mut agent.allowed_unsafe_sysctls)),
+        "seccomp-default" => Some(Slot::One(&mut agent.seccomp_default)),
         _ => None,
     }
 }

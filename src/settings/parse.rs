@@ -287,6 +287,17 @@ pub fn label(text: &str) -> Result<(String, String), BadSetting> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
+pub fn sysctl_pattern(text: &str) -> Result<String, BadSetting> {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "._-/".contains(letter);
+    let name = text.strip_suffix('*').unwrap_or(text);
+    let expected = "must be a sysctl of pods' network or IPC namespaces, such as net.core.somaxconn \
+                    or kernel.msg*";
+    if !name.chars().all(is_letter) || coracle_agent::check_sysctl_pattern(text).is_err() {
+        return Err(BadSetting::new("allowed-unsafe-sysctls", text, expected));
+    }
+    Ok(text.to_owned())
+}
+
 pub fn taint(text: &str) -> Result<Taint, BadSetting> {
     let expected = "must be KEY=VALUE:EFFECT or KEY:EFFECT, with the effect NoSchedule, \
                     PreferNoSchedule or NoExecute";

@@ -82,6 +82,10 @@ fn labels_and_taints_are_checked() {
     );
     assert_eq!(parse::taint("dedicated:NoSchedule").unwrap().value, "");
     assert!(parse::taint("dedicated").is_err() && parse::taint("x:y").is_err());
+    assert_eq!(parse::sysctl_pattern("kernel.msg*").unwrap(), "kernel.msg*");
+    assert!(parse::sysctl_pattern("net.core.*").is_ok());
+    assert!(parse::sysctl_pattern("vm.swappiness").is_err());
+    assert!(parse::sysctl_pattern("net.*.x").is_err());
 }
 
 #[test]

@@ -16,6 +16,9 @@ pub struct Facts {
     pub memory_bytes: i64,
     pub disk_bytes: i64,
     pub process_ids_max: i64,
+    pub has_recursive_read_only: bool,
+    /// Containers' ids can be mapped to others on this kernel, and on the disk of the data.
+    pub has_user_namespaces: bool,
 }
 
 impl Facts {
@@ -42,6 +45,8 @@ impl Facts {
             memory_bytes: meminfo(&text("/proc/meminfo"), "MemTotal").unwrap_or(0),
             disk_bytes: disk(data_dir).map_or(0, |disk| disk.total_bytes),
             process_ids_max: text("/proc/sys/kernel/pid_max").parse().unwrap_or(0),
+            has_recursive_read_only: crate::kernel::has_recursive_read_only(),
+            has_user_namespaces: false,
         }
     }
 }

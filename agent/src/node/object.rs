@@ -4,8 +4,8 @@ use super::facts::Facts;
 use crate::Config;
 use crate::images::ImageInfo;
 use k8s_openapi::api::core::v1::{
-    ContainerImage, DaemonEndpoint, Node, NodeAddress, NodeDaemonEndpoints, NodeSpec, NodeStatus,
-    NodeSystemInfo, Taint,
+    ContainerImage, DaemonEndpoint, Node, NodeAddress, NodeDaemonEndpoints, NodeFeatures,
+    NodeRuntimeHandler, NodeRuntimeHandlerFeatures, NodeSpec, NodeStatus, NodeSystemInfo, Taint,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -95,7 +95,11 @@ pub fn status(
         daemon_endpoints: Some(NodeDaemonEndpoints {
             kubelet_endpoint: Some(DaemonEndpoint { port: KUBELET_PORT }),
         }),
+        features: Some(NodeFeatures {
+            supplemental_groups_policy: Some(true),
+        }),
         images: Some(image_list(images)),
+        runtime_handlers: Some(runtime_handlers(facts)),
         node_info: Some(NodeSystemInfo {
             architecture: facts.architecture.clone(),
             boot_id: facts.boot_id.clone(),
@@ -111,6 +115,18 @@ pub fn status(
         }),
         ..NodeStatus::default()
     }
+}
+
+/// The runtime by its own name and as the one that is meant when none is named.
+fn runtime_handlers(facts: &Facts) -> Vec<NodeRuntimeHandler> {
+    let handler = |name: &str| NodeRuntimeHandler {
+        name: Some(name.to_owned()),
+        features: Some(NodeRuntimeHandlerFeatures {
+            recursive_read_only_mounts: Some(facts.has_recursive_read_only),
+            user_namespaces: Some(facts.has_user_namespaces),
+        }),
+    };
+    vec![handler(""), handler(crate::runtime::HANDLER)]
 }
 
 fn resources(memory_bytes: i64, disk_bytes: i64, cpus: i64) -> BTreeMap<String, Quantity> {

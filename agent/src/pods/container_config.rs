@@ -1,8 +1,8 @@
 //! From a container of a pod to what the runtime is asked to run. Pure.
 
 use super::environment::expand;
-use super::state;
-use crate::runtime::{ContainerConfig, Propagation, Resources, SandboxConfig, Security};
+use super::{admission, state};
+use crate::runtime::{ContainerConfig, Propagation, Resources, SandboxConfig};
 use coracle_api::quantity::Quantity;
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Written;
@@ -15,7 +15,7 @@ const CPU_QUOTA_US_MIN: i64 = 1000;
 const CPU_SHARES_MIN: u64 = 2;
 const CPU_SHARES_MAX: u64 = 262_144;
 
-/// All but mounts, log and image, which the caller has.
+/// All but security, mounts, log and image, which the caller has.
 pub fn container(
     pod: &Pod,
     container: &Container,
@@ -41,7 +41,6 @@ pub fn container(
         stdin: container.stdin.unwrap_or(false),
         stdin_once: container.stdin_once.unwrap_or(false),
         resources: resources(pod, container, memory_capacity_bytes),
-        security: security(pod, container),
         stop_signal: container
             .lifecycle
             .as_ref()
@@ -72,7 +71,7 @@ pub fn sandbox(pod: &Pod, attempt: u32, hostname: String, quality: &str) -> Sand
         sysctls: sysctls
             .into_iter()
             .flatten()
-            .map(|sysctl| (sysctl.name.clone(), sysctl.value.clone()))
+            .map(|sysctl| (admission::dotted(&sysctl.name), sysctl.value.clone()))
             .collect(),
         resources: pod_resources(pod, quality),
         shm_bytes: 0,
@@ -202,85 +201,12 @@ fn oom_score_adj(pod: &Pod, container: &Container, memory_capacity_bytes: i64) -
     score.clamp(3, 999)
 }
 
-fn security(pod: &Pod, container: &Container) -> Security {
-    let of_pod = state::spec(pod)
-        .security_context
-        .clone()
-        .unwrap_or_default();
-    let own = container.security_context.clone().unwrap_or_default();
-    let capabilities = own.capabilities.clone().unwrap_or_default();
-    let privileged = own.privileged.unwrap_or(false);
-    let mut groups = of_pod.supplemental_groups.clone().unwrap_or_default();
-    if let Some(group) = of_pod.fs_group.filter(|group| !groups.contains(group)) {
-        groups.push(group);
-    }
-    let adds_sys_admin = capabilities
-        .add
-        .iter()
-        .flatten()
-        .any(|capability| matches!(capability.as_str(), "SYS_ADMIN" | "CAP_SYS_ADMIN" | "ALL"));
-    Security {
-        run_as_user: own.run_as_user.or(of_pod.run_as_user),
-        run_as_group: own.run_as_group.or(of_pod.run_as_group),
-        supplemental_groups: groups,
-        privileged,
-        read_only_root_filesystem: own.read_only_root_filesystem.unwrap_or(false),
-        allow_privilege_escalation: own.allow_privilege_escalation.unwrap_or(true)
-            || privileged
-            || adds_sys_admin,
-        add_capabilities: capabilities.add.unwrap_or_default(),
-        drop_capabilities: capabilities.drop.unwrap_or_default(),
-        unmasked_proc: own.proc_mount.as_deref() == Some("Unmasked"),
-    }
-}
-
 pub fn propagation(mode: Option<&str>) -> Propagation {
     match mode {
         Some("HostToContainer") => Propagation::HostToContainer,
         Some("Bidirectional") => Propagation::Bidirectional,
         _ => Propagation::Private,
     }
-}
-
-/// `runAsNonRoot` against the user that would run; the text is for the waiting message.
-pub fn check_non_root(pod: &Pod, container: &Container, image_user: &str) -> Result<(), String> {
-    let of_pod = state::spec(pod).security_context.as_ref();
-    let own = container.security_context.as_ref();
-    let asked = own
-        .and_then(|own| own.run_as_non_root)
-        .or(of_pod.and_then(|of_pod| of_pod.run_as_non_root));
-    if asked != Some(true) {
-        return Ok(());
-    }
-    let user = own
-        .and_then(|own| own.run_as_user)
-        .or(of_pod.and_then(|of_pod| of_pod.run_as_user));
-    let name = &container.name;
-    let full = state::full_name(pod);
-    if let Some(user) = user {
-        return if user == 0 {
-            Err(format!(
-                "container's runAsUser breaks non-root policy (pod: {full:?}, container: {name})"
-            ))
-        } else {
-            Ok(())
-        };
-    }
-    let image_user = image_user.split(':').next().unwrap_or_default();
-    match image_user.parse::<i64>() {
-        Ok(0) => {}
-        Ok(_) => return Ok(()),
-        Err(_) if image_user.is_empty() || image_user == "root" => {}
-        Err(_) => {
-            return Err(format!(
-                "container has runAsNonRoot and image has non-numeric user ({image_user}), cannot \
-                 verify user is non-root (pod: {full:?}, container: {name})"
-            ));
-        }
-    }
-    Err(format!(
-        "container has runAsNonRoot and image will run as root (pod: {full:?}, container: {name})"
-    ))
 }
 
 #[cfg(test)]

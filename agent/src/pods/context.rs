@@ -14,6 +14,16 @@ use std::sync::Arc;
 /// Of the agent's directory, what pods keep files in.
 pub const PODS: &str = "pods";
 
+/// How this node confines pods.
+#[derive(Clone, Debug, Default)]
+pub struct Confines {
+    /// `--seccomp-default`.
+    pub seccomp_default: bool,
+    /// Where profiles of seccomp are.
+    pub seccomp_root: PathBuf,
+    pub admission: super::admission::Rules,
+}
+
 pub struct Context {
     pub client: Client,
     pub runtime: Arc<dyn Runtime>,
@@ -30,6 +40,7 @@ pub struct Context {
     pub memory_bytes: i64,
     /// The agent's own directory.
     pub data_dir: PathBuf,
+    pub confines: Confines,
 }
 
 impl std::fmt::Debug for Context {
@@ -41,6 +52,13 @@ impl std::fmt::Debug for Context {
 impl Context {
     pub fn pods_directory(&self) -> PathBuf {
         self.data_dir.join(PODS)
+    }
+
+    pub fn security_defaults(&self) -> super::security::Defaults<'_> {
+        super::security::Defaults {
+            seccomp_root: &self.confines.seccomp_root,
+            seccomp_default: self.confines.seccomp_default,
+        }
     }
 
     pub fn pod_directory(&self, pod: &Pod) -> PathBuf {

@@ -4,13 +4,13 @@
 
 pub mod mounts;
 
-use super::container_config::{self, check_non_root};
+use super::container_config;
 use super::context::Context;
 use super::environment::{self, Sources};
 use super::plan::Start;
 use super::state::{Waiting, init_containers, spec};
 use super::worker::Update;
-use super::{hook, image};
+use super::{hook, image, security};
 use crate::images::ImageInfo;
 use crate::runtime::{ContainerConfig, ContainerId, SandboxId};
 use coracle_client::events::EventType;
@@ -203,12 +203,13 @@ impl Round {
     ) -> Result<ContainerConfig, String> {
         let pod = &self.pod;
         let context = &self.context;
-        check_non_root(pod, container, &image.user)?;
+        security::check_non_root(pod, container, &image.user)?;
         let sources = self.sources(container).await?;
         let env = environment::make(pod, container, &sources)?;
         let name = container.name.clone();
         let capacity = context.memory_bytes;
         let mut config = container_config::container(pod, container, start.attempt, env, capacity);
+        config.security = security::of_container(pod, container, context.security_defaults())?;
         config.image.clone_from(&image.id);
         let directory = context.log_directory(pod).join(&name);
         std::fs::create_dir_all(&directory)

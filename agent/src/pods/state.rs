@@ -133,6 +133,8 @@ pub struct Memory {
     pub removing: BTreeSet<ContainerId>,
     pub is_stopping_sandbox: bool,
     pub verdict: Option<Verdict>,
+    /// The verdict was spoken before anything of the pod was made.
+    pub is_rejected: bool,
 }
 
 impl Memory {
@@ -152,6 +154,7 @@ impl Memory {
             removing: BTreeSet::new(),
             is_stopping_sandbox: false,
             verdict: None,
+            is_rejected: false,
         }
     }
 

@@ -16,6 +16,9 @@ use std::net::IpAddr;
 pub fn make(view: &View<'_>, plan: &Plan, host_ip: IpAddr) -> PodStatus {
     let spec = view.spec();
     let old = view.pod.status.clone().unwrap_or_default();
+    if view.memory.is_rejected {
+        return rejected(view, old);
+    }
     let has_init = !init_containers(spec).is_empty();
     let inits = containers::make(
         view,
@@ -63,6 +66,20 @@ pub fn make(view: &View<'_>, plan: &Plan, host_ip: IpAddr) -> PodStatus {
     status.init_container_statuses = has_init.then_some(inits);
     status.container_statuses = Some(regular);
     status
+}
+
+/// Of a pod that the node did not take: nothing of its containers.
+fn rejected(view: &View<'_>, old: PodStatus) -> PodStatus {
+    let verdict = view.memory.verdict.clone();
+    PodStatus {
+        phase: Some("Failed".to_owned()),
+        reason: verdict.as_ref().map(|verdict| verdict.reason.clone()),
+        message: verdict.map(|verdict| verdict.message),
+        observed_generation: view.pod.metadata.generation,
+        start_time: Some(Time(view.memory.start_time)),
+        qos_class: Some(quality_of_service(view)),
+        ..old
+    }
 }
 
 /// The API server has set it; a pod from before that gets it here.

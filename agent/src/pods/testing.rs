@@ -112,6 +112,7 @@ impl Scene {
             message: String::new(),
             image_id: "sha256:1".into(),
             pid: None,
+            user: None,
         };
         let mut health = Health::default();
         for word in words {

@@ -11,8 +11,8 @@ use super::context::Context;
 use super::plan::{Plan, plan};
 use super::probe::Probes;
 use super::report::Reporter;
-use super::state::{Health, Memory, Observed, Retry, View, Waiting, full_name};
-use super::{last_words, prepare, status};
+use super::state::{Health, Memory, Observed, Retry, Verdict, View, Waiting, full_name};
+use super::{admission, last_words, prepare, status};
 use crate::runtime::{
     ContainerId, ContainerState, ContainerStatus, RuntimeError, SandboxId, SandboxState,
     SandboxStatus,
@@ -92,6 +92,10 @@ impl Worker {
             .ready_sandbox()
             .filter(|_| prepare::is_complete(&context.pod_directory(&pod)))
             .and_then(|sandbox| context.network.address_of(&sandbox.id));
+        if let Some(verdict) = reject(&context, &pod, is_gone, &observed) {
+            memory.verdict = Some(verdict);
+            memory.is_rejected = true;
+        }
         let updates = mpsc::channel(UPDATES_MAX);
         Self {
             reporter: Reporter::new(context.client.clone(), desired.clone()),
@@ -291,4 +295,19 @@ impl Worker {
         self.context
             .container_event(&self.pod, name, type_, "BackOff", message);
     }
+}
+
+/// Whether the node refuses a pod of which nothing was made yet, and says so in an event.
+fn reject(context: &Context, pod: &Pod, is_gone: bool, observed: &Observed) -> Option<Verdict> {
+    let status = pod.status.as_ref();
+    let phase = status.and_then(|status| status.phase.as_deref());
+    let is_new = observed.sandboxes.is_empty() && matches!(phase, None | Some("Pending"));
+    if !is_new || is_gone || pod.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    let mut verdict = admission::refuse(pod, &context.confines.admission)?;
+    let message = verdict.message.clone();
+    context.event(pod, EventType::Warning, &verdict.reason, message);
+    verdict.message = format!("Pod was rejected: {}", verdict.message);
+    Some(verdict)
 }

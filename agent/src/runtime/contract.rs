@@ -101,6 +101,8 @@ pub struct Mount {
     /// directory: whatever they do, nothing outside of it is shown.
     pub sub_path: PathBuf,
     pub read_only: bool,
+    /// With all that is mounted below it.
+    pub recursive_read_only: bool,
     pub propagation: Propagation,
 }
 
@@ -112,6 +114,8 @@ pub struct Security {
     /// Over the group that goes with the user.
     pub run_as_group: Option<i64>,
     pub supplemental_groups: Vec<i64>,
+    /// No groups but those: the image's /etc/group adds none.
+    pub strict_groups: bool,
     pub privileged: bool,
     pub read_only_root_filesystem: bool,
     pub allow_privilege_escalation: bool,
@@ -120,6 +124,31 @@ pub struct Security {
     pub drop_capabilities: Vec<String>,
     /// Shows all of /proc: no masked and read-only paths.
     pub unmasked_proc: bool,
+    /// Without effect on the privileged.
+    pub seccomp: Seccomp,
+    pub app_armor: AppArmor,
+}
+
+/// Which profile of AppArmor confines a container, on a host that has AppArmor.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub enum AppArmor {
+    /// The runtime's own where it can be had.
+    #[default]
+    Unsaid,
+    Unconfined,
+    RuntimeDefault,
+    /// One that the host has loaded.
+    Localhost(String),
+}
+
+/// Which system calls a container may make.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Seccomp {
+    #[default]
+    Unconfined,
+    RuntimeDefault,
+    /// A file of this host, in the format of the OCI or of Docker.
+    Localhost(PathBuf),
 }
 
 /// What to run. `command` stands over the image's entrypoint and, when it is given, drops the
@@ -180,6 +209,16 @@ pub struct ContainerStatus {
     /// Id of the image: `sha256:..`.
     pub image_id: String,
     pub pid: Option<i32>,
+    /// Whom its first process ran as at first.
+    pub user: Option<ContainerUser>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ContainerUser {
+    pub uid: u32,
+    pub gid: u32,
+    /// The primary one too.
+    pub groups: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

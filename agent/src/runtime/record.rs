@@ -10,9 +10,11 @@
 //!               /shm            tmpfs                            /s               its socket
 //!               /hostname                                        /l/<n>           layers
 //!                                                                /upper /work /rootfs /x /parts
+//!                                                                /seccomp.json /seccomp.bpf
+//!                                                                /confinement.json
 //! ```
 
-use super::contract::{ContainerConfig, ContainerId, SandboxConfig, SandboxId};
+use super::contract::{ContainerConfig, ContainerId, ContainerUser, SandboxConfig, SandboxId};
 use crate::images::manifest::ImageConfig;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -28,6 +30,8 @@ pub const EXIT: &str = "exit.json";
 pub const SOCKET: &str = "s";
 /// Of directories that are mounted in part.
 pub const PARTS: &str = "parts";
+/// A copy of the profile `Localhost`, as it was when the container was made.
+pub const SECCOMP_PROFILE: &str = "seccomp.json";
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SandboxRecord {
@@ -65,6 +69,8 @@ impl ContainerRecord {
 pub struct StartedRecord {
     pub pid: i32,
     pub started_at: Timestamp,
+    #[serde(default)]
+    pub user: Option<ContainerUser>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

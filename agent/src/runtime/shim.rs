@@ -9,6 +9,7 @@
 //! never touches libcontainer, which runs in a forked child, so that it stays small.
 
 mod clients;
+mod confinement;
 mod creator;
 mod exec;
 mod executor;

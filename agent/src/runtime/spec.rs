@@ -71,6 +71,10 @@ pub struct Host {
     /// `cpu`, `memory`, ... that can be limited.
     pub controllers: Vec<String>,
     pub limits_swap: bool,
+    /// `/sys/devices/system/cpu/cpu0/thermal_throttle`, ..: hidden, they tell of the host's work.
+    pub thermal_throttles: Vec<String>,
+    /// The profile of AppArmor to enter; None for none.
+    pub app_armor_profile: Option<String>,
     /// Of /dev, for privileged containers: path, `c` or `b`, major, minor, mode.
     pub devices: Vec<(String, char, u64, u64, u32)>,
 }
@@ -79,18 +83,18 @@ pub fn build(record: &ContainerRecord, user: &User, arguments: &[String], host: 
     let (config, security) = (&record.config, &record.config.security);
     let sandbox = &record.sandbox.config;
     let hostname = sandbox.hostname.as_str();
-    let capabilities = capabilities(record, &host.capabilities);
+    // Capabilities are dropped by the executor, after the filter of system calls.
     let mut process = json!({
         "terminal": config.tty,
         "user": { "uid": user.uid, "gid": user.gid, "additionalGids": user.groups },
         "args": arguments,
         "env": process::environment(config, &record.image, hostname, &user.home),
         "cwd": process::working_directory(config, &record.image),
-        "capabilities": {
-            "bounding": capabilities, "effective": capabilities, "permitted": capabilities,
-        },
     });
-    if !security.allow_privilege_escalation && !security.privileged {
+    if let Some(profile) = &host.app_armor_profile {
+        process["apparmorProfile"] = json!(profile);
+    }
+    if no_new_privileges(record) {
         process["noNewPrivileges"] = json!(true);
     }
     let mut linux = json!({
@@ -101,7 +105,9 @@ pub fn build(record: &ContainerRecord, user: &User, arguments: &[String], host: 
     if security.privileged {
         linux["devices"] = host.devices.iter().map(device).collect();
     } else if !security.unmasked_proc {
-        linux["maskedPaths"] = json!(MASKED);
+        let masked = MASKED.iter().map(|path| (*path).to_owned());
+        let masked = masked.chain(host.thermal_throttles.iter().cloned());
+        linux["maskedPaths"] = masked.collect();
         linux["readonlyPaths"] = json!(READ_ONLY);
     }
     if config
@@ -120,6 +126,11 @@ pub fn build(record: &ContainerRecord, user: &User, arguments: &[String], host: 
     })
 }
 
+pub fn no_new_privileges(record: &ContainerRecord) -> bool {
+    let security = &record.config.security;
+    !security.allow_privilege_escalation && !security.privileged
+}
+
 fn device((path, kind, major, minor, mode): &(String, char, u64, u64, u32)) -> Value {
     json!({
         "path": path, "type": kind.to_string(), "major": major, "minor": minor, "fileMode": mode,
@@ -129,7 +140,7 @@ fn device((path, kind, major, minor, mode): &(String, char, u64, u64, u32)) -> V
 
 /// The default set, or all for the privileged, with what was added and without what was
 /// dropped; never one that this host cannot give.
-fn capabilities(record: &ContainerRecord, available: &[String]) -> Vec<String> {
+pub fn capabilities(record: &ContainerRecord, available: &[String]) -> Vec<String> {
     let security = &record.config.security;
     let named = |list: &[String], name: &str| {
         list.iter().any(|asked| {
@@ -285,7 +296,11 @@ fn bind(asked: &Mount) -> Value {
         Propagation::HostToContainer => "rslave",
         Propagation::Bidirectional => "rshared",
     };
-    let access = if asked.read_only { "ro" } else { "rw" };
+    let access = match (asked.read_only, asked.recursive_read_only) {
+        (true, true) => "rro",
+        (true, false) => "ro",
+        (false, _) => "rw",
+    };
     json!({
         "destination": Path::new("/").join(&asked.container_path),
         "type": "bind",

@@ -66,6 +66,7 @@ pub fn resolve(
     let mut groups = vec![gid];
     if let Some(account) = &account
         && group_part.is_none()
+        && !security.strict_groups
     {
         groups.extend(memberships(account.name, group));
     }

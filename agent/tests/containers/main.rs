@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)] // A test fails loudly, or says why not.
 
 mod attach;
+mod confinement;
 mod exec;
 mod limits;
 mod restart;

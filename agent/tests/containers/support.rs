@@ -205,7 +205,7 @@ fn busybox_layer() -> Vec<u8> {
     link.set_entry_type(tar::EntryType::Symlink);
     link.set_size(0);
     for applet in [
-        "sh", "cat", "sleep", "id", "env", "echo", "tail", "stty", "tty", "kill",
+        "sh", "cat", "sleep", "id", "env", "echo", "tail", "stty", "tty", "kill", "mkdir", "true",
     ] {
         layer
             .append_link(&mut link.clone(), format!("bin/{applet}"), "busybox")

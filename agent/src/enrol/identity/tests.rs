@@ -15,6 +15,8 @@ fn config(data_dir: &Path, token: Option<&str>) -> Config {
         node_ip: None,
         labels: Vec::new(),
         taints: Vec::new(),
+        allowed_unsafe_sysctls: Vec::new(),
+        seccomp_default: false,
         data_dir: data_dir.to_owned(),
     }
 }

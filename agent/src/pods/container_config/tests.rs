@@ -1,6 +1,6 @@
-//! What resources and security become.
+//! What resources become.
 
-use super::{check_non_root, container, sandbox};
+use super::{container, sandbox};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
@@ -45,24 +45,4 @@ fn a_container_without_a_limit_unbounds_its_pod() {
     ]}));
     let made = sandbox(&pod, 0, "web".into(), "Burstable");
     assert_eq!(made.resources.memory_limit_bytes, 0);
-}
-
-#[test]
-fn non_root_is_checked_against_the_image() {
-    let pod = pod(json!({
-        "securityContext": {"runAsNonRoot": true},
-        "containers": [{"name": "c"}],
-    }));
-    let spec = &pod.spec.as_ref().unwrap().containers[0];
-    assert!(check_non_root(&pod, spec, "1000:1000").is_ok());
-    assert_eq!(
-        check_non_root(&pod, spec, "").unwrap_err(),
-        "container has runAsNonRoot and image will run as root (pod: \"web_default(u1)\", \
-         container: c)"
-    );
-    assert!(
-        check_non_root(&pod, spec, "nobody")
-            .unwrap_err()
-            .contains("non-numeric user")
-    );
 }

@@ -4,9 +4,10 @@ use super::super::container_config::propagation;
 use super::super::context::Context;
 use super::super::environment::expand;
 use super::super::prepare::{HOSTS, RESOLV_CONF};
+use crate::kernel;
 use crate::runtime::Mount;
 use crate::volumes::{self, VolumeError};
-use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::api::core::v1::{Container, Pod, VolumeMount};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,7 @@ pub fn make(
             host_path: shown.root,
             sub_path: shown.sub_path,
             read_only: mount.read_only.unwrap_or(false) || volumes::is_read_only(pod, &mount.name),
+            recursive_read_only: recursive_read_only(mount, kernel::has_recursive_read_only())?,
             propagation: propagation(mount.mount_propagation.as_deref()),
         });
     }
@@ -80,6 +82,32 @@ fn refusal(error: &VolumeError, volume: &str, container: &str) -> String {
     }
 }
 
+/// Whether a mount is read-only with all below it; errors in upstream's words.
+pub fn recursive_read_only(mount: &VolumeMount, is_supported: bool) -> Result<bool, String> {
+    let mode = mount.recursive_read_only.as_deref().unwrap_or("Disabled");
+    if mode == "Disabled" {
+        return Ok(false);
+    }
+    let refused = |why: String| {
+        let name = &mount.name;
+        let asked = format!("volume {name:?} requested recursive read-only mode, but it is ");
+        Err(asked + &why)
+    };
+    if mount.read_only != Some(true) {
+        return refused("not read-only".to_owned());
+    }
+    let propagation = mount.mount_propagation.as_deref();
+    if let Some(propagation) = propagation.filter(|mode| *mode != "None") {
+        return refused(format!("not compatible with propagation {propagation:?}"));
+    }
+    match mode {
+        "IfPossible" => Ok(is_supported),
+        "Enabled" if is_supported => Ok(true),
+        "Enabled" => refused("not supported by the runtime".to_owned()),
+        _ => Err(format!("unknown recursive read-only mode {mode:?}")),
+    }
+}
+
 fn last_words_path(container: &Container) -> &str {
     let path = container.termination_message_path.as_deref();
     path.filter(|path| !path.is_empty())
@@ -107,3 +135,6 @@ fn last_words_file(pod_directory: &Path, name: &str, attempt: u32) -> Result<Pat
     made().map_err(|error| format!("cannot make {}: {error}", path.display()))?;
     Ok(path)
 }
+
+#[cfg(test)]
+mod tests;

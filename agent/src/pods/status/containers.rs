@@ -1,10 +1,12 @@
 //! The statuses of containers: state, last state, counts, readiness.
 
+use super::super::start::mounts::recursive_read_only;
 use super::super::state::{View, is_sidecar, restarts};
 use crate::runtime::{ContainerState as Runs, ContainerStatus as Instance};
 use k8s_openapi::api::core::v1::{
     Container, ContainerState, ContainerStateRunning, ContainerStateTerminated,
-    ContainerStateWaiting, ContainerStatus, VolumeMountStatus,
+    ContainerStateWaiting, ContainerStatus, ContainerUser, LinuxContainerUser, VolumeMount,
+    VolumeMountStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -71,14 +73,22 @@ fn one(
 
 fn volume_mounts(container: &Container) -> Option<Vec<VolumeMountStatus>> {
     let mounts = container.volume_mounts.as_ref()?;
-    let status = |mount: &k8s_openapi::api::core::v1::VolumeMount| VolumeMountStatus {
+    let status = |mount: &VolumeMount| VolumeMountStatus {
         name: mount.name.clone(),
         mount_path: mount.mount_path.clone(),
         read_only: mount.read_only,
-        recursive_read_only: (mount.read_only == Some(true)).then(|| "Disabled".to_owned()),
+        recursive_read_only: (mount.read_only == Some(true)).then(|| recursive(mount).to_owned()),
         ..VolumeMountStatus::default()
     };
     Some(mounts.iter().map(status).collect())
+}
+
+/// What became of `recursiveReadOnly`.
+fn recursive(mount: &VolumeMount) -> &'static str {
+    match recursive_read_only(mount, crate::kernel::has_recursive_read_only()) {
+        Ok(true) => "Enabled",
+        _ => "Disabled",
+    }
 }
 
 fn fill(
@@ -93,6 +103,7 @@ fn fill(
     status.container_id = Some(container_id(latest));
     status.image_id.clone_from(&latest.image_id);
     status.state = Some(state(view, latest));
+    status.user = latest.user.as_ref().map(user);
     if let Some(previous) = instances.get(1) {
         let last = state(view, previous);
         status.last_state = last.terminated.is_some().then_some(last);
@@ -229,6 +240,17 @@ fn terminated(view: &View<'_>, instance: &Instance) -> ContainerStateTerminated 
         started_at: instance.started_at.map(Time),
         finished_at: instance.finished_at.map(Time),
         signal: None,
+    }
+}
+
+fn user(user: &crate::runtime::ContainerUser) -> ContainerUser {
+    let groups = user.groups.iter().map(|group| i64::from(*group));
+    ContainerUser {
+        linux: Some(LinuxContainerUser {
+            uid: i64::from(user.uid),
+            gid: i64::from(user.gid),
+            supplemental_groups: Some(groups.collect()),
+        }),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Containers: creation, start, stop and removal, and what is known of each.
 
 use super::super::record::{
-    self, CONTAINER, ContainerRecord, EXIT, ExitRecord, SOCKET, STARTED, StartedRecord,
+    self, CONTAINER, ContainerRecord, EXIT, ExitRecord, SECCOMP_PROFILE, SOCKET, STARTED,
+    StartedRecord,
 };
 use super::super::shim::Report;
-use super::super::{RuntimeError, contract::*, process};
-use super::sandbox::Sandbox;
+use super::super::{RuntimeError, app_armor, contract::*, process, seccomp};
 use super::{Inner, blocking, ids_in, image_error, io_error, new_id};
 use coracle_client::clock::Clock;
 use parking_lot::Mutex;
@@ -75,6 +75,7 @@ impl Container {
             message: String::new(),
             image_id: record.image_id.clone(),
             pid: None,
+            user: None,
         };
         match &*self.state.borrow() {
             State::Created => {}
@@ -82,11 +83,13 @@ impl Container {
                 let started = started.clone().or_else(|| self.read_started());
                 status.state = ContainerState::Running;
                 status.started_at = started.as_ref().map(|started| started.started_at);
-                status.pid = started.map(|started| started.pid);
+                status.pid = started.as_ref().map(|started| started.pid);
+                status.user = started.and_then(|started| started.user);
             }
             State::Exited(started, exit) => {
                 status.state = ContainerState::Exited;
                 status.started_at = started.as_ref().map(|started| started.started_at);
+                status.user = started.as_ref().and_then(|started| started.user.clone());
                 status.finished_at = Some(exit.finished_at);
                 status.exit_code = Some(exit.exit_code);
                 status.reason.clone_from(&exit.reason);
@@ -190,8 +193,8 @@ impl Inner {
                 layers_count: held.layers.len(),
                 shim_cgroup,
             };
-            let prepared = check(&record, &sandbox).and_then(|()| {
-                prepare(&directory, &held.layers, &record)
+            let prepared = check(&record).and_then(|profile| {
+                prepare(&directory, &held.layers, &record, &profile)
                     .map_err(io_error(format!("cannot make {}", directory.display())))
             });
             if let Err(error) = prepared {
@@ -352,15 +355,26 @@ impl Inner {
     }
 }
 
-/// What can be said before the start, in upstream's words.
-fn check(record: &ContainerRecord, _sandbox: &Sandbox) -> Result<(), RuntimeError> {
-    match process::arguments(&record.config, &record.image) {
-        Some(_) => Ok(()),
-        None => Err(RuntimeError::Invalid("no command specified".into())),
+/// What can be said before the start, in upstream's words. Answers with the seccomp profile.
+fn check(record: &ContainerRecord) -> Result<Vec<u8>, RuntimeError> {
+    if process::arguments(&record.config, &record.image).is_none() {
+        return Err(RuntimeError::Invalid("no command specified".into()));
+    }
+    app_armor::prepare(&record.config.security).map_err(RuntimeError::Invalid)?;
+    match &record.config.security.seccomp {
+        Seccomp::Localhost(path) if !record.config.security.privileged => {
+            seccomp::read(path).map_err(RuntimeError::Invalid)
+        }
+        _ => Ok(Vec::new()),
     }
 }
 
-fn prepare(directory: &Path, layers: &[PathBuf], record: &ContainerRecord) -> io::Result<()> {
+fn prepare(
+    directory: &Path,
+    layers: &[PathBuf],
+    record: &ContainerRecord,
+    seccomp_profile: &[u8],
+) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(directory)?;
     for part in ["l", "upper", "work", "rootfs", "x"] {
         fs::create_dir(directory.join(part))?;
@@ -368,6 +382,9 @@ fn prepare(directory: &Path, layers: &[PathBuf], record: &ContainerRecord) -> io
     for (number, layer) in layers.iter().enumerate() {
         let layer = fs::canonicalize(layer)?;
         std::os::unix::fs::symlink(layer, directory.join(format!("l/{number}")))?;
+    }
+    if !seccomp_profile.is_empty() {
+        fs::write(directory.join(SECCOMP_PROFILE), seccomp_profile)?;
     }
     let upper = directory.join("upper");
     let mut mode = 0o755;

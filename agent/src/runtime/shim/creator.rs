@@ -1,10 +1,12 @@
 //! Creates and starts the container, in a process that ends when that is done.
 
+use super::confinement::Confinement;
 use super::executor::Become;
 use super::{ShimError, host, parts, rootfs};
+use crate::runtime::ContainerUser;
 use crate::runtime::cgroups::Hierarchies;
 use crate::runtime::record::ContainerRecord;
-use crate::runtime::{process, spec, user};
+use crate::runtime::{app_armor, process, spec, user};
 use libcontainer::container::builder::ContainerBuilder;
 use libcontainer::syscall::syscall::SyscallType;
 use nix::fcntl::OFlag;
@@ -27,7 +29,7 @@ pub fn create(
     directory: &Path,
     record: &ContainerRecord,
     streams: Streams,
-) -> Result<i32, ShimError> {
+) -> Result<(i32, ContainerUser), ShimError> {
     umask(Mode::from_bits_truncate(0o022));
     rootfs::mount_here(record.layers_count)?;
     let passwd = rootfs::read_inside(Path::new("rootfs"), "etc/passwd", user::FILE_BYTES_MAX);
@@ -39,11 +41,24 @@ pub fn create(
     rootfs::make_inside(Path::new("rootfs"), &working_directory)?;
     let hierarchies =
         Hierarchies::of_host().map_err(ShimError::io("cannot read the mounted cgroups"))?;
-    let host = host::find(&hierarchies, record);
+    let mut host = host::find(&hierarchies, record);
+    host.app_armor_profile =
+        app_armor::profile(&record.config.security).map_err(ShimError::Failed)?;
     let spec = spec::build(&parts::hold(directory, record)?, &user, &arguments, &host);
+    let confinement = Confinement::make(
+        record,
+        spec::capabilities(record, &host.capabilities),
+        spec::no_new_privileges(record),
+    )?;
     write_json("config.json", &spec)?;
     adjust_oom_score(record.config.resources.oom_score_adj);
-    start(directory, record, streams)
+    let pid = start(directory, record, streams, confinement)?;
+    let user = ContainerUser {
+        uid: user.uid,
+        gid: user.gid,
+        groups: user.groups,
+    };
+    Ok((pid, user))
 }
 
 fn write_json(path: &str, value: &serde_json::Value) -> Result<(), ShimError> {
@@ -57,13 +72,19 @@ fn adjust_oom_score(score: Option<i32>) {
     }
 }
 
-fn start(directory: &Path, record: &ContainerRecord, streams: Streams) -> Result<i32, ShimError> {
+fn start(
+    directory: &Path,
+    record: &ContainerRecord,
+    streams: Streams,
+    confinement: Confinement,
+) -> Result<i32, ShimError> {
     let (reader, writer) =
         nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(ShimError::io("cannot make a pipe"))?;
     let told = Rc::new(File::from(writer));
     let failed = |error: libcontainer::error::LibcontainerError| ShimError::container(&error);
     let mut builder = ContainerBuilder::new(record.id.0.clone(), SyscallType::default())
         .with_executor(Become {
+            confinement: Rc::new(confinement),
             failure: Some(told.clone()),
         })
         .with_root_path(directory.join(STATE))

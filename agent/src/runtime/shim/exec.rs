@@ -5,6 +5,7 @@
 //! file says how it ended, so that the caller can tell a failed start from an exit code. On
 //! SIGTERM, which says that the caller lost interest, the command is killed.
 
+use super::confinement::Confinement;
 use super::executor::Become;
 use super::{ShimError, creator, process};
 use crate::runtime::record::{self, CONTAINER, ContainerRecord};
@@ -16,6 +17,7 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
+use std::rc::Rc;
 
 #[derive(Debug, Deserialize, Serialize)]
 pub struct ExecResult {
@@ -58,6 +60,7 @@ fn run(directory: &Path, console: &str, command: &[&str]) -> Result<i32, ShimErr
     )))?;
     let record: ContainerRecord = record::read(Path::new(CONTAINER))
         .map_err(ShimError::io("cannot read the container's record"))?;
+    let confinement = Confinement::load(&record)?;
     // Before the command is there to be left behind; it starts with no signal blocked itself.
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);
@@ -68,7 +71,10 @@ fn run(directory: &Path, console: &str, command: &[&str]) -> Result<i32, ShimErr
     write_process(&process_file, !console.is_empty(), command)?;
     let failed = |error: libcontainer::error::LibcontainerError| ShimError::container(&error);
     let builder = ContainerBuilder::new(record.id.0.clone(), SyscallType::default())
-        .with_executor(Become { failure: None })
+        .with_executor(Become {
+            confinement: Rc::new(confinement),
+            failure: None,
+        })
         .with_root_path(directory.join(creator::STATE))
         .map_err(failed)?
         .with_console_socket((!console.is_empty()).then_some(console));

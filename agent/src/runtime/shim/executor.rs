@@ -3,6 +3,7 @@
 //! libcontainer's own executor wants a PATH variable, keeps the environment in no order and
 //! tells nobody why execve failed; this one does as a shell would.
 
+use super::confinement::Confinement;
 use libcontainer::oci_spec::runtime::Spec;
 use libcontainer::workload::ExecutorValidationError;
 use libcontainer::workload::{Executor, ExecutorError, ExecutorSetEnvsError};
@@ -17,6 +18,7 @@ use std::rc::Rc;
 
 #[derive(Clone, Debug)]
 pub struct Become {
+    pub confinement: Rc<Confinement>,
     /// Told why execve failed; closed by a successful one.
     pub failure: Option<Rc<File>>,
 }
@@ -62,6 +64,9 @@ impl Become {
             return format!("exec: {program:?}: invalid argument");
         };
         super::process::reset_signals();
+        if let Err(text) = self.confinement.enter() {
+            return text;
+        }
         match nix::unistd::execve(&file, &passed(&arguments), &passed(&environment)) {
             Ok(never) => match never {},
             Err(errno) => format!("exec {}: {}", path.display(), lower(errno)),

@@ -66,6 +66,8 @@ pub fn find(hierarchies: &Hierarchies, record: &ContainerRecord) -> Host {
         unified_cgroups: hierarchies.is_unified(),
         controllers: controllers.map(str::to_owned).collect(),
         limits_swap: hierarchies.limits_swap(parent),
+        thermal_throttles: thermal_throttles(),
+        app_armor_profile: None,
         devices: if record.config.security.privileged {
             devices()
         } else {
@@ -88,6 +90,25 @@ fn capabilities() -> Vec<String> {
         .enumerate()
         .filter(|(bit, _)| mine & (1 << bit) != 0);
     names.map(|(_, name)| (*name).to_owned()).collect()
+}
+
+fn thermal_throttles() -> Vec<String> {
+    let cpus = fs::read_dir("/sys/devices/system/cpu")
+        .into_iter()
+        .flatten();
+    let mut found: Vec<String> = cpus
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
+            number.is_some_and(|number| number.parse::<u32>().is_ok())
+        })
+        .map(|entry| entry.path().join("thermal_throttle"))
+        .filter(|path| path.exists())
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect();
+    found.sort();
+    found
 }
 
 fn devices() -> Vec<(String, char, u64, u64, u32)> {

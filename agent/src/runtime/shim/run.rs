@@ -6,6 +6,7 @@ use super::creator::{self, Streams};
 use super::input::Input;
 use super::supervise::{self, Outputs};
 use super::{ShimError, process, terminal};
+use crate::runtime::ContainerUser;
 use crate::runtime::cgroups::Hierarchies;
 use crate::runtime::record::{self, ContainerRecord, SOCKET, STARTED, StartedRecord};
 use coracle_client::clock::Clock;
@@ -18,9 +19,14 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
+/// The container's process, and whom it runs as.
+type Created = (Pid, Option<ContainerUser>);
+
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Report {
     pub pid: Option<i32>,
+    #[serde(default)]
+    pub user: Option<ContainerUser>,
     #[serde(default)]
     pub error: String,
 }
@@ -39,10 +45,12 @@ fn keep(directory: &Path) -> i32 {
     let report = match &started {
         Ok(kept) => Report {
             pid: Some(kept.pid.as_raw()),
+            user: None,
             error: String::new(),
         },
         Err(error) => Report {
             pid: None,
+            user: None,
             error: crate::images::chain_text(error),
         },
     };
@@ -87,13 +95,14 @@ fn start(directory: &Path) -> Result<supervise::Kept, ShimError> {
     )))?;
     let _ = std::fs::remove_file(SOCKET);
     let listener = UnixListener::bind(SOCKET).map_err(ShimError::io("cannot make the socket"))?;
-    let (pid, outputs) = match record.config.tty {
+    let ((pid, user), outputs) = match record.config.tty {
         true => create_with_terminal(directory, &record)?,
         false => create_with_pipes(directory, &record)?,
     };
     let started = StartedRecord {
         pid: pid.as_raw(),
         started_at: Clock::system().now(),
+        user,
     };
     record::write(Path::new(STARTED), &started)
         .map_err(ShimError::io("cannot write the container's state"))?;
@@ -118,7 +127,7 @@ fn only_one() -> Result<Flock<File>, ShimError> {
 fn create_with_pipes(
     directory: &Path,
     record: &ContainerRecord,
-) -> Result<(Pid, Outputs), ShimError> {
+) -> Result<(Created, Outputs), ShimError> {
     let pipe = || nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(ShimError::io("cannot make a pipe"));
     let (stdout, stdout_inside) = pipe()?;
     let (stderr, stderr_inside) = pipe()?;
@@ -133,18 +142,18 @@ fn create_with_pipes(
         }
     };
     let inside = [stdin_inside, stdout_inside, stderr_inside];
-    let pid = create(directory, record, Some(inside))?;
-    Ok((pid, Outputs::pipes(input, stdout, stderr)))
+    let created = create(directory, record, Some(inside))?;
+    Ok((created, Outputs::pipes(input, stdout, stderr)))
 }
 
 fn create_with_terminal(
     directory: &Path,
     record: &ContainerRecord,
-) -> Result<(Pid, Outputs), ShimError> {
+) -> Result<(Created, Outputs), ShimError> {
     let _ = std::fs::remove_file(creator::CONSOLE);
     let console = UnixListener::bind(creator::CONSOLE)
         .map_err(ShimError::io("cannot make the console's socket"))?;
-    let pid = create(directory, record, None)?;
+    let created = create(directory, record, None)?;
     let _ = std::fs::remove_file(creator::CONSOLE);
     let (socket, _) = console
         .accept()
@@ -160,23 +169,29 @@ fn create_with_terminal(
         }
         false => Input::default(),
     };
-    Ok((pid, Outputs::terminal(terminal, input)))
+    Ok((created, Outputs::terminal(terminal, input)))
 }
 
 /// Runs the creator and waits for it. The container is ours after that, as the subreaper.
-fn create(directory: &Path, record: &ContainerRecord, streams: Streams) -> Result<Pid, ShimError> {
+fn create(
+    directory: &Path,
+    record: &ContainerRecord,
+    streams: Streams,
+) -> Result<Created, ShimError> {
     let (reader, writer) =
         nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(ShimError::io("cannot make a pipe"))?;
     let writer = File::from(writer);
     let creator = process::spawn(|| {
         let made = creator::create(directory, record, streams);
         let report = match made {
-            Ok(pid) => Report {
+            Ok((pid, user)) => Report {
                 pid: Some(pid),
+                user: Some(user),
                 error: String::new(),
             },
             Err(error) => Report {
                 pid: None,
+                user: None,
                 error: crate::images::chain_text(&error),
             },
         };
@@ -192,7 +207,7 @@ fn create(directory: &Path, record: &ContainerRecord, streams: Streams) -> Resul
     let report: Report = serde_json::from_str(&text)
         .map_err(|_| ShimError::Failed(format!("the creator ended with code {code}")))?;
     match report.pid {
-        Some(pid) => Ok(Pid::from_raw(pid)),
+        Some(pid) => Ok((Pid::from_raw(pid), report.user)),
         None => Err(ShimError::Failed(report.error)),
     }
 }

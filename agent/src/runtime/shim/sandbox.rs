@@ -83,10 +83,17 @@ fn set_sysctls(sysctls: &BTreeMap<String, String>) -> Result<(), ShimError> {
 }
 
 fn set_sysctl(name: &str, value: &str) -> std::io::Result<()> {
-    if name.contains("..") {
+    if name.contains("..") || name.contains("//") || name.starts_with('.') {
         return Err(std::io::ErrorKind::InvalidInput.into());
     }
-    fs::write(Path::new("/proc/sys").join(name.replace('.', "/")), value)
+    // A part of a name may have dots in it, which are written as slashes.
+    let swap = |letter| match letter {
+        '.' => '/',
+        '/' => '.',
+        other => other,
+    };
+    let path: String = name.chars().map(swap).collect();
+    fs::write(Path::new("/proc/sys").join(path), value)
 }
 
 /// A mount of the namespace's file keeps it alive without any process in it.

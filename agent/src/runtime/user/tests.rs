@@ -61,3 +61,13 @@ fn the_pod_stands_over_the_image() {
     );
     check(security(Some(5), None, &[6]), "", "5:0 [0, 6] /");
 }
+
+#[test]
+fn strict_groups_leave_out_those_of_the_image() {
+    let strict = Security {
+        strict_groups: true,
+        supplemental_groups: vec![60],
+        ..Security::default()
+    };
+    check(strict, "app", "1000:1001 [60, 1001] /home/app");
+}

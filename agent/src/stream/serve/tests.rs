@@ -38,6 +38,7 @@ fn server(data_dir: &Path, stop: &CancellationToken) -> Server {
         cpu_milli: 1000,
         memory_bytes: 1 << 30,
         data_dir: data_dir.to_owned(),
+        confines: crate::pods::Confines::default(),
     });
     Server {
         pods: Pods::new(context.clone(), stop.clone()),
