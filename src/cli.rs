@@ -18,7 +18,7 @@ pub enum Command {
     /// Run the control plane and a node in one process on this machine
     Up(Box<UpArgs>),
     /// Run the control plane: API server, store, controllers and scheduler
-    Server(ServerCommand),
+    Server(Box<ServerCommand>),
     /// Run this machine as a node of a cluster
     Agent(AgentCommand),
     /// Make, list and delete the tokens that nodes enrol with

@@ -12,6 +12,7 @@ pub mod context;
 pub(crate) mod environment;
 mod files;
 mod hook;
+mod id_ranges;
 mod image;
 mod kill;
 mod last_words;

@@ -60,7 +60,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     make_pods_directory(config.data_dir.join(PODS))?;
     let network = Network::open(config.data_dir.join("network"));
     let network = Arc::new(network.map_err(|error| AgentError::Network(Box::new(error)))?);
-    let facts = Facts::of_machine(&config.data_dir);
+    let facts = facts(&config, runtime.as_ref()).await;
     let (enrolled, client) = join(&config, &facts, &clock).await?;
     let address = address(&config, &enrolled.endpoint).await;
 
@@ -134,6 +134,13 @@ fn make_pods_directory(path: PathBuf) -> Result<(), AgentError> {
     })
 }
 
+async fn facts(config: &Config, runtime: &dyn Runtime) -> Facts {
+    Facts {
+        has_user_namespaces: runtime.has_user_namespaces().await,
+        ..Facts::of_machine(&config.data_dir)
+    }
+}
+
 fn confines(config: &Config) -> Confines {
     Confines {
         seccomp_default: config.seccomp_default,
@@ -143,6 +150,7 @@ fn confines(config: &Config) -> Confines {
             crate::kernel::version(),
             crate::kernel::has_app_armor(),
         ),
+        ..Confines::default()
     }
 }
 

@@ -50,6 +50,9 @@ pub trait Runtime: Send + Sync + std::fmt::Debug {
     /// Name and version as `nodeInfo.containerRuntimeVersion` has them: `coracle://0.1.0`.
     fn version(&self) -> String;
 
+    /// Whether pods can have user namespaces of their own here. Found out once.
+    fn has_user_namespaces(&self) -> BoxFuture<'_, bool>;
+
     /// Makes the namespaces of a pod. The network namespace is empty but for `lo`, which is down.
     fn run_sandbox(&self, config: SandboxConfig) -> Answer<'_, SandboxId>;
     /// Kills all that runs in it; its namespaces are let go, its record stays.

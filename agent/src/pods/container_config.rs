@@ -68,6 +68,7 @@ pub fn sandbox(pod: &Pod, attempt: u32, hostname: String, quality: &str) -> Sand
         host_network: spec.host_network.unwrap_or(false),
         host_pid: spec.host_pid.unwrap_or(false),
         host_ipc: spec.host_ipc.unwrap_or(false),
+        id_range: None,
         sysctls: sysctls
             .into_iter()
             .flatten()

@@ -15,13 +15,14 @@ use std::sync::Arc;
 pub const PODS: &str = "pods";
 
 /// How this node confines pods.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Confines {
     /// `--seccomp-default`.
     pub seccomp_default: bool,
     /// Where profiles of seccomp are.
     pub seccomp_root: PathBuf,
     pub admission: super::admission::Rules,
+    pub id_ranges: super::id_ranges::IdRanges,
 }
 
 pub struct Context {

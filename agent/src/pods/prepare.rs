@@ -5,7 +5,7 @@ use super::start::chain;
 use super::state::Retry;
 use super::worker::Update;
 use super::{container_config, contents, files, state};
-use crate::runtime::{RuntimeError, SandboxId, SandboxStatus};
+use crate::runtime::{IdRange, RuntimeError, SandboxId, SandboxStatus};
 use crate::volumes;
 use coracle_client::events::EventType;
 use k8s_openapi::api::core::v1::Pod;
@@ -78,6 +78,10 @@ async fn make(
         let message = format!("Failed to create pod sandbox: {}", chain(error));
         Failure("FailedCreatePodSandBox", message)
     };
+    let ungenerated = |error: String| {
+        let message = format!("Failed to create pod sandbox: {error}");
+        Failure("FailedCreatePodSandBox", message)
+    };
     let unwritten = |error: std::io::Error| Failure("FailedCreatePodSandBox", error.to_string());
     if is_host_network {
         // Such a sandbox counts as prepared once it is there: the files come first.
@@ -93,7 +97,8 @@ async fn make(
             } else {
                 files::hostname(pod)
             };
-            let config = container_config::sandbox(pod, attempt, hostname, quality);
+            let mut config = container_config::sandbox(pod, attempt, hostname, quality);
+            config.id_range = id_range(context, pod).await.map_err(ungenerated)?;
             let made = context.runtime.run_sandbox(config).await;
             made.map_err(|error| failed(&error))?
         }
@@ -109,6 +114,32 @@ async fn make(
     let ip = attached.map_err(|error| failed(&error))?;
     write_files(&directory, pod, Some(ip)).map_err(unwritten)?;
     Ok((status, Some(ip)))
+}
+
+/// Of a pod that is not to have the node's users; errors in upstream's words.
+async fn id_range(context: &Context, pod: &Pod) -> Result<Option<IdRange>, String> {
+    if state::spec(pod).host_users != Some(false) {
+        return Ok(None);
+    }
+    if !context.runtime.has_user_namespaces().await {
+        let handler = state::spec(pod).runtime_class_name.as_deref();
+        return Err(match handler.filter(|handler| !handler.is_empty()) {
+            Some(handler) => format!(
+                "can't set `spec.hostUsers: false`, RuntimeClass handler {handler:?} does not \
+                 support user namespaces"
+            ),
+            None => "can't set `spec.hostUsers: false`, runtime does not support user namespaces"
+                .to_owned(),
+        });
+    }
+    let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+    let range = context
+        .confines
+        .id_ranges
+        .of_pod(&context.pods_directory(), uid);
+    range
+        .map(Some)
+        .map_err(|error| format!("create user namespace: {error}"))
 }
 
 /// True when a sandbox with a network of its own was prepared to the end, as an agent that starts

@@ -42,6 +42,8 @@ pub struct SandboxConfig {
     pub host_network: bool,
     pub host_pid: bool,
     pub host_ipc: bool,
+    /// A user namespace of the pod's own, with these ids of the node as 0 and on.
+    pub id_range: Option<IdRange>,
     pub sysctls: BTreeMap<String, String>,
     /// The pod's cgroup below the runtime's own root, such as `podd6f3..`. It is made with
     /// `resources` in it and removed with the sandbox.
@@ -51,6 +53,13 @@ pub struct SandboxConfig {
     pub shm_bytes: u64,
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
+}
+
+/// Ids of users and of groups.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct IdRange {
+    pub first: u32,
+    pub count: u32,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -17,6 +17,7 @@ use super::contract::*;
 use super::{Answer, Runtime, RuntimeError};
 use crate::images::{ImageError, ImageStore};
 use container::Container;
+use futures::future::BoxFuture;
 use nix::fcntl::{Flock, FlockArg};
 use parking_lot::Mutex;
 use sandbox::Sandbox;
@@ -77,6 +78,7 @@ struct Inner {
     /// Ends the watching tasks.
     stop: CancellationToken,
     _stop_on_drop: DropGuard,
+    has_user_namespaces: tokio::sync::OnceCell<bool>,
     _lock: Flock<File>,
 }
 
@@ -125,6 +127,7 @@ impl EmbeddedRuntime {
             events: broadcast::Sender::new(EVENTS_MAX),
             _stop_on_drop: stop.clone().drop_guard(),
             stop,
+            has_user_namespaces: tokio::sync::OnceCell::new(),
             _lock: lock,
             config,
         });
@@ -223,6 +226,12 @@ impl Inner {
         command
     }
 
+    /// Overlayfs takes layers with other ids since Linux 5.19.
+    async fn probe(&self) -> bool {
+        let probed = self.shim("probe", &self.config.data_dir).output();
+        crate::kernel::version() >= (5, 19) && probed.await.is_ok_and(|shim| shim.status.success())
+    }
+
     /// Kills what is in a group and removes it. Processes that are still dying keep it a moment.
     async fn clear_group(&self, group: &str) {
         for _ in 0..CLEAR_TRIES_MAX {
@@ -257,6 +266,16 @@ impl Inner {
 impl Runtime for EmbeddedRuntime {
     fn version(&self) -> String {
         format!("coracle://{}", env!("CARGO_PKG_VERSION"))
+    }
+
+    fn has_user_namespaces(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async {
+            *self
+                .0
+                .has_user_namespaces
+                .get_or_init(|| self.0.probe())
+                .await
+        })
     }
 
     fn run_sandbox(&self, config: SandboxConfig) -> Answer<'_, SandboxId> {

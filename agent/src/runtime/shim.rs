@@ -3,6 +3,7 @@
 //! - `run DIR` starts a container and keeps it: it owns the outputs, the log and the end, and
 //!   outlives the agent. Reports on its standard output, once.
 //! - `exec DIR ...` runs a command in a container and ends as the command does.
+//! - `probe DIR` tells whether user namespaces can be had for what is in a directory.
 //! - `sandbox DIR` makes and pins namespaces, and ends.
 //!
 //! Invariants: one thread, so that forking and joining namespaces are sound; what keeps running
@@ -16,6 +17,7 @@ mod executor;
 mod host;
 mod input;
 mod log;
+mod mapped;
 mod parts; // Of directories, mounted before anybody can change them.
 mod process;
 mod rootfs;
@@ -23,6 +25,7 @@ mod run;
 mod sandbox;
 mod supervise;
 mod terminal;
+mod user_namespace;
 
 pub use exec::ExecResult;
 pub use run::Report;
@@ -82,6 +85,7 @@ pub fn main(arguments: &[OsString]) -> i32 {
             "--",
             command @ ..,
         ] => exec::main(Path::new(directory), Path::new(result), console, command),
+        ["probe", directory] => sandbox::probe(Path::new(directory)),
         ["sandbox", directory] => sandbox::main(Path::new(directory)),
         _ => USAGE,
     }

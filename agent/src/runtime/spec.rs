@@ -79,7 +79,13 @@ pub struct Host {
     pub devices: Vec<(String, char, u64, u64, u32)>,
 }
 
-pub fn build(record: &ContainerRecord, user: &User, arguments: &[String], host: &Host) -> Value {
+pub fn build(
+    record: &ContainerRecord,
+    root: &Path,
+    user: &User,
+    arguments: &[String],
+    host: &Host,
+) -> Value {
     let (config, security) = (&record.config, &record.config.security);
     let sandbox = &record.sandbox.config;
     let hostname = sandbox.hostname.as_str();
@@ -120,7 +126,7 @@ pub fn build(record: &ContainerRecord, user: &User, arguments: &[String], host: 
     json!({
         "ociVersion": "1.0.2",
         "process": process,
-        "root": { "path": "rootfs", "readonly": security.read_only_root_filesystem },
+        "root": { "path": root, "readonly": security.read_only_root_filesystem },
         "mounts": mounts(record),
         "linux": linux,
     })
@@ -175,6 +181,9 @@ fn namespaces(record: &ContainerRecord, unified_cgroups: bool) -> Value {
     let sandbox = &record.sandbox.config;
     let pinned = |kind: &str| record.sandbox_directory.join("ns").join(kind);
     let mut namespaces = vec![json!({ "type": "mount" })];
+    if sandbox.id_range.is_some() {
+        namespaces.push(json!({ "type": "user", "path": pinned("user") }));
+    }
     if !sandbox.host_pid {
         namespaces.push(json!({ "type": "pid" }));
     }

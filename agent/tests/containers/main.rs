@@ -8,3 +8,4 @@ mod limits;
 mod restart;
 mod run;
 mod support;
+mod user_namespaces;

@@ -80,6 +80,20 @@ fn it_runs_as_the_user_with_its_groups_and_few_capabilities() {
 }
 
 #[test]
+fn outputs_can_be_opened_again_by_whoever_it_runs_as() {
+    on_host(async |host| {
+        let config = ContainerConfig {
+            security: Security {
+                run_as_user: Some(1000),
+                ..Security::default()
+            },
+            ..host.shell("echo again > /dev/stdout")
+        };
+        assert_eq!(host.run(config).await.1, "stdout: again");
+    });
+}
+
+#[test]
 fn the_container_sees_its_own_world_only() {
     on_host(async |host| {
         let volume = host.directory.path().join("volume");

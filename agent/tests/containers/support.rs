@@ -112,14 +112,19 @@ pub async fn until<T>(what: &str, mut predicate: impl AsyncFnMut() -> Option<T>)
 
 impl Host {
     pub async fn sandbox(&self) -> SandboxId {
+        self.sandbox_with(|_| ()).await
+    }
+
+    pub async fn sandbox_with(&self, change: impl FnOnce(&mut SandboxConfig)) -> SandboxId {
         let uid = hex::encode(rand::random::<[u8; 4]>());
-        let config = SandboxConfig {
+        let mut config = SandboxConfig {
             pod_name: "web".into(),
             pod_uid: uid.clone(),
             hostname: "web".into(),
             cgroup: format!("pod{uid}"),
             ..SandboxConfig::default()
         };
+        change(&mut config);
         self.runtime.run_sandbox(config).await.unwrap()
     }
 
@@ -141,9 +146,13 @@ impl Host {
 
     pub async fn start(&self, config: ContainerConfig) -> ContainerId {
         let sandbox = self.sandbox().await;
+        self.start_in(&sandbox, config).await
+    }
+
+    pub async fn start_in(&self, sandbox: &SandboxId, config: ContainerConfig) -> ContainerId {
         let id = self
             .runtime
-            .create_container(&sandbox, config)
+            .create_container(sandbox, config)
             .await
             .unwrap();
         self.runtime.start_container(&id).await.unwrap();

@@ -386,13 +386,24 @@ fn prepare(
     if !seccomp_profile.is_empty() {
         fs::write(directory.join(SECCOMP_PROFILE), seccomp_profile)?;
     }
+    let first_id = record
+        .sandbox
+        .config
+        .id_range
+        .map_or(0, |range| range.first);
     let upper = directory.join("upper");
     let mut mode = 0o755;
     if let Some(top) = layers.first() {
         // The root of the stack shows the owner and mode of the topmost directory.
         let found = fs::metadata(top)?;
         mode = found.mode() & 0o7777;
-        std::os::unix::fs::chown(&upper, Some(found.uid()), Some(found.gid()))?;
+        std::os::unix::fs::chown(
+            &upper,
+            Some(first_id + found.uid()),
+            Some(first_id + found.gid()),
+        )?;
+    } else {
+        std::os::unix::fs::chown(&upper, Some(first_id), Some(first_id))?;
     }
     fs::set_permissions(&upper, fs::Permissions::from_mode(mode))?;
     record::write(&directory.join(CONTAINER), record)

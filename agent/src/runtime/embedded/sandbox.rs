@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
+/// Of a sandbox's directory: what is mounted there.
+const PINNED: [&str; 5] = ["ns/net", "ns/uts", "ns/ipc", "ns/user", "shm"];
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 #[derive(Debug)]
@@ -40,7 +42,7 @@ impl Sandbox {
 
     /// Its mounts are gone after this, however often it is called.
     fn unpin(&self) -> io::Result<()> {
-        for mount in ["ns/net", "ns/uts", "ns/ipc", "shm"] {
+        for mount in PINNED {
             let path = self.directory.join(mount);
             // Not mounted, or not there: as wanted.
             while umount2(&path, MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW).is_ok() {}
@@ -207,7 +209,7 @@ impl Inner {
 
     /// Of a sandbox that was never made whole.
     fn discard_sandbox(&self, directory: &Path) {
-        for mount in ["ns/net", "ns/uts", "ns/ipc", "shm"] {
+        for mount in PINNED {
             let _ = umount2(&directory.join(mount), MntFlags::MNT_DETACH);
         }
         if let Err(error) = fs::remove_dir_all(directory) {

@@ -325,7 +325,7 @@ proptest! {
         let resolved = profile.resolve(Architecture::X86_64, &Circumstances::default()).unwrap();
         let section = rules::of_architecture(Architecture::X86_64, &resolved);
         let (_, expected) = section.ranges.iter().rev().find(|(start, _)| *start <= number).unwrap();
-        let program = program::write(&[section.clone()], resolved.default_action);
+        let program = program::write(std::slice::from_ref(&section), resolved.default_action);
         let found = run(&program, Architecture::X86_64.audit_code(), number, [0; 6]);
         prop_assert_eq!(&Outcome::Always(super::profile::Action(found)), expected);
     }

@@ -2,7 +2,7 @@
 
 use super::confinement::Confinement;
 use super::executor::Become;
-use super::{ShimError, host, parts, rootfs};
+use super::{ShimError, host, mapped, parts, rootfs};
 use crate::runtime::ContainerUser;
 use crate::runtime::cgroups::Hierarchies;
 use crate::runtime::record::ContainerRecord;
@@ -13,8 +13,8 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, umask};
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// libcontainer's own state, below the container's directory.
@@ -31,26 +31,43 @@ pub fn create(
     streams: Streams,
 ) -> Result<(i32, ContainerUser), ShimError> {
     umask(Mode::from_bits_truncate(0o022));
-    rootfs::mount_here(record.layers_count)?;
+    rootfs::leave_mounts()?;
+    let namespace = user_namespace(record)?;
+    let layers = match &namespace {
+        Some(namespace) => mapped::map_layers(record.layers_count, namespace)?,
+        None => "l",
+    };
+    rootfs::mount_here(record.layers_count, layers)?;
     let passwd = rootfs::read_inside(Path::new("rootfs"), "etc/passwd", user::FILE_BYTES_MAX);
     let group = rootfs::read_inside(Path::new("rootfs"), "etc/group", user::FILE_BYTES_MAX);
     let user = user::resolve(&record.config.security, &record.image.user, &passwd, &group)?;
     let arguments = process::arguments(&record.config, &record.image)
         .ok_or_else(|| ShimError::Failed("no command specified".into()))?;
     let working_directory = process::working_directory(&record.config, &record.image);
-    rootfs::make_inside(Path::new("rootfs"), &working_directory)?;
+    let first_id = record
+        .sandbox
+        .config
+        .id_range
+        .map_or(0, |range| range.first);
+    rootfs::make_inside(Path::new("rootfs"), &working_directory, first_id)?;
     let hierarchies =
         Hierarchies::of_host().map_err(ShimError::io("cannot read the mounted cgroups"))?;
     let mut host = host::find(&hierarchies, record);
     host.app_armor_profile =
         app_armor::profile(&record.config.security).map_err(ShimError::Failed)?;
-    let spec = spec::build(&parts::hold(directory, record)?, &user, &arguments, &host);
+    let mut staged = parts::hold(directory, record)?;
+    let mut root = PathBuf::from("rootfs");
+    if let Some(namespace) = &namespace {
+        (staged, root) = mapped::stage(directory, &staged, namespace)?;
+    }
+    let spec = spec::build(&staged, &root, &user, &arguments, &host);
     let confinement = Confinement::make(
         record,
         spec::capabilities(record, &host.capabilities),
         spec::no_new_privileges(record),
     )?;
     write_json("config.json", &spec)?;
+    own(streams.as_ref(), first_id + user.uid)?;
     adjust_oom_score(record.config.resources.oom_score_adj);
     let pid = start(directory, record, streams, confinement)?;
     let user = ContainerUser {
@@ -59,6 +76,33 @@ pub fn create(
         groups: user.groups,
     };
     Ok((pid, user))
+}
+
+/// The pod's own, whose ids its files are shown with.
+fn user_namespace(record: &ContainerRecord) -> Result<Option<File>, ShimError> {
+    if record.sandbox.config.id_range.is_none() {
+        return Ok(None);
+    }
+    let path = record.sandbox_directory.join("ns/user");
+    let opened = File::open(path).map_err(ShimError::io("cannot open the user namespace"));
+    opened.map(Some)
+}
+
+/// So that the process can open them again by /dev/stdout, as runc has it.
+fn own(streams: Option<&[OwnedFd; 3]>, user: u32) -> Result<(), ShimError> {
+    for stream in streams.into_iter().flatten() {
+        give(stream, user).map_err(ShimError::io("cannot hand over the standard streams"))?;
+    }
+    Ok(())
+}
+
+/// Pipes alone: a file or a device is somebody's already.
+pub fn give(stream: impl AsFd, user: u32) -> std::io::Result<()> {
+    let stat = rustix::fs::fstat(&stream)?;
+    if rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Fifo {
+        rustix::fs::fchown(&stream, Some(rustix::fs::Uid::from_raw(user)), None)?;
+    }
+    Ok(())
 }
 
 fn write_json(path: &str, value: &serde_json::Value) -> Result<(), ShimError> {

@@ -7,7 +7,7 @@
 
 use super::confinement::Confinement;
 use super::executor::Become;
-use super::{ShimError, creator, process};
+use super::{ShimError, creator, mapped, process};
 use crate::runtime::record::{self, CONTAINER, ContainerRecord};
 use libcontainer::container::builder::ContainerBuilder;
 use libcontainer::syscall::syscall::SyscallType;
@@ -61,6 +61,13 @@ fn run(directory: &Path, console: &str, command: &[&str]) -> Result<i32, ShimErr
     let record: ContainerRecord = record::read(Path::new(CONTAINER))
         .map_err(ShimError::io("cannot read the container's record"))?;
     let confinement = Confinement::load(&record)?;
+    let first_id = match record.sandbox.config.id_range {
+        Some(range) => {
+            mapped::stage_again(directory)?;
+            range.first
+        }
+        None => 0,
+    };
     // Before the command is there to be left behind; it starts with no signal blocked itself.
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);
@@ -68,7 +75,8 @@ fn run(directory: &Path, console: &str, command: &[&str]) -> Result<i32, ShimErr
     mask.thread_block()
         .map_err(ShimError::io("cannot block signals"))?;
     let process_file = format!("x/{}.json", std::process::id());
-    write_process(&process_file, !console.is_empty(), command)?;
+    let user = write_process(&process_file, !console.is_empty(), command)?;
+    own_streams(first_id + user)?;
     let failed = |error: libcontainer::error::LibcontainerError| ShimError::container(&error);
     let builder = ContainerBuilder::new(record.id.0.clone(), SyscallType::default())
         .with_executor(Become {
@@ -90,8 +98,16 @@ fn run(directory: &Path, console: &str, command: &[&str]) -> Result<i32, ShimErr
     wait(pid, &mask)
 }
 
-/// The container's process with another command.
-fn write_process(path: &str, terminal: bool, command: &[&str]) -> Result<(), ShimError> {
+/// The command may open them again by /dev/stdout.
+fn own_streams(user: u32) -> Result<(), ShimError> {
+    let failed = || ShimError::io("cannot hand over the standard streams");
+    creator::give(std::io::stdin(), user).map_err(failed())?;
+    creator::give(std::io::stdout(), user).map_err(failed())?;
+    creator::give(std::io::stderr(), user).map_err(failed())
+}
+
+/// The container's process with another command. Answers with its user.
+fn write_process(path: &str, terminal: bool, command: &[&str]) -> Result<u32, ShimError> {
     let spec: serde_json::Value = record::read(Path::new("config.json"))
         .map_err(ShimError::io("cannot read the container's specification"))?;
     let mut process = spec["process"].clone();
@@ -108,7 +124,9 @@ fn write_process(path: &str, terminal: bool, command: &[&str]) -> Result<(), Shi
     {
         environment.push("TERM=xterm".into());
     }
-    fs::write(path, process.to_string()).map_err(ShimError::io(format!("cannot write {path}")))
+    fs::write(path, process.to_string()).map_err(ShimError::io(format!("cannot write {path}")))?;
+    let user = process["user"]["uid"].as_u64();
+    Ok(user.and_then(|user| u32::try_from(user).ok()).unwrap_or(0))
 }
 
 /// Else this process would hold the caller's pipes open after the command closed them.

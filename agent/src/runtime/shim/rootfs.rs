@@ -6,26 +6,30 @@
 use super::ShimError;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, ResolveFlags, Uid};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 /// The kernel takes one page of options.
 const OPTIONS_BYTES_MAX: usize = 4095;
 
-/// Called with the container's directory as the working directory: the short names of the
-/// layers (`l/0` is the topmost) are what lets hundreds of them fit.
-pub fn mount_here(layers_count: usize) -> Result<(), ShimError> {
+/// A mount namespace of this process's own, which still follows the host's.
+pub fn leave_mounts() -> Result<(), ShimError> {
     unshare(CloneFlags::CLONE_NEWNS).map_err(ShimError::io("cannot make a mount namespace"))?;
     let none: Option<&str> = None;
     mount(none, "/", none, MsFlags::MS_SLAVE | MsFlags::MS_REC, none)
-        .map_err(ShimError::io("cannot detach the mount namespace"))?;
+        .map_err(ShimError::io("cannot detach the mount namespace"))
+}
+
+/// Called with the container's directory as the working directory: the short names of the
+/// layers (`l/0` is the topmost one) are what lets hundreds of them fit.
+pub fn mount_here(layers_count: usize, layers: &str) -> Result<(), ShimError> {
     let lower = match layers_count {
         0 => "l".to_owned(), // An image of no layers: an empty directory.
         count => (0..count)
-            .map(|n| format!("l/{n}"))
+            .map(|n| format!("{layers}/{n}"))
             .collect::<Vec<_>>()
             .join(":"),
     };
@@ -46,7 +50,7 @@ pub fn mount_here(layers_count: usize) -> Result<(), ShimError> {
 }
 
 /// Makes the working directory if the image lacks it, as runc does.
-pub fn make_inside(root: &Path, directory: &Path) -> Result<(), ShimError> {
+pub fn make_inside(root: &Path, directory: &Path, owner: u32) -> Result<(), ShimError> {
     let failed = || ShimError::io(format!("cannot make the directory {}", directory.display()));
     let root = File::open(root).map_err(failed())?;
     let mut at = PathBuf::new();
@@ -61,8 +65,14 @@ pub fn make_inside(root: &Path, directory: &Path) -> Result<(), ShimError> {
         let parent = open_inside(&root, parent.unwrap_or(Path::new(".")), OFlags::PATH);
         let parent = parent.map_err(failed())?;
         match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(failed()(errno.into())),
+            Ok(()) => {
+                let (user, group) = (Uid::from_raw(owner), Gid::from_raw(owner));
+                let flags = AtFlags::SYMLINK_NOFOLLOW;
+                rustix::fs::chownat(&parent, name, Some(user), Some(group), flags)
+                    .map_err(|errno| failed()(io::Error::from(errno)))?;
+            }
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed()(io::Error::from(errno))),
         }
     }
     Ok(())

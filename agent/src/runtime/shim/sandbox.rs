@@ -1,7 +1,9 @@
 //! `coracle shim sandbox`: makes the namespaces of a pod and pins them to files.
 
-use super::ShimError;
+use super::user_namespace::Held;
+use super::{ShimError, mapped};
 use crate::runtime::record::{self, SANDBOX, SandboxRecord};
+use crate::runtime::{IdRange, SandboxConfig};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::collections::BTreeMap;
@@ -36,6 +38,9 @@ fn make(directory: &Path) -> Result<(), ShimError> {
     let config = &record.config;
     let mut flags = CloneFlags::empty();
     let mut pins = Vec::new();
+    if config.id_range.is_some() {
+        pins.push("user");
+    }
     if !config.host_network {
         flags |= CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWUTS;
         pins.extend(["net", "uts"]);
@@ -45,6 +50,33 @@ fn make(directory: &Path) -> Result<(), ShimError> {
         pins.push("ipc");
         mount_shm(config.shm_bytes)?;
     }
+    match config.id_range {
+        Some(range) => {
+            let held = Held::make(range, || inside(config, flags))?;
+            pins.into_iter()
+                .try_for_each(|kind| pin(kind, &held.path(kind)))
+        }
+        None => {
+            inside(config, flags)?;
+            pins.into_iter()
+                .try_for_each(|kind| pin(kind, &format!("/proc/self/ns/{kind}")))
+        }
+    }
+}
+
+/// Tells whether pods can have user namespaces on this kernel and this file system.
+pub fn probe(directory: &Path) -> i32 {
+    let range = IdRange {
+        first: 65_536,
+        count: 65_536,
+    };
+    let probed =
+        Held::make(range, || Ok(())).and_then(|held| mapped::probe(directory, &held.open()?));
+    i32::from(probed.is_err())
+}
+
+/// Makes the namespaces, as the root of the user namespace they are to belong to.
+fn inside(config: &SandboxConfig, flags: CloneFlags) -> Result<(), ShimError> {
     unshare(flags).map_err(ShimError::io("cannot make the namespaces"))?;
     if !config.host_network {
         nix::unistd::sethostname(&config.hostname)
@@ -53,8 +85,7 @@ fn make(directory: &Path) -> Result<(), ShimError> {
             let _ = set_sysctl(name, value); // A kernel may lack them.
         }
     }
-    set_sysctls(&config.sysctls)?;
-    pins.into_iter().try_for_each(pin)
+    set_sysctls(&config.sysctls)
 }
 
 fn mount_shm(asked_bytes: u64) -> Result<(), ShimError> {
@@ -97,11 +128,10 @@ fn set_sysctl(name: &str, value: &str) -> std::io::Result<()> {
 }
 
 /// A mount of the namespace's file keeps it alive without any process in it.
-fn pin(kind: &str) -> Result<(), ShimError> {
+fn pin(kind: &str, source: &str) -> Result<(), ShimError> {
     let target = Path::new("ns").join(kind);
     File::create(&target).map_err(ShimError::io(format!("cannot make {}", target.display())))?;
-    let source = Path::new("/proc/self/ns").join(kind);
     let none: Option<&str> = None;
-    mount(Some(&source), &target, none, MsFlags::MS_BIND, none)
+    mount(Some(source), &target, none, MsFlags::MS_BIND, none)
         .map_err(ShimError::io(format!("cannot pin the {kind} namespace")))
 }
