@@ -12,26 +12,23 @@ use coracle_apiserver::at_rest::AtRest;
 use coracle_apiserver::authenticate::User;
 use coracle_apiserver::authenticate::user::MASTERS;
 use coracle_apiserver::pki::ADMIN_USER;
-use coracle_apiserver::private_file;
 use coracle_apiserver::tokens::claims::Reference;
 use coracle_apiserver::tokens::legacy;
 use coracle_client::{Client, clock::Clock};
 use coracle_controllers::SignToken;
 use coracle_store::Store;
-use k8s_openapi::jiff::Timestamp;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+pub mod kubeconfig;
+
 /// Past this a component that does not stop is left behind, so that a stop always ends.
 const DRAIN_MAX: Duration = Duration::from_secs(15);
-
-/// The clock of a machine without a battery jumps by years when it learns the time.
-const KUBECONFIG_CHECK: Duration = Duration::from_secs(60);
 
 pub struct ControlPlane {
     pub server: Arc<Server>,
@@ -115,7 +112,7 @@ pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
     let server = Arc::new(build(settings, store.clone(), at_rest).await?);
     let address = server.local_addr();
     let admin = server.admin_kubeconfig()?;
-    write_kubeconfig(&settings.write_kubeconfig, &admin.text)?;
+    kubeconfig::write(&settings.write_kubeconfig, &admin.text)?;
 
     let stop_server = CancellationToken::new();
     let serving = tokio::spawn({
@@ -125,7 +122,9 @@ pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
     let stop_loops = CancellationToken::new();
     let mut loops = start_loops(settings, &server, &stop_loops);
     let path = settings.write_kubeconfig.clone();
-    let keeping = keep_kubeconfig(Arc::clone(&server), path, admin.renew_at, Clock::system());
+    let issuer = Arc::clone(&server);
+    let issue = move || issuer.admin_kubeconfig();
+    let keeping = kubeconfig::keep(issue, path, admin.renew_at, Clock::system());
     let stop = stop_loops.clone();
     loops.push(tokio::spawn(async move {
         stop.run_until_cancelled(keeping).await;
@@ -268,45 +267,6 @@ fn unreached(error: &(dyn std::error::Error + 'static)) -> String {
     }
     texts.dedup();
     texts.join(": ")
-}
-
-/// Writes the admin's kubeconfig anew long before it ends, for a server that runs for years.
-async fn keep_kubeconfig(
-    server: Arc<Server>,
-    path: PathBuf,
-    mut renew_at: Timestamp,
-    clock: Clock,
-) {
-    let mut ticks = tokio::time::interval(KUBECONFIG_CHECK);
-    loop {
-        ticks.tick().await;
-        if clock.now() < renew_at {
-            continue;
-        }
-        let renewed = server.admin_kubeconfig().map_err(anyhow::Error::from);
-        let written = renewed.and_then(|made| {
-            write_kubeconfig(&path, &made.text)?;
-            Ok(made.renew_at)
-        });
-        match written {
-            Ok(next) => {
-                tracing::info!(path = %path.display(), "renewed the admin's kubeconfig");
-                renew_at = next;
-            }
-            Err(error) => tracing::error!("the admin's kubeconfig was not renewed: {error:#}"),
-        }
-    }
-}
-
-/// The file holds a private key.
-pub fn write_kubeconfig(path: &Path, text: &str) -> anyhow::Result<()> {
-    let write = || -> std::io::Result<()> {
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        private_file::write(path, text)
-    };
-    write().with_context(|| format!("cannot write the kubeconfig {}", path.display()))
 }
 
 impl ControlPlane {

@@ -4,7 +4,7 @@
 //! back writes to the running server, with a certificate that is made for it and kept nowhere.
 
 use crate::cli::{IssueArgs, KubeconfigAction, KubeconfigCommand, RevokeArgs};
-use crate::control_plane::{told, write_kubeconfig};
+use crate::control_plane::{self, told};
 use crate::settings::{BadSetting, parse};
 use crate::{Failure, logging, settings, show};
 use anyhow::{Context, bail};
@@ -127,7 +127,7 @@ fn issue(args: &IssueArgs, data_dir: &Path, server: Option<String>) -> Result<()
         show::line(made.text.trim_end());
         return Ok(());
     };
-    write_kubeconfig(Path::new(file), &made.text)?;
+    control_plane::kubeconfig::write(Path::new(file), &made.text)?;
     let groups = match wanted.groups.as_slice() {
         [] => String::new(),
         groups => format!(" in {}", groups.join(", ")),
