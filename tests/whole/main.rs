@@ -9,6 +9,7 @@ mod lab; // Hosts in network namespaces, and what runs on them.
 mod pictures; // Image archives made from this machine's busybox.
 
 mod command_line;
+mod confinement;
 mod connections;
 mod containers;
 mod everyday;

@@ -10,7 +10,7 @@ mod tree;
 use nix::errno::Errno;
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
@@ -22,6 +22,10 @@ use tree::{Attributes, Tree};
 const ENTRIES_MAX: u64 = 2_000_000;
 /// Unpacked; also bounds what a small compressed stream can expand to.
 pub const LAYER_BYTES_MAX: u64 = 64 << 30;
+/// Smaller files are written without a look at the disk.
+const LARGE_FILE_BYTES: u64 = 1 << 20;
+/// Left free by layers, or a twentieth of a small disk.
+const DISK_KEPT_BYTES_MAX: u64 = 256 << 20;
 /// The same as the kernel's XATTR_SIZE_MAX.
 const XATTR_BYTES_MAX: usize = 64 << 10;
 
@@ -81,7 +85,8 @@ fn unpack_entry<R: Read>(
         EntryType::Directory => return tree.directory(&path, attributes),
         EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
             tree.clear(&path)?;
-            write_file(&tree.host(&path), &mut entry)?;
+            let size_bytes = entry.size();
+            write_file(&tree.host(&path), &mut entry, size_bytes)?;
         }
         EntryType::Symlink => {
             let target = link_name(&entry, &name)?;
@@ -145,7 +150,7 @@ fn white_out(
     }
 }
 
-fn write_file(host: &Path, entry: &mut impl Read) -> Result<(), UnpackError> {
+fn write_file(host: &Path, entry: &mut impl Read, size_bytes: u64) -> Result<(), UnpackError> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -153,8 +158,24 @@ fn write_file(host: &Path, entry: &mut impl Read) -> Result<(), UnpackError> {
         .custom_flags(libc::O_NOFOLLOW)
         .open(host)
         .map_err(failed(host))?;
+    room_for(&file, size_bytes).map_err(failed(host))?;
     io::copy(entry, &mut file).map_err(failed(host))?;
     Ok(())
+}
+
+/// Asked before a large file is written: what little input expands to shall not first take the
+/// disk from everybody else.
+fn room_for(file: &File, size_bytes: u64) -> io::Result<()> {
+    if size_bytes < LARGE_FILE_BYTES {
+        return Ok(());
+    }
+    let disk = rustix::fs::fstatvfs(file)?;
+    let (free, all) = (disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize);
+    let kept = (all / 20).min(DISK_KEPT_BYTES_MAX);
+    match size_bytes.saturating_add(kept) > free {
+        true => Err(rustix::io::Errno::NOSPC.into()),
+        false => Ok(()),
+    }
 }
 
 /// False for a device 0:0, which would be a whiteout in disguise.

@@ -5,10 +5,12 @@ use super::start::chain;
 use super::state::Retry;
 use super::worker::Update;
 use super::{container_config, contents, files, state};
-use crate::runtime::{IdRange, RuntimeError, SandboxId, SandboxStatus};
+use crate::runtime::{IdRange, RuntimeError, SandboxConfig, SandboxId, SandboxStatus};
 use crate::volumes;
 use coracle_client::events::EventType;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::node::v1::RuntimeClass;
+use kube::Api;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -78,10 +80,6 @@ async fn make(
         let message = format!("Failed to create pod sandbox: {}", chain(error));
         Failure("FailedCreatePodSandBox", message)
     };
-    let ungenerated = |error: String| {
-        let message = format!("Failed to create pod sandbox: {error}");
-        Failure("FailedCreatePodSandBox", message)
-    };
     let unwritten = |error: std::io::Error| Failure("FailedCreatePodSandBox", error.to_string());
     if is_host_network {
         // Such a sandbox counts as prepared once it is there: the files come first.
@@ -92,13 +90,11 @@ async fn make(
     let sandbox = match existing {
         Some(sandbox) => sandbox,
         None => {
-            let hostname = if is_host_network {
-                String::new()
-            } else {
-                files::hostname(pod)
-            };
-            let mut config = container_config::sandbox(pod, attempt, hostname, quality);
-            config.id_range = id_range(context, pod).await.map_err(ungenerated)?;
+            let config = sandbox_config(context, pod, attempt, quality).await;
+            let config = config.map_err(|error| {
+                let message = format!("Failed to create pod sandbox: {error}");
+                Failure("FailedCreatePodSandBox", message)
+            })?;
             let made = context.runtime.run_sandbox(config).await;
             made.map_err(|error| failed(&error))?
         }
@@ -114,6 +110,45 @@ async fn make(
     let ip = attached.map_err(|error| failed(&error))?;
     write_files(&directory, pod, Some(ip)).map_err(unwritten)?;
     Ok((status, Some(ip)))
+}
+
+async fn sandbox_config(
+    context: &Context,
+    pod: &Pod,
+    attempt: u32,
+    quality: &str,
+) -> Result<SandboxConfig, String> {
+    runtime_class(context, pod).await?;
+    let hostname = match state::spec(pod).host_network {
+        Some(true) => String::new(),
+        _ => files::hostname(pod),
+    };
+    let config = container_config::sandbox(pod, attempt, hostname, quality);
+    Ok(SandboxConfig {
+        id_range: id_range(context, pod).await?,
+        ..config
+    })
+}
+
+/// Refuses a pod whose RuntimeClass is not there, or wants another runtime.
+async fn runtime_class(context: &Context, pod: &Pod) -> Result<(), String> {
+    let name = state::spec(pod).runtime_class_name.as_deref();
+    let Some(name) = name.filter(|name| !name.is_empty()) else {
+        return Ok(());
+    };
+    let classes: Api<RuntimeClass> = Api::all(context.client.clone());
+    let found = classes.get_opt(name).await;
+    let found = found.map_err(|error| format!("failed to lookup RuntimeClass {name}: {error}"))?;
+    let handler = match found {
+        Some(class) => class.handler,
+        None => return Err(format!("runtimeclass.node.k8s.io {name:?} not found")),
+    };
+    if handler.is_empty() || handler == crate::runtime::HANDLER {
+        return Ok(());
+    }
+    Err(format!(
+        "failed to get sandbox runtime: no runtime for {handler:?} is configured"
+    ))
 }
 
 /// Of a pod that is not to have the node's users; errors in upstream's words.

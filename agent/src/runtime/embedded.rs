@@ -9,6 +9,7 @@ mod attach;
 mod container;
 mod exec;
 mod sandbox;
+mod sealed;
 mod terminal;
 mod watch;
 
@@ -22,7 +23,7 @@ use nix::fcntl::{Flock, FlockArg};
 use parking_lot::Mutex;
 use sandbox::Sandbox;
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -79,6 +80,7 @@ struct Inner {
     stop: CancellationToken,
     _stop_on_drop: DropGuard,
     has_user_namespaces: tokio::sync::OnceCell<bool>,
+    program: sealed::Sealed,
     _lock: Flock<File>,
 }
 
@@ -128,6 +130,9 @@ impl EmbeddedRuntime {
             _stop_on_drop: stop.clone().drop_guard(),
             stop,
             has_user_namespaces: tokio::sync::OnceCell::new(),
+            program: sealed::Sealed::new(Path::new(
+                config.shim.first().map_or(OsStr::new(""), |one| one),
+            )),
             _lock: lock,
             config,
         });
@@ -221,7 +226,8 @@ impl Inner {
 
     fn shim(&self, verb: &str, directory: &Path) -> Command {
         let mut words = self.config.shim.iter();
-        let mut command = Command::new(words.next().cloned().unwrap_or_default());
+        let program = words.next().cloned().unwrap_or_default();
+        let mut command = Command::new(self.program.name(&program));
         command.args(words).arg(verb).arg(directory);
         command
     }

@@ -45,3 +45,74 @@ fn limits_hold_and_usage_is_told() {
         .await;
     });
 }
+
+/// How many processes the kernel counts for a container.
+fn process_count(pid: i32) -> Option<usize> {
+    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let count = groups.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, group) = (parts.next()?, parts.next()?);
+        let mount = match controllers {
+            "" => "/sys/fs/cgroup",
+            "pids" => "/sys/fs/cgroup/pids",
+            _ => return None,
+        };
+        std::fs::read_to_string(format!("{mount}{group}/pids.current")).ok()
+    });
+    count?.trim().parse().ok()
+}
+
+#[test]
+fn a_container_that_forks_without_end_is_held_and_ended() {
+    on_host(async |host| {
+        let bomb = ContainerConfig {
+            resources: Resources {
+                pids_limit: 40,
+                ..Resources::default()
+            },
+            ..host.shell("f() { f | f & }; f; exec sleep 1000")
+        };
+        let id = host.start(bomb).await;
+        let pid = host
+            .runtime
+            .container_status(&id)
+            .await
+            .unwrap()
+            .pid
+            .unwrap();
+        until("the bomb fills its room", async || {
+            process_count(pid).filter(|count| *count >= 39)
+        })
+        .await;
+        // Others are none the worse.
+        let (status, log) = host.run(host.shell("echo alive")).await;
+        assert_eq!((status.exit_code, log.as_str()), (Some(0), "stdout: alive"));
+        host.runtime.stop_container(&id, 0).await.unwrap();
+        assert_eq!(host.exited(&id).await.exit_code, Some(137));
+        assert_eq!(process_count(pid), None);
+    });
+}
+
+#[test]
+fn a_container_that_floods_its_log_is_stopped_as_any_other() {
+    on_host(async |host| {
+        let config = host.shell("trap 'exit 7' TERM; busybox yes 0123456789 & wait");
+        let log = config.log_path.clone();
+        let id = host.start(config).await;
+        until("a flood", async || {
+            let written = std::fs::metadata(&log).map_or(0, |log| log.len());
+            (written > 4 << 20).then_some(())
+        })
+        .await;
+        host.runtime.stop_container(&id, 20).await.unwrap();
+        assert_eq!(host.exited(&id).await.exit_code, Some(7));
+        // Each line whole, but for the one in which it was killed.
+        let text = std::fs::read_to_string(&log).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let (_, whole) = lines.split_last().unwrap();
+        let odd = whole
+            .iter()
+            .find(|line| !line.ends_with(" stdout F 0123456789"));
+        assert_eq!(odd, None);
+    });
+}

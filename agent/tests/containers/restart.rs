@@ -156,3 +156,26 @@ fn parent(pid: i32) -> i32 {
     let fields = stat.rsplit_once(')').unwrap().1;
     fields.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
+
+#[test]
+fn nobody_writes_to_the_program_that_a_container_came_from() {
+    on_host(async |host| {
+        let id = host.start(host.shell("sleep 1000")).await;
+        let pid = host
+            .runtime
+            .container_status(&id)
+            .await
+            .unwrap()
+            .pid
+            .unwrap();
+        let program = format!("/proc/{}/exe", parent(pid));
+        assert!(fs::File::options().write(true).open(&program).is_err());
+        // Not merely busy as long as it runs.
+        let mount = nix::sys::statvfs::statvfs(program.as_str()).unwrap();
+        assert!(
+            mount
+                .flags()
+                .contains(nix::sys::statvfs::FsFlags::ST_RDONLY)
+        );
+    });
+}

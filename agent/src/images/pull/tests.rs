@@ -1,6 +1,8 @@
 //! Against Debian's docker-registry, a real one.
 #![allow(clippy::print_stderr)] // A skipped test says why.
 
+mod hostile;
+
 use super::registry::{MANIFEST_TYPES, speaks_plain};
 use super::*;
 use crate::images::archive::tests::{Sample, gzip};

@@ -338,3 +338,20 @@ proptest::proptest! {
         proptest::prop_assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 }
+
+#[test]
+fn a_file_that_the_disk_has_no_room_for_is_refused_before_it_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut header = tar::Header::new_gnu();
+    header.set_path("bomb").unwrap();
+    header.set_mode(0o644);
+    header.set_size(1 << 60);
+    header.set_cksum();
+    // As much as comes: an unpacker that only counts would write until the disk is full.
+    let stream = header.as_bytes().chain(io::repeat(0));
+    let error = unpack(stream, directory.path(), &[]).unwrap_err();
+    let text = crate::images::chain_text(&error);
+    assert!(text.contains("No space left on device"), "{text}");
+    let written = fs::metadata(directory.path().join("bomb")).unwrap().len();
+    assert_eq!(written, 0);
+}

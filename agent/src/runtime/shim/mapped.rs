@@ -26,7 +26,7 @@ const COVERS: [&str; 4] = ["/run", "/mnt", "/usr", "/tmp"];
 const LAYERS: &str = "lower";
 const PLACE: &str = "coracle";
 /// Namespaces that are joined by their files.
-const NAMESPACES: [&str; 4] = ["user", "net", "uts", "ipc"];
+const NAMESPACES: [&str; 5] = ["user", "net", "uts", "ipc", "pid"];
 
 /// A copy of the mounts at a path that is not attached anywhere.
 struct Tree {
