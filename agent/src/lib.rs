@@ -32,5 +32,7 @@ mod stream; // Logs and exec, over a connection that the node dialled.
 
 mod kernel; // What it can do.
 
+pub mod grpc; // Calls of other services on this machine.
+
 pub mod images; // Content store, import and pull.
 pub mod runtime; // The container runtime.
