@@ -2,7 +2,7 @@
 //!
 //! One pass over the bytes: fields that the type does not have are never kept, nulls are absent,
 //! ill-typed values are errors in Go's words, and quantities and times take their canonical form.
-//! Pure. Bounded: 100 reported fields, 128 levels of nesting.
+//! Pure. Bounded: 100 reported fields, and nesting that every reader takes ([`NESTING_MAX`]).
 
 mod go;
 mod meta;
@@ -13,10 +13,11 @@ pub mod strict; // Documents of no known type, whose keys may not be there twice
 mod syntax;
 mod walk;
 
+use crate::json;
 use crate::object::Object;
 use crate::schema::{Schema, schema};
 use serde::de::DeserializeSeed;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use walk::{Seed, Walk};
 
 /// `fieldValidation` of a request.
@@ -35,6 +36,29 @@ pub struct Decoded {
     pub warnings: Vec<String>,
 }
 
+/// How deep what a client writes may nest. Many who read it back give up at 128 levels, serde_json
+/// among them, and find it a few levels deeper: in a list, an event or a review.
+pub const NESTING_MAX: usize = 110;
+/// The same with the fields' managers, who repeat the object's nesting some levels deeper.
+const MANAGED_NESTING_MAX: usize = NESTING_MAX + 8;
+
+/// Refuses a document that could be stored and then not be read.
+pub fn check_nesting(root: &Map<String, Value>) -> Result<(), DecodeError> {
+    let managed = root
+        .get("metadata")
+        .and_then(|metadata| metadata.get("managedFields"));
+    let managed_levels = managed.map_or(0, |managed| 2 + json::nesting(managed, None));
+    let levels = 1 + root
+        .values()
+        .map(|value| json::nesting(value, managed))
+        .max()
+        .unwrap_or(0);
+    if levels > NESTING_MAX || managed_levels > MANAGED_NESTING_MAX {
+        return Err(DecodeError::TooDeep);
+    }
+    Ok(())
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Not JSON, or no JSON object. The text is Go's.
@@ -48,6 +72,8 @@ pub enum DecodeError {
     Strict(Vec<String>),
     #[error("no schema for {0}")]
     UnknownType(String),
+    #[error("it nests deeper than {NESTING_MAX} levels")]
+    TooDeep,
 }
 
 impl DecodeError {

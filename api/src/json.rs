@@ -26,6 +26,19 @@ pub fn has(value: &Value, name: &str) -> bool {
     some(value, name).is_some()
 }
 
+/// How many arrays and objects are in each other, without those in `apart`.
+pub fn nesting(value: &Value, apart: Option<&Value>) -> usize {
+    if apart.is_some_and(|apart| std::ptr::eq(apart, value)) {
+        return 0;
+    }
+    let deepest = match value {
+        Value::Array(items) => items.iter().map(|item| nesting(item, apart)).max(),
+        Value::Object(map) => map.values().map(|value| nesting(value, apart)).max(),
+        _ => return 0,
+    };
+    1 + deepest.unwrap_or(0)
+}
+
 pub fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or("")
 }

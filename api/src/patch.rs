@@ -6,6 +6,7 @@
 mod json; // Operations, brought into the form of the RFC.
 mod strategic;
 
+use crate::decode::NESTING_MAX;
 use crate::schema::schema;
 use json_patch::PatchOperation;
 use serde_json::Value;
@@ -42,9 +43,6 @@ pub enum PatchError {
 
 /// Bounds the work that `move` operations make us do to measure what they move.
 const JSON_PATCH_MOVE_BYTES_MAX: usize = 64 * 1024 * 1024;
-
-/// The nesting that [`crate::decode`] takes: deeper documents could exhaust the stack later.
-const DEPTH_MAX: usize = 128;
 
 /// RFC 6902, as upstream has it.
 pub fn json_patch(current: &Value, patch: &[u8]) -> Result<Value, PatchError> {
@@ -111,7 +109,7 @@ impl Growth {
             )));
         }
         let steps = operation.path().as_str().matches('/').count();
-        if self.moved_bytes > JSON_PATCH_MOVE_BYTES_MAX || steps + added.depth > DEPTH_MAX {
+        if self.moved_bytes > JSON_PATCH_MOVE_BYTES_MAX || steps + added.depth > NESTING_MAX {
             return Err(PatchError::NotApplicable(
                 "exceeded max depth or size".to_owned(),
             ));

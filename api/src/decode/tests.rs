@@ -489,3 +489,24 @@ fn a_quantity_that_is_a_list() {
         "{text}"
     );
 }
+
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(json!(1), |inside, _| json!({ "a": inside }))
+}
+
+#[test]
+fn what_nests_too_deep_for_readers_is_refused() {
+    let check = |value: Value| check_nesting(value.as_object().unwrap());
+    assert_eq!(check(nested(NESTING_MAX)), Ok(()));
+    assert_eq!(check(nested(NESTING_MAX + 1)), Err(DecodeError::TooDeep));
+    let managed = |levels| {
+        let fields = json!({ "managedFields": [{ "fieldsV1": nested(levels) }] });
+        json!({ "metadata": fields, "data": nested(NESTING_MAX - 1) })
+    };
+    // Object, metadata, list, entry: four levels around it.
+    assert_eq!(check(managed(MANAGED_NESTING_MAX - 4)), Ok(()));
+    assert_eq!(
+        check(managed(MANAGED_NESTING_MAX - 3)),
+        Err(DecodeError::TooDeep)
+    );
+}

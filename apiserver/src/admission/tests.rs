@@ -176,6 +176,10 @@ async fn a_list_of_revoked_certificates_is_written_only_as_one_that_can_be_read(
                 json!({ KEY: r#"{"certificates":[{"serial":"0x7"}]}"# }),
                 "revoked.json: \"0x7\" is no serial number in hexadecimal digits",
             ),
+            (
+                json!({ KEY: r#"{"users":[{"user":"jane","issuedUntil":"today"}]}"# }),
+                "revoked.json: \"today\" is no moment as 2026-01-02T03:04:05Z",
+            ),
         ] {
             assert_eq!(
                 admit(operation, NAMESPACE, data.clone()).await,

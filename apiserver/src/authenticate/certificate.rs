@@ -9,6 +9,7 @@ use crate::pki::tls::ClientCertificates;
 use crate::view::View;
 use coracle_api::serial_number;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use rustls::pki_types::CertificateDer;
 use std::sync::OnceLock;
@@ -26,9 +27,13 @@ const UID: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
 #[derive(Debug)]
 pub struct PeerCertificate {
     chain: Vec<CertificateDer<'static>>,
-    /// Only what counted: a refusal may end with time.
     verified: OnceLock<Verified>,
+    /// A refusal may end with time, and so it counts for one period of the clock: a chain that is
+    /// made to be slow to verify costs no more with many requests on its connection.
+    refused: Mutex<Option<(i64, CertificateError)>>,
 }
+
+const REFUSED_SECONDS: i64 = 10;
 
 #[derive(Clone, Debug)]
 struct Verified {
@@ -47,6 +52,7 @@ impl PeerCertificate {
         Some(Self {
             chain: chain.iter().map(|one| one.clone().into_owned()).collect(),
             verified: OnceLock::new(),
+            refused: Mutex::new(None),
         })
     }
 
@@ -60,10 +66,7 @@ impl PeerCertificate {
     ) -> Result<User, CertificateError> {
         let verified = match self.verified.get() {
             Some(verified) => verified,
-            None => {
-                let verified = verify(&self.chain, clients, now)?;
-                self.verified.get_or_init(|| verified)
-            }
+            None => self.verify(clients, now)?,
         };
         let now = now.as_second();
         if !(verified.not_before..=verified.not_after).contains(&now) {
@@ -73,6 +76,26 @@ impl PeerCertificate {
             Standing::Good => Ok(verified.user.clone()),
             Standing::Revoked => Err(CertificateError::Revoked(verified.user.name.clone())),
             Standing::Unknown => Err(CertificateError::Unknown(verified.user.name.clone())),
+        }
+    }
+
+    fn verify(
+        &self,
+        clients: &ClientCertificates,
+        now: Timestamp,
+    ) -> Result<&Verified, CertificateError> {
+        let mut refused = self.refused.lock();
+        let period = now.as_second() / REFUSED_SECONDS;
+        match &*refused {
+            Some((at, error)) if *at == period => return Err(error.clone()),
+            _ => {}
+        }
+        match verify(&self.chain, clients, now) {
+            Ok(verified) => Ok(self.verified.get_or_init(|| verified)),
+            Err(error) => {
+                *refused = Some((period, error.clone()));
+                Err(error)
+            }
         }
     }
 }

@@ -73,6 +73,8 @@ pub enum ListError {
     Json(#[from] serde_json::Error),
     #[error("{KEY}: {0:?} is no serial number in hexadecimal digits")]
     Serial(String),
+    #[error("{KEY}: {0:?} is no moment as 2026-01-02T03:04:05Z")]
+    Moment(String),
 }
 
 impl Revoked {
@@ -85,8 +87,12 @@ impl Revoked {
     pub fn in_map(map: &Object) -> Result<Self, ListError> {
         let list = Self::read(map)?;
         let mut serials = list.certificates.iter().map(|one| &one.serial);
-        match serials.find(|text| serial(text).is_none()) {
-            Some(text) => Err(ListError::Serial(text.clone())),
+        if let Some(text) = serials.find(|text| serial(text).is_none()) {
+            return Err(ListError::Serial(text.clone()));
+        }
+        let mut moments = list.users.iter().map(|one| &one.issued_until);
+        match moments.find(|text| timestamp::parse(text).is_none()) {
+            Some(text) => Err(ListError::Moment(text.clone())),
             None => Ok(list),
         }
     }

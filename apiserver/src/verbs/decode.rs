@@ -115,6 +115,8 @@ impl Expected {
         let decoded = with_keys(twice, decoded, mode);
         let decoded = decoded.map_err(|error| self.message(&error, bytes))?;
         let mut object = decoded.object;
+        let checked = decode::check_nesting(object.root());
+        checked.map_err(|error| self.message(&error, bytes))?;
         self.name(&mut object);
         Ok((object, decoded.warnings))
     }
@@ -178,6 +180,7 @@ impl Expected {
     ) -> Result<(Object, Vec<String>), DecodeError> {
         let warnings = form(&mut value)?;
         let mut object = Object::from_value(value).unwrap_or_else(|| Object::new("", ""));
+        decode::check_nesting(object.root())?;
         self.name(&mut object);
         Ok((object, warnings))
     }

@@ -1,6 +1,7 @@
 //! Bodies and answers in protobuf, as client-go has them by default.
 
 use super::site::{Answer, CONFIG_MAPS, PATIENCE, Site, config_map, site};
+use coracle_api::decode::NESTING_MAX;
 use coracle_api::protobuf::{decode, encode};
 use http::Request;
 use http_body_util::{BodyExt, Full};
@@ -155,4 +156,47 @@ fn watch_event(event: &[u8]) -> Value {
     document.push(length as u8);
     document.extend_from_slice(event);
     decode(&document).unwrap().1
+}
+
+const REVISIONS: &str = "/apis/apps/v1/namespaces/default/controllerrevisions";
+
+fn revision(name: &str, levels: usize) -> Value {
+    let data = (0..levels).fold(json!(1), |inside, _| json!({ "a": inside }));
+    json!({
+        "apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": { "name": name },
+        "data": data, "revision": 1,
+    })
+}
+
+/// One object that nests deeper than a reader takes would end every list and watch of its kind.
+#[tokio::test]
+async fn what_nests_too_deep_is_refused_in_every_form() {
+    let site = site().await;
+    let name = "io.k8s.api.apps.v1.ControllerRevision";
+    let form = |value: &Value| encode(value, "apps/v1", "ControllerRevision", name).unwrap();
+    let deepest = NESTING_MAX - 1;
+    let why = format!(
+        "400 BadRequest: ControllerRevision in version \"v1\" cannot be handled as a \
+         ControllerRevision: it nests deeper than {NESTING_MAX} levels"
+    );
+    for levels in [deepest + 1, 126] {
+        let deep = revision("deep", levels);
+        assert_eq!(
+            ask(&site, "POST", REVISIONS, form(&deep)).await.failure(),
+            why
+        );
+        if levels == deepest + 1 {
+            assert_eq!(site.post(REVISIONS, &deep).await.failure(), why);
+        }
+    }
+    document(&ask(&site, "POST", REVISIONS, form(&revision("a", deepest))).await);
+    site.post(REVISIONS, &revision("b", deepest)).await.ok();
+    let list = site.get(REVISIONS).await.ok();
+    assert_eq!(list["items"].as_array().unwrap().len(), 2);
+    let path = format!("{REVISIONS}/a");
+    let mut changed = site.get(&path).await.ok();
+    changed["revision"] = 2.into();
+    document(&ask(&site, "PUT", &path, form(&changed)).await);
+    let gone = site.ask("DELETE", &path, "", Vec::new()).await;
+    assert!(gone.status.is_success(), "{}", gone.failure());
 }

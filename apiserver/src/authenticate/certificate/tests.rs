@@ -50,6 +50,21 @@ fn a_refusal_ends_with_the_time_that_it_was_for() {
     assert_eq!(late, Err(CertificateError::NotInForce("jane".to_owned())));
 }
 
+/// Made to be slow to verify, a chain would cost that with each request of its connection.
+#[test]
+fn a_refusal_is_not_looked_into_again_at_once() {
+    let ((clients, peer), (others, _)) = (site(&[7]), site(&[7]));
+    let (revocations, view) = (Revocations::default(), Objects::new([]));
+    let ask = |clients: &ClientCertificates, time: &str| {
+        let user = peer.user(clients, &revocations, view.as_ref(), at(time));
+        user.map(|user| user.name)
+    };
+    let refused = Err(CertificateError::NotVouchedFor);
+    assert_eq!(ask(&others, "2026-07-02T00:00:00Z"), refused);
+    assert_eq!(ask(&clients, "2026-07-02T00:00:09Z"), refused);
+    assert_eq!(ask(&clients, "2026-07-02T00:00:10Z"), Ok("jane".to_owned()));
+}
+
 #[test]
 fn a_number_with_a_high_first_bit_is_taken_back_as_tools_show_it() {
     let (clients, peer) = site(&[0xf1, 0xaa]);
