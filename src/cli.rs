@@ -20,7 +20,7 @@ pub enum Command {
     /// Run the control plane: API server, store, controllers and scheduler
     Server(Box<ServerCommand>),
     /// Run this machine as a node of a cluster
-    Agent(AgentCommand),
+    Agent(Box<AgentCommand>),
     /// Make, list and delete the tokens that nodes enrol with
     Token(TokenCommand),
     /// Change the key that Secrets are encrypted with on disk
@@ -253,6 +253,9 @@ pub struct AgentArgs {
     /// [default: false]
     #[arg(long, value_name = "BOOL", env = "CORACLE_SECCOMP_DEFAULT")]
     pub seccomp_default: Option<String>,
+    /// Processes that each pod may have [default: no bound of its own]
+    #[arg(long, value_name = "NUMBER", env = "CORACLE_POD_MAX_PIDS")]
+    pub pod_max_pids: Option<String>,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -74,7 +74,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Up(args) => up::run(*args),
         Command::Server(args) => control_plane::run(*args),
-        Command::Agent(args) => node::run(args),
+        Command::Agent(args) => node::run(*args),
         Command::Token(args) => tokens::run(args),
         Command::Secrets(args) => secrets::run(args),
         Command::Kubeconfig(args) => kubeconfigs::run(*args),

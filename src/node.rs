@@ -81,6 +81,7 @@ pub fn config(
             .collect(),
         allowed_unsafe_sysctls: settings.allowed_unsafe_sysctls.clone(),
         seccomp_default: settings.seccomp_default,
+        pod_pids_max: settings.pod_pids_max,
         data_dir: settings.data_dir.join("agent"),
     }
 }

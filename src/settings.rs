@@ -74,6 +74,8 @@ pub struct AgentSettings {
     pub taints: Vec<Taint>,
     pub allowed_unsafe_sysctls: Vec<String>,
     pub seccomp_default: bool,
+    /// 0 for no bound.
+    pub pod_pids_max: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -317,6 +319,10 @@ pub fn agent(
             .iter()
             .map(|text| parse::sysctl_pattern(text))
             .collect::<Result<_, _>>()?,
+        pod_pids_max: match args.pod_max_pids.as_deref() {
+            Some(text) => parse::pids(text)?,
+            None => 0,
+        },
         seccomp_default: match args.seccomp_default.as_deref() {
             Some(text) => parse::boolean("seccomp-default", text)?,
             None => false,

@@ -19,6 +19,8 @@ pub struct Config {
     pub allowed_unsafe_sysctls: Vec<String>,
     /// Containers that say nothing of seccomp run under the runtime's default profile.
     pub seccomp_default: bool,
+    /// Processes that a pod may have; 0 for as many as the node has.
+    pub pod_pids_max: i64,
     /// The agent's own directory, `<data-dir>/agent`.
     pub data_dir: PathBuf,
 }

@@ -11,6 +11,7 @@ mod contents;
 pub mod context;
 pub(crate) mod environment;
 mod files;
+mod groups;
 mod hook;
 mod id_ranges;
 mod image;
@@ -66,6 +67,8 @@ pub struct Pods {
 struct Shared {
     context: Arc<Context>,
     workers: Mutex<HashMap<String, Handle>>,
+    /// Pods came or went.
+    changed: Arc<Notify>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -82,6 +85,7 @@ impl Pods {
             shared: Arc::new(Shared {
                 context,
                 workers: Mutex::default(),
+                changed: Arc::new(Notify::new()),
                 tasks: TaskTracker::new(),
                 stop,
             }),
@@ -99,6 +103,10 @@ impl Pods {
         let list = move || pods.list();
         let freshening = contents::keep_fresh(shared.context.clone(), list, shared.stop.clone());
         shared.tasks.spawn(freshening);
+        let pods = self.clone();
+        let (changed, stop) = (shared.changed.clone(), shared.stop.clone());
+        let weighing = groups::keep(shared.context.clone(), move || pods.list(), changed, stop);
+        shared.tasks.spawn(weighing);
         if !informer.synced().await {
             return Ok(());
         }
@@ -160,6 +168,7 @@ impl Shared {
         let (receiver, wake) = (handle.desired.subscribe(), handle.wake.clone());
         workers.insert(uid.clone(), handle);
         self.tasks.spawn(self.clone().keep(uid, receiver, wake));
+        self.changed.notify_one();
     }
 
     async fn keep(
@@ -194,6 +203,7 @@ impl Shared {
             }
         }
         self.workers.lock().remove(&uid);
+        self.changed.notify_one();
     }
 
     /// Tells each worker of its containers' ends.

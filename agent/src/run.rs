@@ -144,6 +144,7 @@ async fn facts(config: &Config, runtime: &dyn Runtime) -> Facts {
 fn confines(config: &Config) -> Confines {
     Confines {
         seccomp_default: config.seccomp_default,
+        pod_pids_max: config.pod_pids_max,
         seccomp_root: config.data_dir.join("seccomp"),
         admission: admission::Rules::new(
             &config.allowed_unsafe_sysctls,

@@ -53,6 +53,9 @@ pub trait Runtime: Send + Sync + std::fmt::Debug {
     /// Whether pods can have user namespaces of their own here. Found out once.
     fn has_user_namespaces(&self) -> BoxFuture<'_, bool>;
 
+    /// Makes a group that pods' own are in, below the runtime's, and sets what is said.
+    fn set_group<'a>(&'a self, group: &'a str, resources: Resources) -> Answer<'a, ()>;
+
     /// Makes the namespaces of a pod. The network namespace is empty but for `lo`, which is down.
     fn run_sandbox(&self, config: SandboxConfig) -> Answer<'_, SandboxId>;
     /// Kills all that runs in it; its namespaces are let go, its record stays.

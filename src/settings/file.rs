@@ -152,6 +152,7 @@ fn agent_slot<'a>(agent: &'a mut AgentArgs, key: &str) -> Option<Slot<'a>> {
         "node-label" => Some(Slot::Many(&mut agent.node_label)),
         "node-taint" => Some(Slot::Many(&mut agent.node_taint)),
         "allowed-unsafe-sysctls" => Some(Slot::Many(&mut agent.allowed_unsafe_sysctls)),
+        "pod-max-pids" => Some(Slot::One(&mut agent.pod_max_pids)),
         "seccomp-default" => Some(Slot::One(&mut agent.seccomp_default)),
         _ => None,
     }

@@ -287,6 +287,18 @@ pub fn label(text: &str) -> Result<(String, String), BadSetting> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
+/// -1 is upstream's word for no bound.
+pub fn pids(text: &str) -> Result<i64, BadSetting> {
+    match text.parse::<i64>() {
+        Ok(-1) => Ok(0),
+        Ok(count @ 1..) => Ok(count),
+        _ => {
+            let expected = "must be a number of processes, or -1 for no bound";
+            Err(BadSetting::new("pod-max-pids", text, expected))
+        }
+    }
+}
+
 pub fn sysctl_pattern(text: &str) -> Result<String, BadSetting> {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "._-/".contains(letter);
     let name = text.strip_suffix('*').unwrap_or(text);

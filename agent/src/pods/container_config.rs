@@ -1,7 +1,7 @@
 //! From a container of a pod to what the runtime is asked to run. Pure.
 
 use super::environment::expand;
-use super::{admission, state};
+use super::{admission, groups, state};
 use crate::runtime::{ContainerConfig, Propagation, Resources, SandboxConfig};
 use coracle_api::quantity::Quantity;
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceRequirements};
@@ -61,7 +61,7 @@ pub fn sandbox(pod: &Pod, attempt: u32, hostname: String, quality: &str) -> Sand
     SandboxConfig {
         pod_name: meta.name.clone().unwrap_or_default(),
         pod_namespace: meta.namespace.clone().unwrap_or_default(),
-        cgroup: format!("pod{uid}"),
+        cgroup: groups::of_pod(&uid, quality),
         pod_uid: uid,
         attempt,
         hostname,

@@ -21,6 +21,8 @@ pub struct Confines {
     pub seccomp_default: bool,
     /// Where profiles of seccomp are.
     pub seccomp_root: PathBuf,
+    /// Processes of a pod; 0 for as many as the node has.
+    pub pod_pids_max: i64,
     pub admission: super::admission::Rules,
     pub id_ranges: super::id_ranges::IdRanges,
 }

@@ -49,8 +49,9 @@ struct Mapping {
 pub struct IdRanges(Mutex<()>);
 
 impl IdRanges {
-    /// The pod's range: the one it has, or a new one. `pods` is the directory of all pods.
-    pub fn of_pod(&self, pods: &Path, uid: &str) -> Result<IdRange, IdRangeError> {
+    /// The pod's range: the one it has, or a new one. `pods` is the directory of all pods. Begins
+    /// to look where `random` says, so that agents on one machine hardly ever meet.
+    pub fn of_pod(&self, pods: &Path, uid: &str, random: u32) -> Result<IdRange, IdRangeError> {
         let _one = self.0.lock();
         let directory = pods.join(uid);
         if let Some(range) = read(&directory)? {
@@ -61,7 +62,10 @@ impl IdRanges {
             // A file that cannot be read may be of any range: none is given out then.
             taken.extend(read(&entry?.path())?.map(|range| range.first));
         }
-        let mut all = (1..=RANGES_MAX).map(|number| number * IDS_PER_POD);
+        let start = random % RANGES_MAX;
+        let mut all = (0..RANGES_MAX)
+            .map(|number| (start + number) % RANGES_MAX + 1)
+            .map(|number| number * IDS_PER_POD);
         let first = all.find(|first| !taken.contains(first));
         let range = IdRange {
             first: first.ok_or(IdRangeError::Full)?,

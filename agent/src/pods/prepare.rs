@@ -4,7 +4,7 @@ use super::context::Context;
 use super::start::chain;
 use super::state::Retry;
 use super::worker::Update;
-use super::{container_config, contents, files, state};
+use super::{container_config, contents, files, groups, state};
 use crate::runtime::{IdRange, RuntimeError, SandboxConfig, SandboxId, SandboxStatus};
 use crate::volumes;
 use coracle_client::events::EventType;
@@ -123,7 +123,9 @@ async fn sandbox_config(
         Some(true) => String::new(),
         _ => files::hostname(pod),
     };
-    let config = container_config::sandbox(pod, attempt, hostname, quality);
+    let mut config = container_config::sandbox(pod, attempt, hostname, quality);
+    config.resources.pids_limit = context.confines.pod_pids_max;
+    config.resources.huge_page_limits = groups::huge_pages_of_pod(pod);
     Ok(SandboxConfig {
         id_range: id_range(context, pod).await?,
         ..config
@@ -171,7 +173,7 @@ async fn id_range(context: &Context, pod: &Pod) -> Result<Option<IdRange>, Strin
     let range = context
         .confines
         .id_ranges
-        .of_pod(&context.pods_directory(), uid);
+        .of_pod(&context.pods_directory(), uid, rand::random());
     range
         .map(Some)
         .map_err(|error| format!("create user namespace: {error}"))

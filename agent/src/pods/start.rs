@@ -10,7 +10,7 @@ use super::environment::{self, Sources};
 use super::plan::Start;
 use super::state::{Waiting, init_containers, spec};
 use super::worker::Update;
-use super::{hook, image, security};
+use super::{groups, hook, image, security};
 use crate::images::ImageInfo;
 use crate::runtime::{ContainerConfig, ContainerId, SandboxId};
 use coracle_client::events::EventType;
@@ -209,6 +209,7 @@ impl Round {
         let name = container.name.clone();
         let capacity = context.memory_bytes;
         let mut config = container_config::container(pod, container, start.attempt, env, capacity);
+        config.resources.huge_page_limits = groups::huge_pages_of_container(pod, container);
         config.security = security::of_container(pod, container, context.security_defaults())?;
         config.image.clone_from(&image.id);
         let directory = context.log_directory(pod).join(&name);

@@ -128,13 +128,15 @@ impl Hierarchies {
 
     /// Makes a pod's group with its limits.
     pub fn make_pod(&self, group: &str, resources: &Resources) -> io::Result<()> {
-        for controller in ["memory", "cpu", "pids"] {
-            let Some(directory) = self.directory(controller, group) else {
-                continue;
-            };
-            fs::create_dir_all(&directory)?;
-            if self.is_unified() {
-                hand_down(&directory)?;
+        self.make_root(group)?;
+        for controller in ["memory", "cpu", "pids", "hugetlb"] {
+            if let Some(directory) = self.directory(controller, group) {
+                fs::create_dir_all(&directory)?;
+            }
+        }
+        for (file, value) in huge_page_limits(resources, self.is_unified()) {
+            if let Some(directory) = self.directory("hugetlb", group) {
+                let _ = fs::write(directory.join(file), value);
             }
         }
         for (controller, file, value) in limits(resources, self.is_unified()) {
@@ -312,6 +314,14 @@ fn hand_down(directory: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn huge_page_limits(resources: &Resources, unified: bool) -> Vec<(String, String)> {
+    let end = if unified { "max" } else { "limit_in_bytes" };
+    let limits = resources.huge_page_limits.iter();
+    limits
+        .map(|(size, bytes)| (format!("hugetlb.{size}.{end}"), bytes.to_string()))
+        .collect()
 }
 
 /// Controller, file and value of what is asked for.

@@ -88,6 +88,8 @@ pub struct Resources {
     pub cpu_period_us: u64,
     pub memory_limit_bytes: i64,
     pub pids_limit: i64,
+    /// Size of pages as control groups write it (`2MB`), bytes. Sizes that are not here get none.
+    pub huge_page_limits: Vec<(String, u64)>,
     /// Tried, and left as it is when the kernel refuses.
     pub oom_score_adj: Option<i32>,
 }

@@ -284,6 +284,14 @@ impl Runtime for EmbeddedRuntime {
         })
     }
 
+    fn set_group<'a>(&'a self, group: &'a str, resources: Resources) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let group = format!("{}/{group}", self.0.config.cgroup_root);
+            let made = self.0.hierarchies.make_pod(&group, &resources);
+            made.map_err(io_error(format!("cannot make the cgroup {group}")))
+        })
+    }
+
     fn run_sandbox(&self, config: SandboxConfig) -> Answer<'_, SandboxId> {
         Box::pin(self.0.run_sandbox(config))
     }

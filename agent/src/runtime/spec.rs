@@ -71,6 +71,8 @@ pub struct Host {
     /// `cpu`, `memory`, ... that can be limited.
     pub controllers: Vec<String>,
     pub limits_swap: bool,
+    /// Of pages, as `2MB`.
+    pub huge_page_sizes: Vec<String>,
     /// `/sys/devices/system/cpu/cpu0/thermal_throttle`, ..: hidden, they tell of the host's work.
     pub thermal_throttles: Vec<String>,
     /// The profile of AppArmor to enter; None for none.
@@ -217,6 +219,16 @@ fn resources(record: &ContainerRecord, host: &Host) -> Value {
     }
     if asked.pids_limit > 0 && has("pids") {
         resources["pids"] = json!({ "limit": asked.pids_limit });
+    }
+    if has("hugetlb") && !host.huge_page_sizes.is_empty() {
+        let limits = host.huge_page_sizes.iter().map(|size| {
+            let asked = asked
+                .huge_page_limits
+                .iter()
+                .find(|(asked, _)| asked == size);
+            json!({ "pageSize": size, "limit": asked.map_or(0, |(_, bytes)| *bytes) })
+        });
+        resources["hugepageLimits"] = limits.collect();
     }
     if host.unified_cgroups && has("memory") {
         // One process past the limit ends the whole container, as the kubelet has it.

@@ -116,3 +116,39 @@ fn a_container_that_floods_its_log_is_stopped_as_any_other() {
         assert_eq!(odd, None);
     });
 }
+
+#[test]
+fn groups_have_the_weight_they_are_given() {
+    on_host(async |host| {
+        let sandbox = host
+            .sandbox_with(|config| config.cgroup = format!("burstable/{}", config.cgroup))
+            .await;
+        let mut told = Vec::new();
+        for cpu_shares in [1536, 2] {
+            let resources = Resources {
+                cpu_shares,
+                ..Resources::default()
+            };
+            host.runtime
+                .set_group("burstable", resources)
+                .await
+                .unwrap();
+            let group = format!("{}/burstable", host.runtime.cgroup_root());
+            let files = [
+                format!("/sys/fs/cgroup/cpu{group}/cpu.shares"),
+                format!("/sys/fs/cgroup{group}/cpu.weight"),
+            ];
+            let found = files
+                .iter()
+                .find_map(|file| std::fs::read_to_string(file).ok());
+            told.extend(found.and_then(|text| text.trim().parse::<u64>().ok()));
+        }
+        match told[..] {
+            [] => eprintln!("skipped: this host does not share out processors"),
+            [more, least] => assert!(more > least && least <= 2, "{told:?}"),
+            _ => panic!("{told:?}"),
+        }
+        let id = host.start_in(&sandbox, host.shell("echo here")).await;
+        assert_eq!(host.exited(&id).await.exit_code, Some(0));
+    });
+}

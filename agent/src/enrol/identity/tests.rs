@@ -17,6 +17,7 @@ fn config(data_dir: &Path, token: Option<&str>) -> Config {
         taints: Vec::new(),
         allowed_unsafe_sysctls: Vec::new(),
         seccomp_default: false,
+        pod_pids_max: 0,
         data_dir: data_dir.to_owned(),
     }
 }

@@ -32,7 +32,7 @@ fn requests_become_shares_and_limits_become_quotas() {
     assert_eq!(made.resources.memory_limit_bytes, 1 << 30);
     assert_eq!(made.resources.oom_score_adj, Some(750));
     let made = sandbox(&pod, 0, "web".into(), "Burstable");
-    assert_eq!(made.cgroup, "podu1");
+    assert_eq!(made.cgroup, "burstable/podu1");
     assert_eq!(made.resources.memory_limit_bytes, 1 << 30);
     assert_eq!(made.resources.cpu_quota_us, 150_000);
 }

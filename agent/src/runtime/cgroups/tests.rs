@@ -60,3 +60,15 @@ fn limits_are_written_as_each_version_wants_them() {
     );
     assert!(limits(&Resources::default(), true).is_empty());
 }
+
+#[test]
+fn huge_pages_are_written_by_their_size() {
+    let resources = Resources {
+        huge_page_limits: vec![("2MB".into(), 4096)],
+        ..Resources::default()
+    };
+    let files = |unified| huge_page_limits(&resources, unified);
+    let file = |name: &str| vec![(name.to_owned(), "4096".to_owned())];
+    assert_eq!(files(true), file("hugetlb.2MB.max"));
+    assert_eq!(files(false), file("hugetlb.2MB.limit_in_bytes"));
+}

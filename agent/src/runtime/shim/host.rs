@@ -52,7 +52,7 @@ const CAPABILITIES: [&str; 41] = [
     "BPF",
     "CHECKPOINT_RESTORE",
 ];
-const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
+const CONTROLLERS: [&str; 4] = ["cpu", "memory", "pids", "hugetlb"];
 /// Of /dev: a host has some hundreds.
 const DEVICES_MAX: usize = 4096;
 
@@ -66,6 +66,7 @@ pub fn find(hierarchies: &Hierarchies, record: &ContainerRecord) -> Host {
         unified_cgroups: hierarchies.is_unified(),
         controllers: controllers.map(str::to_owned).collect(),
         limits_swap: hierarchies.limits_swap(parent),
+        huge_page_sizes: huge_page_sizes(),
         thermal_throttles: thermal_throttles(),
         app_armor_profile: None,
         devices: if record.config.security.privileged {
@@ -90,6 +91,31 @@ fn capabilities() -> Vec<String> {
         .enumerate()
         .filter(|(bit, _)| mine & (1 << bit) != 0);
     names.map(|(_, name)| (*name).to_owned()).collect()
+}
+
+/// `hugepages-2048kB` and the like.
+fn huge_page_sizes() -> Vec<String> {
+    let sizes = fs::read_dir("/sys/kernel/mm/hugepages")
+        .into_iter()
+        .flatten();
+    let mut found: Vec<String> = sizes
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().to_str()?.to_owned();
+            let kib: u64 = name
+                .strip_prefix("hugepages-")?
+                .strip_suffix("kB")?
+                .parse()
+                .ok()?;
+            Some(match kib {
+                _ if kib >= 1 << 20 => format!("{}GB", kib >> 20),
+                _ if kib >= 1 << 10 => format!("{}MB", kib >> 10),
+                _ => format!("{kib}KB"),
+            })
+        })
+        .collect();
+    found.sort();
+    found
 }
 
 fn thermal_throttles() -> Vec<String> {
