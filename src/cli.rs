@@ -256,6 +256,9 @@ pub struct AgentArgs {
     /// Processes that each pod may have [default: no bound of its own]
     #[arg(long, value_name = "NUMBER", env = "CORACLE_POD_MAX_PIDS")]
     pub pod_max_pids: Option<String>,
+    /// Directory with files of pods that run on this node, server or no server
+    #[arg(long, value_name = "DIR", env = "CORACLE_STATIC_PODS")]
+    pub static_pods: Option<String>,
 }
 
 #[derive(Args, Clone, Debug)]

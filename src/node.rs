@@ -82,6 +82,7 @@ pub fn config(
         allowed_unsafe_sysctls: settings.allowed_unsafe_sysctls.clone(),
         seccomp_default: settings.seccomp_default,
         pod_pids_max: settings.pod_pids_max,
+        static_pods: settings.static_pods.clone(),
         data_dir: settings.data_dir.join("agent"),
     }
 }

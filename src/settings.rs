@@ -76,6 +76,7 @@ pub struct AgentSettings {
     pub seccomp_default: bool,
     /// 0 for no bound.
     pub pod_pids_max: i64,
+    pub static_pods: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -327,6 +328,7 @@ pub fn agent(
             Some(text) => parse::boolean("seccomp-default", text)?,
             None => false,
         },
+        static_pods: args.static_pods.as_ref().map(PathBuf::from),
     })
 }
 

@@ -21,6 +21,8 @@ pub struct Config {
     pub seccomp_default: bool,
     /// Processes that a pod may have; 0 for as many as the node has.
     pub pod_pids_max: i64,
+    /// Where files of static pods are.
+    pub static_pods: Option<PathBuf>,
     /// The agent's own directory, `<data-dir>/agent`.
     pub data_dir: PathBuf,
 }

@@ -196,15 +196,29 @@ impl ImageStore {
         })
     }
 
-    /// Keeps the image's layers until `release`, even when the image is removed meanwhile.
-    pub fn hold(&self, image: &str, holder: &str) -> Result<HeldImage, ImageError> {
+    /// Keeps the images' layers until `release`, even when an image is removed meanwhile.
+    pub fn hold(&self, images: &[&str], holder: &str) -> Result<Vec<HeldImage>, ImageError> {
         let _lock = self.lock()?;
         let index = self.index()?;
-        let record = index
-            .find(image)?
-            .ok_or_else(|| ImageError::NotPresent(image.to_owned()))?;
+        let mut records = Vec::new();
+        for image in images {
+            let found = index.find(image)?;
+            records.push(found.ok_or_else(|| ImageError::NotPresent((*image).to_owned()))?);
+        }
+        let layers: BTreeSet<&str> = records
+            .iter()
+            .flat_map(|record| record.layers.iter().map(String::as_str))
+            .collect();
+        let layers: Vec<&str> = layers.into_iter().collect();
         let path = self.directory.join("holders").join(holder);
-        write_atomically(&path, record.layers.join("\n").as_bytes())?;
+        write_atomically(&path, layers.join("\n").as_bytes())?;
+        records
+            .into_iter()
+            .map(|record| self.held(record))
+            .collect()
+    }
+
+    fn held(&self, record: &Record) -> Result<HeldImage, ImageError> {
         let layers = record
             .layers
             .iter()

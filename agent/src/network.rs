@@ -37,6 +37,8 @@ pub struct Network {
     links: Links,
     addresses: Addresses,
     bridge: RwLock<Option<(String, Bridge)>>,
+    /// The last `podCIDR`, for a start without the server.
+    cidr_file: PathBuf,
 }
 
 impl Network {
@@ -44,6 +46,7 @@ impl Network {
     pub fn open(directory: PathBuf) -> Result<Self, NetworkError> {
         Ok(Self {
             links: Links::open()?,
+            cidr_file: directory.with_extension("cidr"),
             addresses: Addresses::open(directory)?,
             bridge: RwLock::new(None),
         })
@@ -58,8 +61,19 @@ impl Network {
         let subnet = Subnet::parse(cidr).ok_or_else(|| NetworkError::Subnet(cidr.to_owned()))?;
         let bridge = self.links.make_bridge(subnet).await?;
         *self.bridge.write() = Some((cidr.to_owned(), bridge));
+        if let Err(error) = std::fs::write(&self.cidr_file, cidr) {
+            tracing::warn!(%error, "the podCIDR is not kept for a start without the server");
+        }
         tracing::info!(cidr, "pods have their network");
         Ok(())
+    }
+
+    /// With the podCIDR that the node had last, if it had one.
+    pub async fn use_kept_cidr(&self) -> Result<(), NetworkError> {
+        match std::fs::read_to_string(&self.cidr_file) {
+            Ok(cidr) => self.use_cidr(cidr.trim()).await,
+            Err(_) => Ok(()),
+        }
     }
 
     pub fn is_ready(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The pods of this node: one worker each, fed by the API server and by the runtime.
 //!
-//! Sources: an informer of the pods bound to this node, and what the runtime already has. What
+//! Sources: an informer of the pods bound to this node, files of static pods, and what the runtime
+//! already has. What
 //! the runtime has and the API server has not is taken down, once the API server was listed.
 //! A worker that panics is made again from what the runtime has.
 
@@ -10,6 +11,7 @@ mod container_config;
 mod contents;
 pub mod context;
 pub(crate) mod environment;
+mod ephemeral;
 mod files;
 mod groups;
 mod hook;
@@ -17,14 +19,19 @@ mod id_ranges;
 mod image;
 mod kill;
 mod last_words;
+pub mod ledger;
+mod manifest;
 mod plan; // Pure. Start reading here.
 mod prepare;
 mod probe;
 mod report;
+mod resize;
 mod rotate;
 mod security;
+pub mod sizes;
 mod start;
 pub(crate) mod state;
+mod static_pods;
 mod status;
 mod tokens;
 mod volume_writes;
@@ -35,6 +42,7 @@ mod testing; // Pods in a few words.
 
 pub use context::{Confines, Context, PODS};
 pub use image::Puller;
+pub use manifest::is_static;
 pub use start::chain;
 pub use tokens::Tokens;
 pub use volume_writes::VolumeWrites;
@@ -45,6 +53,7 @@ use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::Mutex;
 use state::Observed;
+use static_pods::Statics;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,6 +78,7 @@ struct Shared {
     workers: Mutex<HashMap<String, Handle>>,
     /// Pods came or went.
     changed: Arc<Notify>,
+    statics: Statics,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -86,14 +96,15 @@ impl Pods {
                 context,
                 workers: Mutex::default(),
                 changed: Arc::new(Notify::new()),
+                statics: Statics::default(),
                 tasks: TaskTracker::new(),
                 stop,
             }),
         }
     }
 
-    /// Runs what the informer shows, from its first list on.
-    pub async fn run(&self, informer: Informer<Pod>) -> Result<(), RuntimeError> {
+    /// Looks after what runs, whoever asked for it. Before anything is run.
+    pub fn begin(&self) {
         let shared = self.shared.clone();
         let events = shared.context.runtime.events();
         shared.tasks.spawn(shared.clone().follow(events));
@@ -107,6 +118,11 @@ impl Pods {
         let (changed, stop) = (shared.changed.clone(), shared.stop.clone());
         let weighing = groups::keep(shared.context.clone(), move || pods.list(), changed, stop);
         shared.tasks.spawn(weighing);
+    }
+
+    /// Runs what the informer shows, from its first list on.
+    pub async fn run(&self, informer: Informer<Pod>) -> Result<(), RuntimeError> {
+        let shared = self.shared.clone();
         if !informer.synced().await {
             return Ok(());
         }
@@ -137,12 +153,15 @@ impl Pods {
 
 impl Shared {
     fn want(self: &Arc<Self>, pod: &Arc<Pod>, is_gone: bool) {
+        if manifest::is_mirror(pod) {
+            return self.note_mirror(pod, is_gone);
+        }
         let Some(uid) = pod.metadata.uid.clone() else {
             return;
         };
         let desired = Desired {
-            pod: pod.clone(),
             is_gone,
+            ..Desired::of(pod.clone())
         };
         let mut workers = self.workers.lock();
         if let Some(handle) = workers.get(&uid) {
@@ -204,6 +223,7 @@ impl Shared {
         }
         self.workers.lock().remove(&uid);
         self.changed.notify_one();
+        self.statics.ended.notify_one();
     }
 
     /// Tells each worker of its containers' ends.
@@ -272,8 +292,8 @@ impl Shared {
                 "takes down a pod that was deleted"
             );
             let desired = Desired {
-                pod: Arc::new(lost_pod(sandbox)),
                 is_gone: true,
+                ..Desired::of(Arc::new(lost_pod(sandbox)))
             };
             self.begin(&mut workers, uid.clone(), desired);
         }

@@ -3,6 +3,8 @@
 use crate::enrol::{self, Enrolled};
 use crate::network::Network;
 use crate::node::{Facts, Heartbeat, Lease, node_address, register};
+use crate::pods::ledger::Ledger;
+use crate::pods::sizes::Amounts;
 use crate::pods::{Confines, Context, PODS, Pods, Puller, Tokens, VolumeWrites, admission};
 use crate::runtime::Runtime;
 use crate::runtime::embedded::{self, EmbeddedRuntime};
@@ -61,68 +63,103 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     let network = Network::open(config.data_dir.join("network"));
     let network = Arc::new(network.map_err(|error| AgentError::Network(Box::new(error)))?);
     let facts = facts(&config, runtime.as_ref()).await;
-    let (enrolled, client) = join(&config, &facts, &clock).await?;
-    let address = address(&config, &enrolled.endpoint).await;
-
-    let tasks = TaskTracker::new();
+    let enrolled = enrol::enrol(&config, &clock).await?;
+    let client = connect::client(&enrolled.endpoint);
+    if enrolled.is_new {
+        register_first(&config, &facts, &enrolled, &client).await?;
+    }
     let informers = Informers::new(client.clone(), stop.clone());
-    let own_name = Filter::fields(format!("metadata.name={}", config.node_name));
-    let node = informers.get_filtered::<Node>(own_name);
     let services = informers.get::<Service>();
-    let recorder = Recorder::new(client.clone(), "kubelet", &config.node_name);
-    let lease = NodeLease::new(client.clone(), &config.node_name, clock.clone());
-    tasks.spawn(Lease::run(lease, node.clone(), stop.clone()));
-    let heartbeat = Heartbeat {
-        client: client.clone(),
-        config: config.clone(),
-        facts: facts.clone(),
-        address,
-        runtime: runtime.clone(),
-        network: network.clone(),
-        recorder: recorder.clone(),
-        clock: clock.clone(),
-        informer: node,
-    };
-    tasks.spawn(heartbeat.run(stop.clone()));
-    let keeper = enrol::Keeper {
-        client: client.clone(),
-        node_name: config.node_name.clone(),
-        files: enrolled.files,
-        clock: clock.clone(),
-        stop: stop.clone(),
-    };
-    let renewing = keeper.clone().keep_client_certificate(enrolled.identity);
-    tasks.spawn(renewing);
-    tasks.spawn(keeper.keep_serving_certificate(address));
     let context = Arc::new(Context {
-        client,
+        recorder: Recorder::new(client.clone(), "kubelet", &config.node_name),
+        client: client.clone(),
         runtime,
         network,
-        recorder,
         clock,
         services: services.clone(),
         images: Puller::default(),
         tokens: Tokens::default(),
         volume_writes: VolumeWrites::default(),
-        host_ip: address,
+        ledger: Ledger::new(Amounts {
+            cpu_milli: facts.cpus * 1000,
+            memory_bytes: facts.memory_bytes,
+        }),
+        host_ip: address(&config, &enrolled.endpoint).await,
         cpu_milli: facts.cpus * 1000,
         memory_bytes: facts.memory_bytes,
         data_dir: config.data_dir.clone(),
         confines: confines(&config),
     });
     let pods = Pods::new(context.clone(), stop.clone());
+    pods.begin();
+    if let Some(directory) = &config.static_pods {
+        if let Err(error) = context.network.use_kept_cidr().await {
+            tracing::warn!(%error, "static pods wait for their network");
+        }
+        pods.run_static(directory, &config.node_name).await;
+    }
+    if !enrolled.is_new {
+        register(&client, &config, &facts, false).await?;
+    }
+    let tasks = TaskTracker::new();
+    let node_name = config.node_name.clone();
+    tend_node(
+        &tasks, config, facts, &informers, &context, &enrolled, &stop,
+    );
     let tunnel = stream::Tunnel {
         endpoint: enrolled.endpoint,
-        node_name: config.node_name.clone(),
+        node_name: node_name.clone(),
         context,
         pods: pods.clone(),
     };
     tasks.spawn(tunnel.run(stop.clone()));
     // Containers need the services' variables; an incomplete list would leave some out.
     let _ = services.synced().await;
-    let bound_here = Filter::fields(format!("spec.nodeName={}", config.node_name));
+    let bound_here = Filter::fields(format!("spec.nodeName={node_name}"));
     pods.run(informers.get_filtered::<Pod>(bound_here)).await?;
+    pods.mirror_statics(&node_name);
     Ok((pods, tasks))
+}
+
+/// Keeps the Node, its lease and its certificates.
+fn tend_node(
+    tasks: &TaskTracker,
+    config: Config,
+    facts: Facts,
+    informers: &Informers,
+    context: &Context,
+    enrolled: &Enrolled,
+    stop: &CancellationToken,
+) {
+    let (client, clock) = (context.client.clone(), context.clock.clone());
+    let own_name = Filter::fields(format!("metadata.name={}", config.node_name));
+    let node = informers.get_filtered::<Node>(own_name);
+    let lease = NodeLease::new(client.clone(), &config.node_name, clock.clone());
+    tasks.spawn(Lease::run(lease, node.clone(), stop.clone()));
+    let keeper = enrol::Keeper {
+        client: client.clone(),
+        node_name: config.node_name.clone(),
+        files: enrolled.files.clone(),
+        clock: clock.clone(),
+        stop: stop.clone(),
+    };
+    let renewing = keeper
+        .clone()
+        .keep_client_certificate(enrolled.identity.clone());
+    tasks.spawn(renewing);
+    tasks.spawn(keeper.keep_serving_certificate(context.host_ip));
+    let heartbeat = Heartbeat {
+        client,
+        config,
+        facts,
+        address: context.host_ip,
+        runtime: context.runtime.clone(),
+        network: context.network.clone(),
+        recorder: context.recorder.clone(),
+        clock,
+        informer: node,
+    };
+    tasks.spawn(heartbeat.run(stop.clone()));
 }
 
 fn make_pods_directory(path: PathBuf) -> Result<(), AgentError> {
@@ -155,21 +192,19 @@ fn confines(config: &Config) -> Confines {
     }
 }
 
-/// An identity, then the Node.
-async fn join(
+/// The Node of a machine that has just enrolled: its name must not be that of another one.
+async fn register_first(
     config: &Config,
     facts: &Facts,
-    clock: &Clock,
-) -> Result<(Enrolled, Client), AgentError> {
-    let enrolled = enrol::enrol(config, clock).await?;
-    let client = connect::client(&enrolled.endpoint);
-    let registered = register(&client, config, facts, enrolled.is_new).await;
+    enrolled: &Enrolled,
+    client: &Client,
+) -> Result<(), AgentError> {
+    let registered = register(client, config, facts, true).await;
     if matches!(registered, Err(AgentError::NameTaken { .. })) {
         // Else the next start would take the name for its own.
         enrolled.forget()?;
     }
-    registered?;
-    Ok((enrolled, client))
+    registered
 }
 
 async fn address(config: &Config, endpoint: &Endpoint) -> IpAddr {

@@ -8,6 +8,7 @@ mod app_armor;
 mod cgroups;
 pub mod contract;
 pub mod embedded;
+mod image_volume;
 mod process;
 mod record;
 mod seccomp;
@@ -63,6 +64,16 @@ pub trait Runtime: Send + Sync + std::fmt::Debug {
     /// Stops it and removes its containers and its record. The log files are the caller's.
     fn remove_sandbox<'a>(&'a self, id: &'a SandboxId) -> Answer<'a, ()>;
     fn list_sandboxes(&self) -> Answer<'_, Vec<SandboxStatus>>;
+    fn sandbox_status<'a>(&'a self, id: &'a SandboxId) -> Answer<'a, SandboxStatus> {
+        Box::pin(async move {
+            let all = self.list_sandboxes().await?;
+            let found = all.into_iter().find(|sandbox| sandbox.id == *id);
+            found.ok_or_else(|| RuntimeError::NotFound {
+                what: "sandbox",
+                id: id.0.clone(),
+            })
+        })
+    }
 
     /// The image must be present. The log directory must exist.
     fn create_container<'a>(
@@ -80,6 +91,13 @@ pub trait Runtime: Send + Sync + std::fmt::Debug {
     fn remove_container<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, ()>;
     fn list_containers(&self) -> Answer<'_, Vec<ContainerStatus>>;
     fn container_status<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, ContainerStatus>;
+    /// Changes limits of what runs. What is zero stays as it is.
+    fn update_container<'a>(&'a self, id: &'a ContainerId, to: Resources) -> Answer<'a, ()>;
+    /// The same for all of a pod.
+    fn update_sandbox<'a>(&'a self, id: &'a SandboxId, to: Resources) -> Answer<'a, ()>;
+    /// The limits that hold now.
+    fn container_limits<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, Limits>;
+    fn sandbox_limits<'a>(&'a self, id: &'a SandboxId) -> Answer<'a, Limits>;
     /// What the container uses now; None when it does not run.
     fn container_usage<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, Option<Usage>>;
     /// Asks the shim to open the log file again, after a rotation renamed it.

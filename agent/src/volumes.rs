@@ -130,6 +130,9 @@ fn set_up_one(
         let group = group.and_then(|group| u32::try_from(group).ok());
         return files::write(&root, &files, group, now).map(drop);
     }
+    if volume.image.is_some() {
+        return Ok(()); // The runtime mounts it, in the containers that want it.
+    }
     if let Some(source) = &volume.host_path {
         return host_path(&source.path, source.type_.as_deref().unwrap_or_default());
     }
@@ -180,7 +183,7 @@ fn path(directory: &Path, volume: &Volume) -> Result<PathBuf, VolumeError> {
 pub fn is_read_only(pod: &Pod, name: &str) -> bool {
     let mut volumes = state::spec(pod).volumes.iter().flatten();
     let volume = volumes.find(|volume| volume.name == name);
-    volume.is_some_and(|volume| content::plugin(volume).is_some())
+    volume.is_some_and(|volume| volume.image.is_some() || content::plugin(volume).is_some())
 }
 
 /// What a container's mount shows: a place in a directory, or all of it.

@@ -11,6 +11,8 @@ use std::path::Path;
 /// What goes; the images stay.
 const DIRECTORIES: [&str; 6] = ["containers", "sandboxes", "pods", "network", "logs", "pki"];
 
+const CIDR_FILE: &str = "network.cidr";
+
 /// `data_dir` is the agent's own directory. A node that never was is wiped too.
 pub async fn wipe(data_dir: &Path) -> Result<(), WipeError> {
     if !data_dir.exists() {
@@ -30,6 +32,12 @@ pub async fn wipe(data_dir: &Path) -> Result<(), WipeError> {
         }
     };
     let whole = fs::canonicalize(data_dir).map_err(disk("read", data_dir))?;
+    match fs::remove_file(whole.join(CIDR_FILE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(disk("remove", &whole.join(CIDR_FILE))(error));
+        }
+        _ => {}
+    }
     for name in DIRECTORIES {
         let directory = whole.join(name);
         unmount_below(&directory).map_err(disk("unmount what is below", &directory))?;

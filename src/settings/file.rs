@@ -150,6 +150,7 @@ fn agent_slot<'a>(agent: &'a mut AgentArgs, key: &str) -> Option<Slot<'a>> {
         "node-name" => Some(Slot::One(&mut agent.node_name)),
         "node-ip" => Some(Slot::One(&mut agent.node_ip)),
         "node-label" => Some(Slot::Many(&mut agent.node_label)),
+        "static-pods" => Some(Slot::One(&mut agent.static_pods)),
         "node-taint" => Some(Slot::Many(&mut agent.node_taint)),
         "allowed-unsafe-sysctls" => Some(Slot::Many(&mut agent.allowed_unsafe_sysctls)),
         "pod-max-pids" => Some(Slot::One(&mut agent.pod_max_pids)),

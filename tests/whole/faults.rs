@@ -281,14 +281,14 @@ fn coracle_on(server: &Cluster, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn token(server: &Cluster) -> String {
+pub fn token(server: &Cluster) -> String {
     let data_dir = server.host.data_dir.display().to_string();
     coracle_on(server, &["token", "create", "--data-dir", &data_dir])
         .trim()
         .to_owned()
 }
 
-fn start_agent(
+pub fn start_agent(
     lab: &mut Lab,
     server: &Cluster,
     host: &crate::lab::Host,

@@ -28,7 +28,11 @@ spec:
 }
 
 pub fn with_images(lab: &mut Lab, name: &str) -> Cluster {
-    let cluster = lab.cluster(name, &[]);
+    with_images_and(lab, name, &[])
+}
+
+pub fn with_images_and(lab: &mut Lab, name: &str, more: &[&str]) -> Cluster {
+    let cluster = lab.cluster(name, more);
     for image in [IMAGE, IMAGE_2] {
         cluster.import(&pictures::busybox(&lab.path(""), image));
     }

@@ -75,7 +75,7 @@ fn layers_stay_while_a_container_stands_on_them() {
         &store,
         &Sample::new("app:1", &["base", "top"]),
     );
-    let held = store.hold("app:1", "container").unwrap();
+    let held = store.hold(&["app:1"], "container").unwrap().remove(0);
     assert_eq!(held.layers.len(), 2);
     assert!(held.layers[0].join("top").exists() && held.layers[1].join("base").exists());
     store.remove("app:1").unwrap();
@@ -84,7 +84,7 @@ fn layers_stay_while_a_container_stands_on_them() {
     store.release("container").unwrap();
     assert_eq!(count(directory.path(), "layers"), 0);
     assert!(matches!(
-        store.hold("app:1", "other"),
+        store.hold(&["app:1"], "other"),
         Err(ImageError::NotPresent(_))
     ));
 }
@@ -124,7 +124,7 @@ fn many_layers_come_in_order() {
     let names: Vec<String> = (0..130).map(|n| format!("file{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     import(directory.path(), &store, &Sample::new("deep:1", &names));
-    let held = store.hold("deep:1", "c").unwrap();
+    let held = store.hold(&["deep:1"], "c").unwrap().remove(0);
     assert!(held.layers[0].join("file129").exists() && held.layers[129].join("file0").exists());
     assert_eq!(
         file_layer("x"),

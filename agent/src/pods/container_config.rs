@@ -1,11 +1,11 @@
 //! From a container of a pod to what the runtime is asked to run. Pure.
 
 use super::environment::expand;
+use super::sizes::{self, amount};
 use super::{admission, groups, state};
 use crate::runtime::{ContainerConfig, Propagation, Resources, SandboxConfig};
 use coracle_api::quantity::Quantity;
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceRequirements};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Written;
 use std::collections::BTreeMap;
 
 /// Upstream's CFS period.
@@ -67,6 +67,7 @@ pub fn sandbox(pod: &Pod, attempt: u32, hostname: String, quality: &str) -> Sand
         hostname,
         host_network: spec.host_network.unwrap_or(false),
         host_pid: spec.host_pid.unwrap_or(false),
+        shared_pid: spec.share_process_namespace.unwrap_or(false) && spec.host_pid != Some(true),
         host_ipc: spec.host_ipc.unwrap_or(false),
         id_range: None,
         sysctls: sysctls
@@ -96,10 +97,6 @@ fn labels(pod: &Pod, container: Option<&str>) -> BTreeMap<String, String> {
     labels
 }
 
-fn amount(list: Option<&BTreeMap<String, Written>>, name: &str) -> Option<Quantity> {
-    Quantity::parse(&list?.get(name)?.0).ok()
-}
-
 fn limit(resources: Option<&ResourceRequirements>, name: &str) -> Option<Quantity> {
     amount(resources?.limits.as_ref(), name).filter(|amount| !amount.is_zero())
 }
@@ -120,66 +117,40 @@ fn quota_us(milli: i64) -> i64 {
     (milli * period / 1000).max(CPU_QUOTA_US_MIN)
 }
 
-fn resources(pod: &Pod, container: &Container, memory_capacity_bytes: i64) -> Resources {
+/// A container without a limit of its own is bounded by its pod's.
+pub fn resources(pod: &Pod, container: &Container, memory_capacity_bytes: i64) -> Resources {
     let asked = container.resources.as_ref();
+    let of_pod = state::spec(pod).resources.as_ref();
+    let bound = |name: &str| limit(asked, name).or_else(|| limit(of_pod, name));
     let mut resources = Resources {
         cpu_shares: shares(request(asked, "cpu").map_or(0, |cpu| cpu.milli_value())),
-        memory_limit_bytes: limit(asked, "memory").map_or(0, |memory| memory.value()),
+        memory_limit_bytes: bound("memory").map_or(0, |memory| memory.value()),
         oom_score_adj: Some(oom_score_adj(pod, container, memory_capacity_bytes)),
         ..Resources::default()
     };
-    if let Some(cpu) = limit(asked, "cpu") {
+    if let Some(cpu) = bound("cpu") {
         resources.cpu_period_us = CPU_PERIOD_US;
         resources.cpu_quota_us = quota_us(cpu.milli_value());
     }
     resources
 }
 
-/// Limits apply to a pod only when all its containers have them.
-fn pod_resources(pod: &Pod, quality: &str) -> Resources {
-    let spec = state::spec(pod);
-    let long_lived = || {
-        let sidecars = state::init_containers(spec)
-            .iter()
-            .filter(|container| state::is_sidecar(container));
-        spec.containers.iter().chain(sidecars)
-    };
-    let total = |name: &str| -> i64 {
-        long_lived()
-            .filter_map(|container| request(container.resources.as_ref(), name))
-            .map(|amount| amount.milli_value())
-            .sum()
-    };
-    let limits = |name: &str| -> Option<i64> {
-        long_lived()
-            .map(|container| limit(container.resources.as_ref(), name))
-            .map(|limit| Some(limit?.milli_value()))
-            .sum()
-    };
+/// Limits apply to a pod only when it has its own, or all its containers have them.
+pub fn pod_resources(pod: &Pod, quality: &str) -> Resources {
     let mut resources = Resources {
-        cpu_shares: shares(total("cpu")),
+        cpu_shares: shares(sizes::requests(pod).cpu_milli),
         ..Resources::default()
     };
     if quality == "BestEffort" {
         resources.cpu_shares = CPU_SHARES_MIN;
         return resources;
     }
-    if let Some(milli) = limits("cpu") {
+    if let Some(cpu) = sizes::limit(pod, "cpu") {
         resources.cpu_period_us = CPU_PERIOD_US;
-        resources.cpu_quota_us = quota_us(milli);
+        resources.cpu_quota_us = quota_us(cpu.milli_value());
     }
-    // The milli-bytes of a sum of memories are exact up to 9 PB.
-    let is_bounded_by_init = state::init_containers(spec).iter().any(|container| {
-        !state::is_sidecar(container) && limit(container.resources.as_ref(), "memory").is_none()
-    });
-    if let Some(milli) = limits("memory").filter(|_| !is_bounded_by_init) {
-        let init_max = state::init_containers(spec)
-            .iter()
-            .filter_map(|container| limit(container.resources.as_ref(), "memory"))
-            .map(|memory| memory.value())
-            .max();
-        resources.memory_limit_bytes = (milli / 1000).max(init_max.unwrap_or(0));
-    }
+    let memory = sizes::limit(pod, "memory");
+    resources.memory_limit_bytes = memory.map_or(0, |memory| memory.value());
     resources
 }
 

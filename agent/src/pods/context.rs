@@ -37,6 +37,8 @@ pub struct Context {
     pub images: super::image::Puller,
     pub tokens: super::tokens::Tokens,
     pub volume_writes: super::VolumeWrites,
+    /// What the pods were given of the node.
+    pub ledger: super::ledger::Ledger,
     pub host_ip: IpAddr,
     /// What the node has for pods.
     pub cpu_milli: i64,
@@ -88,11 +90,12 @@ impl Context {
         message: impl Into<String>,
     ) {
         let mut object = reference(pod);
-        let is_init = super::state::init_containers(super::state::spec(pod))
-            .iter()
-            .any(|init| init.name == container);
-        let list = if is_init {
+        let spec = super::state::spec(pod);
+        let mut inits = super::state::init_containers(spec).iter();
+        let list = if inits.any(|init| init.name == container) {
             "initContainers"
+        } else if super::ephemeral::find(spec, container).is_some() {
+            "ephemeralContainers"
         } else {
             "containers"
         };

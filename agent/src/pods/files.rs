@@ -7,13 +7,49 @@ use std::net::IpAddr;
 
 /// Host names longer than this are cut, as the kernel would.
 const HOSTNAME_BYTES_MAX: usize = 63;
+/// A full name is not cut; the kernel takes this much.
+const FQDN_BYTES_MAX: usize = 64;
+/// Upstream's default.
+const CLUSTER_DOMAIN: &str = "cluster.local";
 
-pub fn hostname(pod: &Pod) -> String {
+/// The pod's host name, and the domain it is in where it has a subdomain.
+fn names(pod: &Pod) -> (String, Option<String>) {
     let spec = state::spec(pod);
-    let name = spec.hostname.as_deref().filter(|name| !name.is_empty());
-    let name = name.or(pod.metadata.name.as_deref()).unwrap_or_default();
+    if let Some(name) = &spec.hostname_override {
+        return (cut(name), None);
+    }
+    let name = given(spec.hostname.as_deref()).or(pod.metadata.name.as_deref());
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    let domain = given(spec.subdomain.as_deref())
+        .map(|subdomain| format!("{subdomain}.{namespace}.svc.{CLUSTER_DOMAIN}"));
+    (cut(name.unwrap_or_default()), domain)
+}
+
+fn given(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.is_empty())
+}
+
+fn cut(name: &str) -> String {
     let cut = &name[..name.len().min(HOSTNAME_BYTES_MAX)];
     cut.trim_end_matches(['-', '.']).to_owned()
+}
+
+/// What the kernel is told: the host name, or all of it with `setHostnameAsFQDN`.
+pub fn hostname(pod: &Pod) -> Result<String, String> {
+    let is_full = state::spec(pod).set_hostname_as_fqdn.unwrap_or(false);
+    let (name, domain) = names(pod);
+    let full = match domain.filter(|_| is_full) {
+        Some(domain) => format!("{name}.{domain}"),
+        None => return Ok(name),
+    };
+    if full.len() > FQDN_BYTES_MAX {
+        return Err(format!(
+            "failed to construct FQDN from pod hostname and cluster domain, FQDN {full} is too \
+             long ({FQDN_BYTES_MAX} characters is the max, {} characters requested)",
+            full.len()
+        ));
+    }
+    Ok(full)
 }
 
 /// `node` is the node's own file, for a pod on its network.
@@ -31,14 +67,9 @@ pub fn hosts(pod: &Pod, ip: Option<IpAddr>, node: &str) -> String {
                         fe00::2\tip6-allrouters\n"
             .to_owned();
         if let Some(ip) = ip {
-            let name = hostname(pod);
-            let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-            let subdomain = spec.subdomain.as_deref().filter(|name| !name.is_empty());
-            let line = match subdomain {
-                Some(subdomain) => {
-                    format!("{ip}\t{name}.{subdomain}.{namespace}.svc.cluster.local\t{name}")
-                }
-                None => format!("{ip}\t{name}"),
+            let line = match names(pod) {
+                (name, Some(domain)) => format!("{ip}\t{name}.{domain}\t{name}"),
+                (name, None) => format!("{ip}\t{name}"),
             };
             text.push_str(&line);
             text.push('\n');

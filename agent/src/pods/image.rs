@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use coracle_client::events::EventType;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, Pod, Secret};
+use k8s_openapi::api::core::v1::{Container, ImageVolumeSource, Pod, Secret};
 use kube::Api;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -20,6 +20,40 @@ use std::time::Duration;
 const FAILURES_MAX: usize = 1000;
 /// After a failed pull the container says so for this long, then that it waits.
 const SHOW_FAILURE_SECONDS: i64 = 5;
+
+/// An image that a pod needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    pub image: &'a str,
+    pub policy: Option<&'a str>,
+    /// Whose events tell of it; the pod's own for a volume.
+    pub container: Option<&'a str>,
+}
+
+impl<'a> Wanted<'a> {
+    pub fn by(container: &'a Container) -> Self {
+        Self {
+            image: container.image.as_deref().unwrap_or_default(),
+            policy: container.image_pull_policy.as_deref(),
+            container: Some(&container.name),
+        }
+    }
+
+    pub fn of_volume(source: &'a ImageVolumeSource) -> Self {
+        Self {
+            image: source.reference.as_deref().unwrap_or_default(),
+            policy: source.pull_policy.as_deref(),
+            container: None,
+        }
+    }
+
+    fn event(&self, context: &Context, pod: &Pod, type_: EventType, reason: &str, message: &str) {
+        match self.container {
+            Some(name) => context.container_event(pod, name, type_, reason, message),
+            None => context.event(pod, type_, reason, message),
+        }
+    }
+}
 
 /// Why there is no image; `reason` and `message` are those of the waiting state.
 #[derive(Debug)]
@@ -70,33 +104,29 @@ impl Puller {
 pub async fn ensure(
     context: &Context,
     pod: &Pod,
-    container: &Container,
+    wanted: Wanted<'_>,
 ) -> Result<ImageInfo, NoImage> {
-    let image = container.image.as_deref().unwrap_or_default();
-    let name = &container.name;
+    let image = wanted.image;
     let now = context.clock.now();
-    let policy = container.image_pull_policy.as_deref();
-    let policy = policy.unwrap_or_else(|| coracle_api::pod_spec::defaults::pull_policy(image));
+    let default = || coracle_api::pod_spec::defaults::pull_policy(image);
+    let policy = wanted.policy.unwrap_or_else(default);
     let present = match context.runtime.image_status(image).await {
         Ok(present) => present,
-        Err(error) => return Err(uninspected(context, pod, container, &error)),
+        Err(error) => return Err(uninspected(context, pod, wanted, &error)),
+    };
+    let tell = |type_, reason: &str, message: &str| {
+        wanted.event(context, pod, type_, reason, message);
     };
     if let Some(present) = present.filter(|_| policy != "Always") {
         let message = format!(
             "Container image {image:?} already present on machine and can be accessed by the pod"
         );
-        context.container_event(pod, name, EventType::Normal, "Pulled", message);
+        tell(EventType::Normal, "Pulled", &message);
         return Ok(present);
     }
     if policy == "Never" {
         let message = format!("Container image {image:?} is not present with pull policy of Never");
-        context.container_event(
-            pod,
-            name,
-            EventType::Warning,
-            "ErrImageNeverPull",
-            message.clone(),
-        );
+        tell(EventType::Warning, "ErrImageNeverPull", &message);
         return Err(NoImage {
             reason: "ErrImageNeverPull",
             message,
@@ -107,23 +137,18 @@ pub async fn ensure(
     let key = (uid, image.to_owned());
     if let Some((retry_at, last)) = context.images.waits(&key, now) {
         let message = format!("Back-off pulling image {image:?}");
-        context.container_event(pod, name, EventType::Normal, "BackOff", message.clone());
+        tell(EventType::Normal, "BackOff", &message);
         return Err(NoImage {
             reason: "ImagePullBackOff",
             message: format!("{message}: ErrImagePull: {last}"),
             retry_at,
         });
     }
-    pull(context, pod, container, key).await
+    pull(context, pod, wanted, key).await
 }
 
-fn uninspected(
-    context: &Context,
-    pod: &Pod,
-    container: &Container,
-    error: &RuntimeError,
-) -> NoImage {
-    let image = container.image.as_deref().unwrap_or_default();
+fn uninspected(context: &Context, pod: &Pod, wanted: Wanted<'_>, error: &RuntimeError) -> NoImage {
+    let image = wanted.image;
     let (reason, message) = match error {
         RuntimeError::Invalid(_) => (
             "InvalidImageName",
@@ -137,14 +162,7 @@ fn uninspected(
             format!("Failed to inspect image {image:?}: {error}"),
         ),
     };
-    let type_ = EventType::Warning;
-    context.container_event(
-        pod,
-        &container.name,
-        type_,
-        "InspectFailed",
-        message.clone(),
-    );
+    wanted.event(context, pod, EventType::Warning, "InspectFailed", &message);
     NoImage {
         reason,
         message,
@@ -155,14 +173,13 @@ fn uninspected(
 async fn pull(
     context: &Context,
     pod: &Pod,
-    container: &Container,
+    wanted: Wanted<'_>,
     key: (String, String),
 ) -> Result<ImageInfo, NoImage> {
-    let image = container.image.as_deref().unwrap_or_default();
-    let name = &container.name;
+    let image = wanted.image;
     let credentials = credentials(context, pod).await;
     let message = format!("Pulling image {image:?}");
-    context.container_event(pod, name, EventType::Normal, "Pulling", message);
+    wanted.event(context, pod, EventType::Normal, "Pulling", &message);
     let begun = context.clock.monotonic();
     match context.runtime.pull_image(image, &credentials).await {
         Ok(info) => {
@@ -172,7 +189,7 @@ async fn pull(
                  size: {} bytes.",
                 info.size_bytes
             );
-            context.container_event(pod, name, EventType::Normal, "Pulled", message);
+            wanted.event(context, pod, EventType::Normal, "Pulled", &message);
             context.images.0.lock().remove(&key);
             Ok(info)
         }
@@ -180,7 +197,7 @@ async fn pull(
             let error = error.to_string();
             let now = context.clock.now();
             let message = format!("Failed to pull image {image:?}: {error}");
-            context.container_event(pod, name, EventType::Warning, "Failed", message);
+            wanted.event(context, pod, EventType::Warning, "Failed", &message);
             context.images.failed(key, error.clone(), now);
             Err(NoImage {
                 reason: "ErrImagePull",

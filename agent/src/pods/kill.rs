@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::hook;
 use super::plan::Kill;
-use super::state::{init_containers, spec};
+use super::state;
 use super::worker::Update;
 use crate::runtime::RuntimeError;
 use coracle_client::events::EventType;
@@ -48,11 +48,9 @@ pub async fn kill(
 
 /// How many seconds the hook took.
 async fn pre_stop(context: &Context, pod: &Pod, kill: &Kill, ip: Option<IpAddr>) -> i64 {
-    let spec = spec(pod);
-    let mut all = init_containers(spec).iter().chain(&spec.containers);
-    let container = all.find(|container| container.name == kill.name);
+    let container = state::find(state::spec(pod), &kill.name);
     let hook = container.and_then(|container| {
-        let hook = container.lifecycle.as_ref()?.pre_stop.as_ref()?;
+        let hook = container.lifecycle.as_ref()?.pre_stop.clone()?;
         Some((container, hook))
     });
     let Some((container, handler)) = hook else {
@@ -61,12 +59,12 @@ async fn pre_stop(context: &Context, pod: &Pod, kill: &Kill, ip: Option<IpAddr>)
     let begun = context.clock.monotonic();
     let target = hook::Target {
         context,
-        container,
+        container: &container,
         id: &kill.id,
         ip,
     };
     let bound = Duration::from_secs(u64::try_from(kill.grace_seconds).unwrap_or(0));
-    let failed = match tokio::time::timeout(bound, hook::run(&target, handler)).await {
+    let failed = match tokio::time::timeout(bound, hook::run(&target, &handler)).await {
         Ok(Ok(())) => None,
         Ok(Err(message)) => Some(message),
         Err(_) => Some("it did not end within the grace".to_owned()),

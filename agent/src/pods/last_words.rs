@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::start::mounts;
-use super::state::{init_containers, spec};
+use super::state;
 use crate::runtime::ContainerStatus;
 use k8s_openapi::api::core::v1::Pod;
 use std::io::SeekFrom;
@@ -21,12 +21,10 @@ pub async fn read(context: &Context, pod: &Pod, container: &ContainerStatus) -> 
     let directory = context.pod_directory(pod);
     let path = mounts::last_words(&directory, &config.name, config.attempt);
     let words = tail(&path, MESSAGE_BYTES_MAX).await;
-    let spec = spec(pod);
-    let mut all = init_containers(spec).iter().chain(&spec.containers);
-    let policy = all
-        .find(|known| known.name == config.name)
-        .and_then(|known| known.termination_message_policy.as_deref());
-    let falls_back = policy == Some("FallbackToLogsOnError") && container.exit_code != Some(0);
+    let known = state::find(state::spec(pod), &config.name);
+    let policy = known.and_then(|known| known.termination_message_policy.clone());
+    let falls_back =
+        policy.as_deref() == Some("FallbackToLogsOnError") && container.exit_code != Some(0);
     if !words.is_empty() || !falls_back {
         return words;
     }

@@ -6,7 +6,11 @@
 //! Order: sandbox, init containers one by one, then all containers; a sidecar before what
 //! follows it. On the way down: containers, then sidecars from the last, then the sandbox.
 
+mod ephemeral;
+pub mod resize;
+
 use super::back_off::go_seconds;
+use super::resize::Target;
 use super::state::{
     Verdict, View, Waiting, full_name, init_containers, is_alive, is_sidecar, restarts,
 };
@@ -31,6 +35,8 @@ pub enum Action {
     /// One after the other, in this order.
     Start(Vec<Start>),
     Kill(Kill),
+    /// Changes what the pod's group and these containers have.
+    Resize(Vec<Target>),
     Remove(ContainerId),
     StopSandbox(SandboxId),
 }
@@ -52,11 +58,15 @@ pub struct Kill {
     pub grace_seconds: i64,
     /// Of the event.
     pub message: String,
+    /// It is started again at once, with another size.
+    pub is_for_resize: bool,
 }
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Plan {
     pub actions: Vec<Action>,
+    /// Running containers with other sizes than they were given.
+    resize: Vec<Target>,
     /// Containers that have to wait from now on.
     pub waiting: Vec<(String, Waiting)>,
     pub verdict: Option<Verdict>,
@@ -113,9 +123,10 @@ fn has_finished(view: &View<'_>) -> bool {
     let spec = view.spec();
     let ended_for_good = |container: &Container| {
         let latest = view.observed.latest(&container.name);
+        let is_resized = view.memory.restarting.contains(&container.name);
         latest
             .and_then(exit_code)
-            .filter(|code| !restarts(container, spec, *code))
+            .filter(|code| !is_resized && !restarts(container, spec, *code))
     };
     let failed_init = init_containers(spec)
         .iter()
@@ -157,13 +168,17 @@ fn run(view: &View<'_>, plan: &mut Plan) {
             return;
         }
     };
-    let mut starts = Vec::new();
+    // Also while the pod is not initialized: they are there to find out why.
+    let mut starts = ephemeral::starts(view, plan);
     if initialize(view, sandbox, plan, &mut starts) {
         for container in &view.spec().containers {
             tend(view, container, false, plan, &mut starts);
         }
     }
-    if !starts.is_empty() && !memory.is_starting {
+    if resize::is_due(view, plan) {
+        plan.actions.push(Action::Resize(plan.resize.clone()));
+    }
+    if !starts.is_empty() && !memory.is_starting && !resize::holds_starts(view) {
         plan.actions.push(Action::Start(starts));
     }
 }
@@ -223,6 +238,9 @@ fn tend(
     let latest = view.observed.latest(name);
     if let Some(running) = latest.filter(|latest| latest.state == ContainerState::Running) {
         check_health(view, running, plan);
+        if let Some(kill) = resize::check(view, container, running, plan) {
+            plan.actions.push(Action::Kill(kill));
+        }
         return;
     }
     let waiting = view.memory.waiting.get(name);
@@ -246,7 +264,13 @@ fn tend(
             }
             ContainerState::Exited => {
                 let code = latest.exit_code.unwrap_or(137);
-                if !is_forced && !restarts(container, view.spec(), code) {
+                let is_resized = view.memory.restarting.contains(name);
+                if !is_forced && !is_resized && !restarts(container, view.spec(), code) {
+                    return;
+                }
+                start.attempt = latest.config.attempt + 1;
+                if is_resized {
+                    starts.push(start);
                     return;
                 }
                 let ended = latest.finished_at.unwrap_or(latest.created_at);
@@ -255,7 +279,6 @@ fn tend(
                     plan.waiting.push((name.clone(), waiting));
                     return;
                 }
-                start.attempt = latest.config.attempt + 1;
                 start.ended_at = Some(ended);
             }
         },
@@ -320,6 +343,7 @@ fn kill(
         name: container.config.name.clone(),
         grace_seconds,
         message,
+        is_for_resize: false,
     }));
 }
 

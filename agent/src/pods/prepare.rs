@@ -5,7 +5,7 @@ use super::start::chain;
 use super::state::Retry;
 use super::worker::Update;
 use super::{container_config, contents, files, groups, state};
-use crate::runtime::{IdRange, RuntimeError, SandboxConfig, SandboxId, SandboxStatus};
+use crate::runtime::{IdRange, SandboxConfig, SandboxId, SandboxStatus};
 use crate::volumes;
 use coracle_client::events::EventType;
 use k8s_openapi::api::core::v1::Pod;
@@ -99,9 +99,8 @@ async fn make(
             made.map_err(|error| failed(&error))?
         }
     };
-    let status = find(context, &sandbox)
-        .await
-        .map_err(|error| failed(&error))?;
+    let status = context.runtime.sandbox_status(&sandbox).await;
+    let status = status.map_err(|error| failed(&error))?;
     let namespace = match &status.network_namespace {
         Some(namespace) if !is_host_network => namespace,
         _ => return Ok((status, None)),
@@ -121,7 +120,7 @@ async fn sandbox_config(
     runtime_class(context, pod).await?;
     let hostname = match state::spec(pod).host_network {
         Some(true) => String::new(),
-        _ => files::hostname(pod),
+        _ => files::hostname(pod)?,
     };
     let mut config = container_config::sandbox(pod, attempt, hostname, quality);
     config.resources.pids_limit = context.confines.pod_pids_max;
@@ -190,15 +189,6 @@ fn forget_files(directory: &Path) -> std::io::Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-async fn find(context: &Context, id: &SandboxId) -> Result<SandboxStatus, RuntimeError> {
-    let all = context.runtime.list_sandboxes().await?;
-    let found = all.into_iter().find(|sandbox| sandbox.id == *id);
-    found.ok_or_else(|| RuntimeError::NotFound {
-        what: "sandbox",
-        id: id.0.clone(),
-    })
 }
 
 fn write_files(directory: &Path, pod: &Pod, ip: Option<IpAddr>) -> std::io::Result<()> {

@@ -8,7 +8,7 @@ mod count;
 mod grpc;
 
 use super::context::Context;
-use super::state::{Health, init_containers, spec};
+use super::state::{self, Health, spec};
 use super::worker::Update;
 use crate::runtime::{ContainerId, ContainerStatus};
 use ask::Answer;
@@ -94,8 +94,7 @@ impl Probes {
     ) -> Health {
         let spec = spec(pod);
         let name = &status.config.name;
-        let mut all = init_containers(spec).iter().chain(&spec.containers);
-        let Some(container) = all.find(|container| &container.name == name) else {
+        let Some(container) = state::find(spec, name) else {
             return Health::default();
         };
         let known = reported(pod, &status.id);
@@ -125,7 +124,7 @@ impl Probes {
                 probe: probe.clone(),
                 context: self.context.clone(),
                 pod: pod.clone(),
-                container: container.clone(),
+                container: container.as_ref().clone(),
                 id: status.id.clone(),
                 ip: ip.unwrap_or(self.context.host_ip),
                 health: shared.clone(),

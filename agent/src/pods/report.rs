@@ -3,6 +3,8 @@
 //! One task a pod: a newer status replaces one that waits. Other writers' conditions are left
 //! alone, since a strategic merge patch carries those alone that changed.
 
+use super::manifest;
+use super::status::OF_RESIZES;
 use super::worker::Desired;
 use coracle_client::Client;
 use coracle_client::patch::merge_difference;
@@ -97,7 +99,14 @@ async fn run(
 ) {
     let mut writer = Writer::new(client, desired);
     let mut pause = RETRY_FIRST;
-    while statuses.changed().await.is_ok() {
+    let mut shown = writer.desired.clone();
+    let is_static = manifest::is_static(&shown.borrow().pod);
+    loop {
+        // The mirror of a static pod may come after what is to be said of it.
+        tokio::select! {
+            changed = statuses.changed() => if changed.is_err() { return },
+            changed = shown.changed(), if is_static => if changed.is_err() { return },
+        }
         loop {
             let Some(status) = statuses.borrow_and_update().clone() else {
                 break;
@@ -136,19 +145,22 @@ impl Writer {
     }
 
     /// The newest state known of the API server's copy.
-    fn base(&self) -> Pod {
-        let known = self.desired.borrow().pod.clone();
-        match &self.written {
-            Some(written) if revision(written) > revision(&known) => written.clone(),
-            _ => known.as_ref().clone(),
-        }
+    fn base(&self) -> Option<Pod> {
+        let known = self.desired.borrow().shown().cloned()?;
+        let is_newer = |written: &&Pod| {
+            written.metadata.uid == known.metadata.uid && revision(written) > revision(&known)
+        };
+        let written = self.written.as_ref().filter(is_newer);
+        Some(written.unwrap_or(&known).clone())
     }
 
     async fn write(&mut self, status: &PodStatus) -> Result<(), kube::Error> {
         if self.desired.borrow().is_gone {
             return Ok(());
         }
-        let base = self.base();
+        let Some(base) = self.base() else {
+            return Ok(()); // Said when there is somebody to be told.
+        };
         let Some(body) = body(&base, status) else {
             return Ok(());
         };
@@ -170,7 +182,9 @@ impl Writer {
     }
 
     async fn delete(&self) -> Result<(), kube::Error> {
-        let base = self.base();
+        let Some(base) = self.base() else {
+            return Ok(());
+        };
         let name = base.metadata.name.as_deref().unwrap_or_default();
         let params = DeleteParams::default()
             .grace_period(0)
@@ -204,11 +218,18 @@ fn body(base: &Pod, status: &PodStatus) -> Option<Value> {
     };
     let (old, old_conditions) = split(base.status.as_ref());
     let (new, new_conditions) = split(Some(status));
-    let changed: Vec<_> = new_conditions
+    let gone = OF_RESIZES.iter().filter(|type_| {
+        let is_in = |all: &[Value]| all.iter().any(|condition| condition["type"] == **type_);
+        is_in(&old_conditions) && !is_in(&new_conditions)
+    });
+    let gone = gone.map(|type_| json!({ "type": type_, "$patch": "delete" }));
+    let gone: Vec<_> = gone.collect();
+    let mut changed: Vec<_> = new_conditions
         .into_iter()
         .filter(|condition| !old_conditions.contains(condition))
         .map(|condition| replacing(&old_conditions, condition))
         .collect();
+    changed.extend(gone);
     let old = if old.is_null() { json!({}) } else { old };
     let difference = merge_difference(&old, &new);
     if difference.is_none() && changed.is_empty() {

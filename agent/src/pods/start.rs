@@ -7,17 +7,20 @@ pub mod mounts;
 use super::container_config;
 use super::context::Context;
 use super::environment::{self, Sources};
+use super::image::{self, Wanted};
+use super::manifest;
 use super::plan::Start;
-use super::state::{Waiting, init_containers, spec};
+use super::state::{self, Waiting, spec};
 use super::worker::Update;
-use super::{groups, hook, image, security};
+use super::{ephemeral, groups, hook, security};
 use crate::images::ImageInfo;
-use crate::runtime::{ContainerConfig, ContainerId, SandboxId};
+use crate::runtime::{ContainerConfig, ContainerId, ContainerState, SandboxId};
 use coracle_client::events::EventType;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, Secret};
 use kube::Api;
 use rand::RngExt;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -36,6 +39,9 @@ pub struct Round {
     pub halt: CancellationToken,
     pub updates: mpsc::Sender<Update>,
 }
+
+/// Ids of images, by the volume that shows them.
+type VolumeImages = BTreeMap<String, String>;
 
 /// Why a container does not run, before it has its retry time.
 struct Refusal {
@@ -56,13 +62,14 @@ pub fn after(now: Timestamp, seconds: i64) -> Timestamp {
 }
 
 pub async fn start_all(round: Round, starts: Vec<Start>) {
+    let mut images = VolumeImages::new();
     for start in starts {
         if round.halt.is_cancelled() {
             break;
         }
         let outcome = tokio::select! {
             biased;
-            outcome = round.start(&start) => outcome,
+            outcome = round.start(&start, &mut images) => outcome,
             () = round.halt.cancelled() => break,
         };
         let update = match outcome {
@@ -80,26 +87,49 @@ impl Round {
         let _ = self.updates.send(update).await;
     }
 
-    async fn start(&self, start: &Start) -> Result<(), Waiting> {
-        let context = &self.context;
-        let spec = spec(&self.pod);
-        let mut all = init_containers(spec).iter().chain(&spec.containers);
-        let Some(container) = all.find(|container| container.name == start.name) else {
+    async fn start(&self, start: &Start, images: &mut VolumeImages) -> Result<(), Waiting> {
+        let Some(container) = state::find(spec(&self.pod), &start.name) else {
             return Ok(());
         };
-        let image = image::ensure(context, &self.pod, container).await;
-        let image = image.map_err(|error| Waiting {
-            reason: error.reason.to_owned(),
-            message: error.message,
-            retry_at: error.retry_at,
-        })?;
-        self.run(start, container, &image)
-            .await
-            .map_err(|refusal| Waiting {
-                reason: refusal.reason.to_owned(),
-                message: refusal.message,
-                retry_at: retry_at(context.clock.now()),
-            })
+        let no_image = |error: image::NoImage| {
+            self.failed(&container, error.reason);
+            Waiting {
+                reason: error.reason.to_owned(),
+                message: error.message,
+                retry_at: error.retry_at,
+            }
+        };
+        let volumes = self.ensure_volumes(&container, images).await;
+        volumes.map_err(no_image)?;
+        let image = image::ensure(&self.context, &self.pod, Wanted::by(&container)).await;
+        let image = image.map_err(no_image)?;
+        let ran = self.run(start, &container, &image, images).await;
+        ran.map_err(|refusal| Waiting {
+            reason: refusal.reason.to_owned(),
+            message: refusal.message,
+            retry_at: retry_at(self.context.clock.now()),
+        })
+    }
+
+    /// Sees to the images of the image volumes that the container mounts, once a round.
+    async fn ensure_volumes(
+        &self,
+        container: &Container,
+        images: &mut VolumeImages,
+    ) -> Result<(), image::NoImage> {
+        for mount in container.volume_mounts.iter().flatten() {
+            let mut volumes = spec(&self.pod).volumes.iter().flatten();
+            let volume = volumes.find(|volume| volume.name == mount.name);
+            let Some(source) = volume.and_then(|volume| volume.image.as_ref()) else {
+                continue;
+            };
+            if !images.contains_key(&mount.name) {
+                let wanted = Wanted::of_volume(source);
+                let image = image::ensure(&self.context, &self.pod, wanted).await?;
+                images.insert(mount.name.clone(), image.id);
+            }
+        }
+        Ok(())
     }
 
     async fn run(
@@ -107,8 +137,9 @@ impl Round {
         start: &Start,
         container: &Container,
         image: &ImageInfo,
+        images: &VolumeImages,
     ) -> Result<(), Refusal> {
-        let config = self.configure(start, container, image).await;
+        let config = self.configure(start, container, image, images).await;
         let config = config.map_err(|message| {
             self.failed(container, &message);
             Refusal {
@@ -125,6 +156,8 @@ impl Round {
         let created = runtime.create_container(&self.sandbox, config).await;
         let id =
             created.map_err(|error| self.refused(container, "CreateContainerError", &error))?;
+        let size = container.resources.clone().unwrap_or_default();
+        self.tell(Update::Sized(container.name.clone(), size)).await;
         let name = &container.name;
         let event = |reason: &str, message: &str| {
             let pod = &self.pod;
@@ -200,6 +233,7 @@ impl Round {
         start: &Start,
         container: &Container,
         image: &ImageInfo,
+        images: &VolumeImages,
     ) -> Result<ContainerConfig, String> {
         let pod = &self.pod;
         let context = &self.context;
@@ -216,13 +250,32 @@ impl Round {
         std::fs::create_dir_all(&directory)
             .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
         config.log_path = directory.join(format!("{}.log", start.attempt));
-        config.mounts = mounts::make(context, pod, container, start.attempt, &config.env)?;
+        config.mounts = mounts::make(context, pod, container, start.attempt, &config.env, images)?;
+        config.pid_namespace_of = self.target(&name).await?;
         Ok(config)
+    }
+
+    /// The running container whose processes an ephemeral one is to see.
+    async fn target(&self, name: &str) -> Result<Option<ContainerId>, String> {
+        let ephemeral = ephemeral::find(spec(&self.pod), name);
+        let Some(target) = ephemeral.and_then(ephemeral::target) else {
+            return Ok(None);
+        };
+        let all = self.context.runtime.list_containers().await;
+        let all = all.map_err(|error| chain(&error))?;
+        let found = all.into_iter().find(|container| {
+            container.sandbox == self.sandbox
+                && container.config.name == target
+                && container.state == ContainerState::Running
+        });
+        let found = found.ok_or_else(|| format!("unable to find target container {target}"))?;
+        Ok(Some(found.id))
     }
 
     async fn sources(&self, container: &Container) -> Result<Sources, String> {
         let context = &self.context;
-        if !context.services.has_synced() {
+        // A static pod does not wait for the server: it gets the services that are known.
+        if !context.services.has_synced() && !manifest::is_static(&self.pod) {
             return Err(
                 "services have not yet been read at least once, cannot construct envvars"
                     .to_owned(),

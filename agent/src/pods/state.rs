@@ -1,10 +1,15 @@
 //! What is known of one pod: what the runtime has of it, and what only the worker remembers.
 
 use super::back_off::{BackOff, Pace};
+use super::ephemeral;
+use super::sizes::Kept;
 use super::start::after;
-use crate::runtime::{ContainerId, ContainerState, ContainerStatus, SandboxState, SandboxStatus};
+use crate::runtime::{
+    ContainerId, ContainerState, ContainerStatus, Resources, SandboxState, SandboxStatus,
+};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -110,6 +115,31 @@ pub enum Retry {
 
 const RETRY_SOON_SECONDS: i64 = 2;
 
+/// A resize as its condition tells of it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Note {
+    pub reason: &'static str,
+    pub message: String,
+    /// Of the pod that asked for it.
+    pub generation: Option<i64>,
+    /// Since when it has this reason, and when it was noted.
+    pub since: Timestamp,
+    pub at: Timestamp,
+}
+
+/// What the pod was given and what it waits for.
+#[derive(Clone, Debug, Default)]
+pub struct Sizing {
+    pub kept: Kept,
+    /// The pod asks for other than it was given.
+    pub pending: Option<Note>,
+    /// The pod was given other than it has.
+    pub in_progress: Option<Note>,
+    /// What the pod's group and its containers have, as last looked at.
+    pub of_pod: Option<Resources>,
+    pub of_containers: BTreeMap<ContainerId, Resources>,
+}
+
 /// What only the worker knows; lost with the process, as upstream's is.
 #[derive(Clone, Debug)]
 pub struct Memory {
@@ -135,6 +165,13 @@ pub struct Memory {
     pub verdict: Option<Verdict>,
     /// The verdict was spoken before anything of the pod was made.
     pub is_rejected: bool,
+    pub sizing: Sizing,
+    /// Containers that were ended to be started with another size.
+    pub restarting: BTreeSet<String>,
+    /// A task changes sizes.
+    pub is_resizing: bool,
+    /// When the next try to change sizes may begin.
+    pub resize_after: Option<Timestamp>,
 }
 
 impl Memory {
@@ -155,6 +192,10 @@ impl Memory {
             is_stopping_sandbox: false,
             verdict: None,
             is_rejected: false,
+            sizing: Sizing::default(),
+            restarting: BTreeSet::new(),
+            is_resizing: false,
+            resize_after: None,
         }
     }
 
@@ -228,6 +269,15 @@ pub fn spec(pod: &Pod) -> &PodSpec {
 
 pub fn init_containers(spec: &PodSpec) -> &[Container] {
     spec.init_containers.as_deref().unwrap_or_default()
+}
+
+/// The container of that name, of whatever kind.
+pub fn find<'a>(spec: &'a PodSpec, name: &str) -> Option<Cow<'a, Container>> {
+    let mut all = init_containers(spec).iter().chain(&spec.containers);
+    match all.find(|container| container.name == name) {
+        Some(container) => Some(Cow::Borrowed(container)),
+        None => ephemeral::find(spec, name).map(|found| Cow::Owned(ephemeral::as_container(found))),
+    }
 }
 
 /// An init container that runs beside the others.

@@ -5,7 +5,11 @@
 mod conditions;
 mod containers;
 mod phase;
+mod resources;
 
+pub use conditions::OF_RESIZES;
+
+use super::ephemeral;
 use super::plan::Plan;
 use super::state::{View, init_containers};
 use k8s_openapi::api::core::v1::{HostIP, PodIP, PodStatus};
@@ -32,6 +36,18 @@ pub fn make(view: &View<'_>, plan: &Plan, host_ip: IpAddr) -> PodStatus {
         old.container_statuses.as_deref().unwrap_or_default(),
         containers::Part::Regular { has_init },
     );
+    let debuggers: Vec<_> = ephemeral::all(spec)
+        .iter()
+        .map(ephemeral::as_container)
+        .collect();
+    let ephemeral = containers::make(
+        view,
+        &debuggers,
+        old.ephemeral_container_statuses
+            .as_deref()
+            .unwrap_or_default(),
+        containers::Part::Ephemeral { has_init },
+    );
     let phase = phase::of(view, &inits, &regular, plan.is_ending);
     let verdict = plan.verdict.as_ref().or(view.memory.verdict.as_ref());
     let mut status = PodStatus {
@@ -41,6 +57,7 @@ pub fn make(view: &View<'_>, plan: &Plan, host_ip: IpAddr) -> PodStatus {
         ..old.clone()
     };
     status.phase = Some(phase.to_owned());
+    resources::of_pod(view, &old, &mut status);
     if let Some(verdict) = verdict {
         status.reason = Some(verdict.reason.clone());
         status.message = Some(verdict.message.clone());
@@ -65,6 +82,7 @@ pub fn make(view: &View<'_>, plan: &Plan, host_ip: IpAddr) -> PodStatus {
     status.conditions = Some(conditions::make(view, &old, &inits, &regular, phase));
     status.init_container_statuses = has_init.then_some(inits);
     status.container_statuses = Some(regular);
+    status.ephemeral_container_statuses = (!ephemeral.is_empty()).then_some(ephemeral);
     status
 }
 

@@ -1,10 +1,11 @@
 //! Pods in a few words, for tests of `plan` and `status`. It is second 1000.
 //!
 //! ```text
-//! pod main=a,b init=i,s* restart=Never grace=5 deadline=60 deleting phase=Failed gone hostnet
+//! pod main=a,b init=i,s* debug=d restart=Never grace=5 deadline=60 deleting phase=Failed gone hostnet
 //! sandbox 0 ready                     (or: dead)
 //! a running attempt=1                 (or: created, exited code=1 at=990, in=0 for the sandbox)
-//! memory ip preparing starting crash=a:1@990 waiting=a:Why@1005 killing=a@1010 failed=a
+//! pod size=a:100m/200m policy=a:cpu   (a is to have the second and has the first)
+//! memory ip preparing starting podbehind resizing resizefailed=@1005 restarting=a crash=a:1@990 waiting=a:Why@1005 killing=a@1010 failed=a
 //! ```
 //! A `*` makes an init container a sidecar; `unstarted` and `unready` are a container's health.
 
@@ -70,6 +71,7 @@ impl Scene {
             match key {
                 "main" => spec["containers"] = containers(value),
                 "init" => spec["initContainers"] = containers(value),
+                "debug" => spec["ephemeralContainers"] = containers(value),
                 "restart" => spec["restartPolicy"] = value.into(),
                 "grace" => spec["terminationGracePeriodSeconds"] = number.into(),
                 "deadline" => spec["activeDeadlineSeconds"] = number.into(),
@@ -86,6 +88,20 @@ impl Scene {
                         "ready": true, "containerID": "coracle://old",
                         "state": {"running": {}},
                     }]);
+                }
+                "size" => {
+                    let (name, sizes) = value.split_once(':').unwrap();
+                    let (has, wanted) = sizes.split_once('/').unwrap();
+                    let cpu = |cpu: &str| json!({"requests": {"cpu": cpu}, "limits": {"cpu": cpu}});
+                    find(&mut spec, name)["resources"] = cpu(wanted);
+                    let has = serde_json::from_value(cpu(has)).unwrap();
+                    self.memory.sizing.kept.behind.insert(name.into(), has);
+                }
+                "policy" => {
+                    let (name, resource) = value.split_once(':').unwrap();
+                    let policy =
+                        json!({"resourceName": resource, "restartPolicy": "RestartContainer"});
+                    find(&mut spec, name)["resizePolicy"] = json!([policy]);
                 }
                 "gone" => self.is_gone = true,
                 other => panic!("what is {other}?"),
@@ -160,6 +176,10 @@ impl Scene {
                 "preparing" => self.memory.is_preparing = true,
                 "prepare" => self.memory.prepare_after = Some(second),
                 "starting" => self.memory.is_starting = true,
+                "podbehind" => self.memory.sizing.kept.is_pod_behind = true,
+                "resizing" => self.memory.is_resizing = true,
+                "resizefailed" => self.memory.resize_after = Some(second),
+                "restarting" => drop(self.memory.restarting.insert(value.into())),
                 "crash" => {
                     let back_off = BackOff::after(Pace::CONTAINER, None, second, second);
                     self.memory.crashes.insert(value.into(), back_off);
@@ -186,6 +206,11 @@ impl Scene {
             }
         }
     }
+}
+
+fn find<'a>(spec: &'a mut Value, name: &str) -> &'a mut Value {
+    let all = spec["containers"].as_array_mut().unwrap();
+    all.iter_mut().find(|one| one["name"] == name).unwrap()
 }
 
 fn containers(names: &str) -> Value {

@@ -6,11 +6,14 @@
 
 mod act;
 mod finish;
+mod size;
 
 use super::context::Context;
+use super::manifest::is_static;
 use super::plan::{Plan, plan};
 use super::probe::Probes;
 use super::report::Reporter;
+use super::sizes::Kept;
 use super::state::{Health, Memory, Observed, Retry, Verdict, View, Waiting, full_name};
 use super::{admission, last_words, prepare, status};
 use crate::runtime::{
@@ -20,7 +23,7 @@ use crate::runtime::{
 use coracle_client::clock::seconds;
 use coracle_client::events::EventType;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, ResourceRequirements};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,11 +36,32 @@ const UPDATES_MAX: usize = 64;
 /// A second look at everything, in case an event was lost.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// The pod as the API server has it.
+/// What is to run.
 #[derive(Clone, Debug)]
 pub struct Desired {
+    /// As the API server has it; a static pod as its file has it.
     pub pod: Arc<Pod>,
     pub is_gone: bool,
+    /// What the API server has of a static pod.
+    pub mirror: Option<Arc<Pod>>,
+}
+
+impl Desired {
+    pub fn of(pod: Arc<Pod>) -> Self {
+        Self {
+            pod,
+            is_gone: false,
+            mirror: None,
+        }
+    }
+
+    /// The API server's object; None for a static pod that it does not have.
+    pub fn shown(&self) -> Option<&Arc<Pod>> {
+        match is_static(&self.pod) {
+            true => self.mirror.as_ref(),
+            false => Some(&self.pod),
+        }
+    }
 }
 
 /// What tasks tell the worker.
@@ -54,6 +78,14 @@ pub enum Update {
     Killed(ContainerId),
     SandboxStopped(SandboxId, bool),
     Health(ContainerId, Health),
+    /// A container was made with these resources.
+    Sized(String, ResourceRequirements),
+    /// Sizes were changed to those of `pod`, or not.
+    Resized {
+        containers: Vec<String>,
+        result: Result<(), String>,
+        pod: Arc<Pod>,
+    },
 }
 
 #[derive(Debug)]
@@ -62,6 +94,9 @@ pub struct Worker {
     desired: watch::Receiver<Desired>,
     wake: Arc<Notify>,
     stop: CancellationToken,
+    /// As the API server has it.
+    wanted: Arc<Pod>,
+    /// The same with the sizes that it was given.
     pod: Arc<Pod>,
     is_gone: bool,
     observed: Observed,
@@ -83,7 +118,7 @@ impl Worker {
         stop: CancellationToken,
         observed: Observed,
     ) -> Self {
-        let Desired { pod, is_gone } = desired.borrow().clone();
+        let Desired { pod, is_gone, .. } = desired.borrow().clone();
         let status = pod.status.as_ref();
         let started = status.and_then(|status| status.start_time.as_ref());
         let started = started.map_or_else(|| seconds(context.clock.now()), |time| time.0);
@@ -96,6 +131,8 @@ impl Worker {
             memory.verdict = Some(verdict);
             memory.is_rejected = true;
         }
+        let kept = Kept::load(&context.pod_directory(&pod));
+        memory.sizing = size::remembered(kept, &pod);
         let updates = mpsc::channel(UPDATES_MAX);
         Self {
             reporter: Reporter::new(context.client.clone(), desired.clone()),
@@ -106,6 +143,7 @@ impl Worker {
             desired,
             wake,
             stop,
+            wanted: pod.clone(),
             pod,
             is_gone,
             observed,
@@ -115,7 +153,12 @@ impl Worker {
     }
 
     pub async fn run(mut self) {
+        self.enter_ledger();
+        self.settle_size();
         loop {
+            if self.memory.sizing.pending.is_some() {
+                self.settle_size();
+            }
             self.refresh().await;
             let plan = self.look();
             if plan.is_down && (self.is_gone || self.pod.metadata.deletion_timestamp.is_some()) {
@@ -151,8 +194,9 @@ impl Worker {
                     return false;
                 }
                 let desired = self.desired.borrow_and_update().clone();
-                self.pod = desired.pod;
+                self.wanted = desired.pod;
                 self.is_gone = desired.is_gone;
+                self.settle_size();
             }
             Some(update) = self.updates.1.recv() => self.note(update),
             () = self.wake.notified() => {}
@@ -206,6 +250,12 @@ impl Worker {
                     *known = health;
                 }
             }
+            Update::Sized(name, size) => self.note_size(&name, &size),
+            Update::Resized {
+                containers,
+                result,
+                pod,
+            } => self.note_resized(&containers, result, &pod),
         }
     }
 
@@ -227,8 +277,21 @@ impl Worker {
                 Err(error) => tracing::warn!(container = %id, %error, "cannot look at a container"),
             }
         }
+        self.refresh_sandboxes().await;
         self.read_last_words().await;
+        self.read_sizes().await;
         self.watch_health();
+    }
+
+    /// A sandbox that has a process of its own may lose it.
+    async fn refresh_sandboxes(&mut self) {
+        for sandbox in &mut self.observed.sandboxes {
+            let may_change = sandbox.state == SandboxState::Ready && sandbox.config.shared_pid;
+            if may_change && let Ok(status) = self.context.runtime.sandbox_status(&sandbox.id).await
+            {
+                *sandbox = status;
+            }
+        }
     }
 
     async fn read_last_words(&mut self) {
@@ -257,15 +320,7 @@ impl Worker {
 
     /// Plans, remembers what was decided, and reports the status that follows.
     fn look(&mut self) -> Plan {
-        let now = self.context.clock.now();
-        let view = View {
-            pod: &self.pod,
-            is_gone: self.is_gone,
-            observed: &self.observed,
-            memory: &self.memory,
-            now,
-        };
-        let plan = plan(&view);
+        let plan = plan(&self.view());
         if let Some(verdict) = &plan.verdict {
             let type_ = EventType::Normal;
             self.context
@@ -276,16 +331,25 @@ impl Worker {
             self.tell_back_off(name);
             self.memory.waiting.insert(name.clone(), waiting.clone());
         }
-        let view = View {
+        self.follow_resize();
+        let view = self.view();
+        if view.is_ended() || plan.is_down {
+            let uid = self.pod.metadata.uid.as_deref().unwrap_or_default();
+            self.context.ledger.release(uid);
+        }
+        let status = status::make(&view, &plan, self.context.host_ip);
+        self.reporter.report(status);
+        plan
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
             pod: &self.pod,
             is_gone: self.is_gone,
             observed: &self.observed,
             memory: &self.memory,
-            now,
-        };
-        let status = status::make(&view, &plan, self.context.host_ip);
-        self.reporter.report(status);
-        plan
+            now: self.context.clock.now(),
+        }
     }
 
     fn tell_back_off(&self, name: &str) {

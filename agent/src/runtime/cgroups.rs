@@ -4,6 +4,8 @@
 //! shims' group, killing, counting out-of-memory kills, usage. A limit that the host cannot set
 //! is left out, never an error.
 
+mod limits; // Pure but for reading and writing.
+
 use super::contract::{Resources, Usage};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -13,6 +15,22 @@ use std::path::{Path, PathBuf};
 
 /// Passes over the members of a group that is being killed; each sees what the last one missed.
 const KILL_PASSES_MAX: usize = 20;
+const SWAP_V1: &str = "memory.memsw.limit_in_bytes";
+/// Controllers of version 1 in whose hierarchies libcontainer makes a group for each container.
+const LIMITING: [&str; 12] = [
+    "blkio",
+    "cpu",
+    "cpuacct",
+    "cpuset",
+    "devices",
+    "freezer",
+    "hugetlb",
+    "memory",
+    "net_cls",
+    "net_prio",
+    "perf_event",
+    "pids",
+];
 const MOUNTINFO: &str = "/proc/self/mountinfo";
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,11 +97,7 @@ impl Hierarchies {
     /// Whether swap can be bounded for groups in `parent`.
     pub fn limits_swap(&self, parent: &str) -> bool {
         let unified = self.is_unified();
-        let file = if unified {
-            "memory.swap.max"
-        } else {
-            "memory.memsw.limit_in_bytes"
-        };
+        let file = if unified { "memory.swap.max" } else { SWAP_V1 };
         let directory = self.directory("memory", parent);
         directory.is_some_and(|directory| directory.join(file).exists())
     }
@@ -92,6 +106,19 @@ impl Hierarchies {
         let has =
             |(_, controls): &&(PathBuf, Vec<String>)| controls.iter().any(|c| c == controller);
         self.v1.iter().find(has).map(|(mount, _)| mount.as_path())
+    }
+
+    /// Where a group is in each hierarchy of version 1 that limits something, by controller.
+    pub fn v1_groups(&self, group: &str) -> Vec<(String, PathBuf)> {
+        let of = |(mount, controls): &(PathBuf, Vec<String>)| -> Vec<(String, PathBuf)> {
+            let known = controls
+                .iter()
+                .filter(|one| LIMITING.contains(&one.as_str()));
+            known
+                .map(|one| (one.clone(), below(mount, group)))
+                .collect()
+        };
+        self.v1.iter().flat_map(of).collect()
     }
 
     fn mounts(&self) -> impl Iterator<Item = &Path> {
@@ -139,12 +166,21 @@ impl Hierarchies {
                 let _ = fs::write(directory.join(file), value);
             }
         }
-        for (controller, file, value) in limits(resources, self.is_unified()) {
+        for (controller, file, value) in limits::files(resources, self.is_unified()) {
             if let Some(directory) = self.directory(controller, group) {
                 let _ = fs::write(directory.join(file), value);
             }
         }
         Ok(())
+    }
+
+    /// All of the memory that is counted as the group's, what could be dropped included.
+    pub fn memory_usage_bytes(&self, group: &str) -> Option<u64> {
+        let file = match self.is_unified() {
+            true => "memory.current",
+            false => "memory.usage_in_bytes",
+        };
+        number(&self.directory("memory", group)?.join(file))
     }
 
     /// Puts this process in a group of the hierarchies that service managers kill by, so that
@@ -166,6 +202,13 @@ impl Hierarchies {
     /// move of some milliseconds: not before a start.
     pub fn leave_accounts(&self, group: &str) {
         if let Some(mount) = self.v1_mount("memory") {
+            enter(&below(mount, group));
+        }
+    }
+
+    /// Puts this process in a group of every hierarchy, so that killing the group ends it.
+    pub fn enter(&self, group: &str) {
+        for mount in self.mounts() {
             enter(&below(mount, group));
         }
     }
@@ -322,60 +365,6 @@ fn huge_page_limits(resources: &Resources, unified: bool) -> Vec<(String, String
     limits
         .map(|(size, bytes)| (format!("hugetlb.{size}.{end}"), bytes.to_string()))
         .collect()
-}
-
-/// Controller, file and value of what is asked for.
-fn limits(resources: &Resources, unified: bool) -> Vec<(&'static str, &'static str, String)> {
-    let mut files = Vec::new();
-    if resources.memory_limit_bytes > 0 {
-        let file = if unified {
-            "memory.max"
-        } else {
-            "memory.limit_in_bytes"
-        };
-        files.push(("memory", file, resources.memory_limit_bytes.to_string()));
-    }
-    if resources.cpu_shares > 0 {
-        match unified {
-            true => files.push((
-                "cpu",
-                "cpu.weight",
-                weight(resources.cpu_shares).to_string(),
-            )),
-            false => files.push(("cpu", "cpu.shares", resources.cpu_shares.max(2).to_string())),
-        }
-    }
-    if resources.cpu_quota_us > 0 {
-        let period = if resources.cpu_period_us == 0 {
-            100_000
-        } else {
-            resources.cpu_period_us
-        };
-        match unified {
-            true => files.push((
-                "cpu",
-                "cpu.max",
-                format!("{} {period}", resources.cpu_quota_us),
-            )),
-            false => {
-                files.push(("cpu", "cpu.cfs_period_us", period.to_string()));
-                files.push((
-                    "cpu",
-                    "cpu.cfs_quota_us",
-                    resources.cpu_quota_us.to_string(),
-                ));
-            }
-        }
-    }
-    if resources.pids_limit > 0 {
-        files.push(("pids", "pids.max", resources.pids_limit.to_string()));
-    }
-    files
-}
-
-/// From shares (2 to 262144) to weight (1 to 10000), as the kubelet converts.
-fn weight(shares: u64) -> u64 {
-    1 + ((shares.clamp(2, 262_144) - 2) * 9999) / 262_142
 }
 
 fn number(path: &Path) -> Option<u64> {

@@ -41,6 +41,8 @@ pub struct SandboxConfig {
     pub hostname: String,
     pub host_network: bool,
     pub host_pid: bool,
+    /// All containers are in one PID namespace, whose first process is the sandbox's.
+    pub shared_pid: bool,
     pub host_ipc: bool,
     /// A user namespace of the pod's own, with these ids of the node as 0 and on.
     pub id_range: Option<IdRange>,
@@ -94,6 +96,33 @@ pub struct Resources {
     pub oom_score_adj: Option<i32>,
 }
 
+impl Resources {
+    /// These, where they say something, over what was.
+    pub fn over(&self, before: &Self) -> Self {
+        let signed = |new: i64, old: i64| if new == 0 { old } else { new };
+        let unsigned = |new: u64, old: u64| if new == 0 { old } else { new };
+        Self {
+            cpu_shares: unsigned(self.cpu_shares, before.cpu_shares),
+            cpu_quota_us: signed(self.cpu_quota_us, before.cpu_quota_us),
+            cpu_period_us: unsigned(self.cpu_period_us, before.cpu_period_us),
+            memory_limit_bytes: signed(self.memory_limit_bytes, before.memory_limit_bytes),
+            pids_limit: signed(self.pids_limit, before.pids_limit),
+            huge_page_limits: match self.huge_page_limits.is_empty() {
+                true => before.huge_page_limits.clone(),
+                false => self.huge_page_limits.clone(),
+            },
+            oom_score_adj: self.oom_score_adj.or(before.oom_score_adj),
+        }
+    }
+}
+
+/// What is enforced on a container or a pod, and how much memory counts against it.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Limits {
+    pub resources: Resources,
+    pub memory_usage_bytes: u64,
+}
+
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Propagation {
     #[default]
@@ -115,6 +144,9 @@ pub struct Mount {
     /// With all that is mounted below it.
     pub recursive_read_only: bool,
     pub propagation: Propagation,
+    /// Instead of `host_path`: what an image holds, by the image's id. Read only, and nothing in
+    /// it is executed.
+    pub image: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -187,6 +219,8 @@ pub struct ContainerConfig {
     pub stdin_once: bool,
     pub resources: Resources,
     pub security: Security,
+    /// A running container of the sandbox whose processes this one sees, and may signal.
+    pub pid_namespace_of: Option<ContainerId>,
     /// Signal name (`SIGUSR1`) or number over the image's STOPSIGNAL; empty for the image's.
     pub stop_signal: String,
     pub labels: BTreeMap<String, String>,

@@ -8,6 +8,8 @@
 mod attach;
 mod container;
 mod exec;
+mod image_volumes;
+mod resize;
 mod sandbox;
 mod sealed;
 mod terminal;
@@ -310,6 +312,11 @@ impl Runtime for EmbeddedRuntime {
         Box::pin(std::future::ready(Ok(list)))
     }
 
+    fn sandbox_status<'a>(&'a self, id: &'a SandboxId) -> Answer<'a, SandboxStatus> {
+        let status = self.0.sandbox(id).map(|sandbox| sandbox.status());
+        Box::pin(std::future::ready(status))
+    }
+
     fn create_container<'a>(
         &'a self,
         sandbox: &'a SandboxId,
@@ -342,6 +349,31 @@ impl Runtime for EmbeddedRuntime {
     fn container_status<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, ContainerStatus> {
         let status = self.0.container(id).map(|container| container.status());
         Box::pin(std::future::ready(status))
+    }
+
+    fn update_container<'a>(&'a self, id: &'a ContainerId, to: Resources) -> Answer<'a, ()> {
+        let done = self.0.container(id);
+        let done = done.and_then(|container| self.0.update_container(&container, &to));
+        Box::pin(std::future::ready(done))
+    }
+
+    fn update_sandbox<'a>(&'a self, id: &'a SandboxId, to: Resources) -> Answer<'a, ()> {
+        let done = self.0.sandbox(id);
+        let done = done.and_then(|sandbox| self.0.update_sandbox(&sandbox, &to));
+        Box::pin(std::future::ready(done))
+    }
+
+    fn container_limits<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, Limits> {
+        let limits = self
+            .0
+            .container(id)
+            .map(|one| self.0.container_limits(&one));
+        Box::pin(std::future::ready(limits))
+    }
+
+    fn sandbox_limits<'a>(&'a self, id: &'a SandboxId) -> Answer<'a, Limits> {
+        let limits = self.0.sandbox(id).map(|one| self.0.sandbox_limits(&one));
+        Box::pin(std::future::ready(limits))
     }
 
     fn container_usage<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, Option<Usage>> {

@@ -6,12 +6,13 @@
 //! ```text
 //! sandboxes/<id>/sandbox.json   the record        containers/<id>/container.json  the record
 //!               /stopped        stopped once                     /started.json    by the shim
-//!               /ns/{net,ipc,uts}  pinned                        /exit.json       by the shim
+//!               /ns/{net,ipc,uts,pid}  pinned                        /exit.json       by the shim
 //!               /shm            tmpfs                            /s               its socket
 //!               /hostname                                        /l/<n>           layers
 //!                                                                /upper /work /rootfs /x /parts
 //!                                                                /seccomp.json /seccomp.bpf
 //!                                                                /confinement.json
+//!                                                                /v/<n>           image volumes
 //! ```
 
 use super::contract::{ContainerConfig, ContainerId, ContainerUser, SandboxConfig, SandboxId};
@@ -20,10 +21,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub const SANDBOX: &str = "sandbox.json";
 pub const STOPPED: &str = "stopped";
+/// The limits that were asked for last, when that was after the start.
+pub const RESOURCES: &str = "resources.json";
+/// Of a sandbox whose containers share a PID namespace: the process id of its first process.
+pub const REAPER: &str = "reaper.json";
 pub const CONTAINER: &str = "container.json";
 pub const STARTED: &str = "started.json";
 pub const EXIT: &str = "exit.json";
@@ -41,6 +46,13 @@ pub struct SandboxRecord {
     /// The cgroup all of the pod is in, from the root of each hierarchy.
     pub cgroup: String,
     pub boot_id: String,
+}
+
+impl SandboxRecord {
+    /// Of its own process, where it has one.
+    pub fn own_cgroup(&self) -> String {
+        format!("{}/{}", self.cgroup, self.id)
+    }
 }
 
 /// All that the shim needs to know to start a container.
@@ -102,4 +114,13 @@ pub fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
     file.write_all(&serde_json::to_vec(value)?)?;
     file.sync_data()?;
     fs::rename(&temporary, path)
+}
+
+/// Short names for layers, `l/0` for the topmost: hundreds of them fit into a mount's options.
+pub fn link_layers(directory: &Path, layers: &[PathBuf]) -> io::Result<()> {
+    for (number, layer) in layers.iter().enumerate() {
+        let layer = fs::canonicalize(layer)?;
+        std::os::unix::fs::symlink(layer, directory.join(format!("l/{number}")))?;
+    }
+    Ok(())
 }

@@ -4,7 +4,8 @@
 //!   outlives the agent. Reports on its standard output, once.
 //! - `exec DIR ...` runs a command in a container and ends as the command does.
 //! - `probe DIR` tells whether user namespaces can be had for what is in a directory.
-//! - `sandbox DIR` makes and pins namespaces, and ends.
+//! - `sandbox DIR` makes and pins namespaces, and ends; where containers share a PID namespace, it
+//!   leaves that namespace's first process behind.
 //!
 //! Invariants: one thread, so that forking and joining namespaces are sound; what keeps running
 //! never touches libcontainer, which runs in a forked child, so that it stays small.
@@ -20,6 +21,7 @@ mod log;
 mod mapped;
 mod parts; // Of directories, mounted before anybody can change them.
 mod process;
+mod reaper;
 mod rootfs;
 mod run;
 mod sandbox;

@@ -8,7 +8,7 @@ use super::process;
 use super::record::ContainerRecord;
 use super::user::User;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const CAPABILITIES: [&str; 14] = [
     "CHOWN",
@@ -79,6 +79,11 @@ pub struct Host {
     pub app_armor_profile: Option<String>,
     /// Of /dev, for privileged containers: path, `c` or `b`, major, minor, mode.
     pub devices: Vec<(String, char, u64, u64, u32)>,
+    /// The PID namespace to join; a new one when there is none.
+    pub pid_namespace: Option<PathBuf>,
+    /// Version 1 control groups of the container: name of the hierarchy, directory. Given where
+    /// libcontainer does not find them: it looks for its own process id in the host's /proc.
+    pub own_groups: Vec<(String, PathBuf)>,
 }
 
 pub fn build(
@@ -106,7 +111,7 @@ pub fn build(
         process["noNewPrivileges"] = json!(true);
     }
     let mut linux = json!({
-        "namespaces": namespaces(record, host.unified_cgroups),
+        "namespaces": namespaces(record, host),
         "cgroupsPath": record.cgroup(),
         "resources": resources(record, host),
     });
@@ -129,7 +134,7 @@ pub fn build(
         "ociVersion": "1.0.2",
         "process": process,
         "root": { "path": root, "readonly": security.read_only_root_filesystem },
-        "mounts": mounts(record),
+        "mounts": mounts(record, host),
         "linux": linux,
     })
 }
@@ -179,7 +184,7 @@ pub fn capabilities(record: &ContainerRecord, available: &[String]) -> Vec<Strin
     wanted.map(|name| format!("CAP_{name}")).collect()
 }
 
-fn namespaces(record: &ContainerRecord, unified_cgroups: bool) -> Value {
+fn namespaces(record: &ContainerRecord, host: &Host) -> Value {
     let sandbox = &record.sandbox.config;
     let pinned = |kind: &str| record.sandbox_directory.join("ns").join(kind);
     let mut namespaces = vec![json!({ "type": "mount" })];
@@ -187,7 +192,10 @@ fn namespaces(record: &ContainerRecord, unified_cgroups: bool) -> Value {
         namespaces.push(json!({ "type": "user", "path": pinned("user") }));
     }
     if !sandbox.host_pid {
-        namespaces.push(json!({ "type": "pid" }));
+        namespaces.push(match &host.pid_namespace {
+            Some(path) => json!({ "type": "pid", "path": path }),
+            None => json!({ "type": "pid" }),
+        });
     }
     if !sandbox.host_network {
         namespaces.push(json!({ "type": "network", "path": pinned("net") }));
@@ -196,7 +204,7 @@ fn namespaces(record: &ContainerRecord, unified_cgroups: bool) -> Value {
     if !sandbox.host_ipc {
         namespaces.push(json!({ "type": "ipc", "path": pinned("ipc") }));
     }
-    if unified_cgroups && !record.config.security.privileged {
+    if host.unified_cgroups && !record.config.security.privileged {
         namespaces.push(json!({ "type": "cgroup" }));
     }
     Value::Array(namespaces)
@@ -257,7 +265,7 @@ fn cpu(asked: &Resources) -> Value {
     cpu
 }
 
-fn mounts(record: &ContainerRecord) -> Value {
+fn mounts(record: &ContainerRecord, host: &Host) -> Value {
     let config = &record.config;
     let sys = if config.security.privileged {
         "rw"
@@ -273,9 +281,22 @@ fn mounts(record: &ContainerRecord) -> Value {
                 None
             };
             let options: Vec<&str> = options.split(',').chain(last).collect();
-            mount(kind, target, kind, &options)
+            match *kind {
+                "cgroup" if !host.own_groups.is_empty() => mount(
+                    "tmpfs",
+                    target,
+                    "tmpfs",
+                    &["nosuid", "noexec", "nodev", "mode=755"],
+                ),
+                kind => mount(kind, target, kind, &options),
+            }
         })
         .collect();
+    mounts.extend(host.own_groups.iter().map(|(name, group)| {
+        let target = format!("/sys/fs/cgroup/{name}");
+        let options = ["rbind", "rprivate", "nosuid", "noexec", "nodev", sys];
+        mount(&group.to_string_lossy(), &target, "bind", &options)
+    }));
     let is_given = |path: &str| {
         config
             .mounts
@@ -317,17 +338,16 @@ fn bind(asked: &Mount) -> Value {
         Propagation::HostToContainer => "rslave",
         Propagation::Bidirectional => "rshared",
     };
-    let access = match (asked.read_only, asked.recursive_read_only) {
-        (true, true) => "rro",
-        (true, false) => "ro",
-        (false, _) => "rw",
+    let access: &[&str] = match (asked.read_only, asked.recursive_read_only) {
+        _ if !asked.image.is_empty() => &["ro", "noexec", "nosuid", "nodev"],
+        (true, true) => &["rro"],
+        (true, false) => &["ro"],
+        (false, _) => &["rw"],
     };
-    json!({
-        "destination": Path::new("/").join(&asked.container_path),
-        "type": "bind",
-        "source": asked.host_path,
-        "options": ["rbind", propagation, access],
-    })
+    let options = [&["rbind", propagation], access].concat();
+    let target = Path::new("/").join(&asked.container_path);
+    let (source, target) = (asked.host_path.to_string_lossy(), target.to_string_lossy());
+    mount(&source, &target, "bind", &options)
 }
 
 #[cfg(test)]

@@ -126,7 +126,9 @@ fn choose<'a>(
         let status = pod.status.as_ref();
         let statuses = status.map(|status| {
             let regular = status.container_statuses.iter().flatten();
-            regular.chain(status.init_container_statuses.iter().flatten())
+            let inits = status.init_container_statuses.iter().flatten();
+            let ephemeral = status.ephemeral_container_statuses.iter().flatten();
+            regular.chain(inits).chain(ephemeral)
         });
         let mut statuses = statuses.into_iter().flatten();
         let waiting = statuses

@@ -4,7 +4,7 @@ use super::answer::{Body, full, refuse};
 use super::request::{Query, Route, route};
 use super::{dial, exec, logs};
 use crate::pods::state::Observed;
-use crate::pods::{Context, Pods, observe};
+use crate::pods::{Context, Pods, is_static, observe};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use k8s_openapi::api::core::v1::Pod;
@@ -68,7 +68,7 @@ impl Server {
             let meta = &pod.metadata;
             meta.namespace.as_deref() == Some(namespace)
                 && meta.name.as_deref() == Some(name)
-                && (uid.is_empty() || meta.uid.as_deref() == Some(uid))
+                && (uid.is_empty() || meta.uid.as_deref() == Some(uid) || is_static(pod))
         });
         let Some(pod) = pod else {
             let text = format!("pod {namespace}/{name} does not exist on this node");

@@ -1,6 +1,6 @@
 //! Control groups: limits, what happens past them, and usage.
 
-use crate::support::{on_host, until};
+use crate::support::{on_host, reopen, until};
 use coracle_agent::runtime::{ContainerConfig, Resources, Runtime};
 
 #[test]
@@ -150,5 +150,49 @@ fn groups_have_the_weight_they_are_given() {
         }
         let id = host.start_in(&sandbox, host.shell("echo here")).await;
         assert_eq!(host.exited(&id).await.exit_code, Some(0));
+    });
+}
+
+#[test]
+fn limits_are_changed_while_it_runs_and_known_to_the_next_agent() {
+    on_host(async |host| {
+        let first = Resources {
+            memory_limit_bytes: 64 << 20,
+            cpu_shares: 102,
+            cpu_quota_us: 20_000,
+            cpu_period_us: 100_000,
+            ..Resources::default()
+        };
+        let config = ContainerConfig {
+            resources: first.clone(),
+            ..host.shell("exec sleep 1000")
+        };
+        let id = host.start(config).await;
+        assert_eq!(
+            host.runtime.container_limits(&id).await.unwrap().resources,
+            first
+        );
+        for bytes in [100_000_000, 32 << 20] {
+            let change = Resources {
+                memory_limit_bytes: bytes,
+                cpu_shares: 307,
+                ..Resources::default()
+            };
+            host.runtime
+                .update_container(&id, change.clone())
+                .await
+                .unwrap();
+            let limits = host.runtime.container_limits(&id).await.unwrap();
+            assert_eq!(limits.resources, change.over(&first));
+            assert!(limits.memory_usage_bytes > 0);
+        }
+        let before = host.runtime.container_limits(&id).await.unwrap().resources;
+        let directory = host.directory.clone();
+        drop(host);
+        let runtime = reopen(directory.path()).await;
+        assert_eq!(
+            runtime.container_limits(&id).await.unwrap().resources,
+            before
+        );
     });
 }

@@ -4,7 +4,9 @@
 mod attach;
 mod confinement;
 mod exec;
+mod image_volumes;
 mod limits;
+mod processes;
 mod restart;
 mod run;
 mod support;

@@ -215,6 +215,7 @@ fn busybox_layer() -> Vec<u8> {
     link.set_size(0);
     for applet in [
         "sh", "cat", "sleep", "id", "env", "echo", "tail", "stty", "tty", "kill", "mkdir", "true",
+        "grep", "tr", "ls", "wc",
     ] {
         layer
             .append_link(&mut link.clone(), format!("bin/{applet}"), "busybox")

@@ -18,6 +18,7 @@ fn config(data_dir: &Path, token: Option<&str>) -> Config {
         allowed_unsafe_sysctls: Vec::new(),
         seccomp_default: false,
         pod_pids_max: 0,
+        static_pods: None,
         data_dir: data_dir.to_owned(),
     }
 }

@@ -145,7 +145,7 @@ fn both_kinds_import_alike_plain_and_compressed() {
         assert_eq!(images[0].id, expected);
         assert_eq!(images[0].names, ["example.com/app:1"]);
         assert_eq!(images[0].user, "7");
-        let held = store.hold("example.com/app:1", "c").unwrap();
+        let held = store.hold(&["example.com/app:1"], "c").unwrap().remove(0);
         assert_eq!(held.config.entrypoint, ["/run"]);
         assert_eq!(fs::read_to_string(held.layers[0].join("b")).unwrap(), "b");
         assert_eq!(fs::read_to_string(held.layers[1].join("a")).unwrap(), "a");

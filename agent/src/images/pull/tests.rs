@@ -175,7 +175,11 @@ async fn an_image_is_pulled_by_tag_and_by_digest() {
         [format!("{}@{digest}", server.name("team/app"))]
     );
     assert!(!image.imported && image.user == "7");
-    let held = server.store.hold(&image.digests[0], "c").unwrap();
+    let held = server
+        .store
+        .hold(&[&image.digests[0]], "c")
+        .unwrap()
+        .remove(0);
     assert_eq!(fs::read_to_string(held.layers[0].join("b")).unwrap(), "b");
     assert_eq!(fs::read_to_string(held.layers[1].join("a")).unwrap(), "a");
     let again = server.store.pull(&image.digests[0], &[]).await.unwrap();

@@ -50,5 +50,33 @@ fn the_pod_adds_to_the_nodes_resolver_or_replaces_it() {
 fn a_long_name_is_cut_to_a_host_name() {
     let mut pod = pod(json!({"containers": []}));
     pod.metadata.name = Some(format!("{}-tail", "a".repeat(62)));
-    assert_eq!(hostname(&pod), "a".repeat(62));
+    assert_eq!(hostname(&pod).unwrap(), "a".repeat(62));
+}
+
+#[test]
+fn the_host_name_is_the_full_one_where_the_pod_asks_for_it() {
+    let full = |subdomain: &str| {
+        let spec = json!({
+            "containers": [], "hostname": "one", "subdomain": subdomain, "setHostnameAsFQDN": true,
+        });
+        hostname(&pod(spec))
+    };
+    assert_eq!(full("db").unwrap(), "one.db.shop.svc.cluster.local");
+    assert_eq!(full("").unwrap(), "one");
+    let error = full(&"d".repeat(40)).unwrap_err();
+    assert!(
+        error.ends_with("is too long (64 characters is the max, 67 characters requested)"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_overriding_name_stands_alone() {
+    let pod = pod(json!({
+        "containers": [], "hostname": "one", "subdomain": "db", "setHostnameAsFQDN": true,
+        "hostnameOverride": "edge.example.com",
+    }));
+    assert_eq!(hostname(&pod).unwrap(), "edge.example.com");
+    let text = hosts(&pod, Some("10.42.0.9".parse().unwrap()), "");
+    assert!(text.ends_with("\n10.42.0.9\tedge.example.com\n"), "{text}");
 }

@@ -30,6 +30,10 @@ fn check(text: &str, expected: Expect) {
                 "kill {} in {}: {}",
                 kill.id, kill.grace_seconds, kill.message
             ),
+            Action::Resize(targets) => {
+                let names: Vec<_> = targets.iter().map(|target| target.name.as_str()).collect();
+                format!("resize {}", names.join(", "))
+            }
             Action::Remove(id) => format!("remove {id}"),
             Action::StopSandbox(id) => format!("stop {id}"),
         });
@@ -276,5 +280,108 @@ fn a_pod_that_ended_stays_down() {
     check(
         "pod main=a phase=Failed\n sandbox 0 dead\n a exited code=1",
         expect!["down"],
+    );
+}
+
+#[test]
+fn ephemeral_containers_are_started_once() {
+    check(
+        "pod main=a debug=d,e restart=Always
+         sandbox 0 ready
+         memory ip
+         a running
+         d exited code=1",
+        expect!["start e/0"],
+    );
+    // They come before what they are to look into.
+    check(
+        "pod init=i main=a debug=d
+         sandbox 0 ready
+         memory ip",
+        expect!["start d/0, i/0"],
+    );
+    check(
+        "pod main=a debug=d
+         sandbox 0 ready
+         memory ip waiting=d:ErrImagePull@1005
+         a running",
+        expect!["wake 1005"],
+    );
+    // Made, and then the agent went.
+    check(
+        "pod main=a debug=d
+         sandbox 0 ready
+         memory ip
+         a running
+         d created",
+        expect!["start d/0 for d-0"],
+    );
+}
+
+#[test]
+fn ephemeral_containers_do_not_keep_a_pod_alive() {
+    check(
+        "pod main=a debug=d restart=Never grace=5
+         sandbox 0 ready
+         memory ip
+         a exited
+         d running",
+        expect!["kill d-0 in 5: Stopping container d"],
+    );
+}
+
+#[test]
+fn running_containers_are_resized_in_place() {
+    let pod = "pod main=a,b size=a:100m/200m
+         sandbox 0 ready
+         a running
+         b running";
+    check(&format!("{pod}\nmemory ip"), expect!["resize a"]);
+    check(&format!("{pod}\nmemory ip resizing"), expect![""]);
+    check(
+        &format!("{pod}\nmemory ip resizefailed=@1005"),
+        expect!["wake 1005"],
+    );
+    // What does not run is started with its size; the pod makes room first.
+    check(
+        "pod main=a,b size=a:100m/200m
+         sandbox 0 ready
+         memory ip podbehind
+         b running",
+        expect!["resize "],
+    );
+    check(
+        "pod main=a,b size=a:100m/200m
+         sandbox 0 ready
+         memory ip podbehind resizefailed=@1005
+         b running",
+        expect![[r#"
+            start a/0
+            wake 1005"#]],
+    );
+}
+
+#[test]
+fn a_resize_may_take_a_restart_whatever_the_restart_policy() {
+    let pod = "pod main=a size=a:100m/200m policy=a:cpu restart=OnFailure
+         sandbox 0 ready";
+    check(
+        &format!("{pod}\nmemory ip podbehind\na running"),
+        expect![[r#"
+            kill a-0 in 30: Container a resize requires restart
+            resize "#]],
+    );
+    check(
+        &format!("{pod}\na running\nmemory ip podbehind restarting=a killing=a-0@1030"),
+        expect![""],
+    );
+    check(
+        &format!("{pod}\nmemory ip podbehind restarting=a\na exited at=999"),
+        expect!["resize "],
+    );
+    // Neither a back-off nor an end that would have been good.
+    check(
+        &format!("{pod}\nmemory ip restarting=a crash=a:1@999\na exited at=999"),
+        expect!["start a/1"],
     );
 }

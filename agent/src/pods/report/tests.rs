@@ -54,3 +54,23 @@ fn a_condition_that_turned_loses_its_reason_and_message() {
         json!([{ "type": "Ready", "status": "True", "reason": null, "message": null }])
     );
 }
+
+#[test]
+fn conditions_of_resizes_go_when_they_no_longer_hold() {
+    let with = |conditions: serde_json::Value| -> Pod {
+        let status = json!({ "conditions": conditions });
+        serde_json::from_value(json!({ "metadata": {"uid": "u"}, "status": status })).unwrap()
+    };
+    let pod = with(json!([
+        {"type": "Mine", "status": "True"},
+        {"type": "PodResizePending", "status": "True", "reason": "Deferred"},
+    ]));
+    let next = with(json!([{"type": "PodResizeInProgress", "status": "True"}]));
+    assert_eq!(
+        body(&pod, &next.status.unwrap()).unwrap()["status"]["conditions"],
+        json!([
+            {"type": "PodResizeInProgress", "status": "True"},
+            {"type": "PodResizePending", "$patch": "delete"},
+        ])
+    );
+}

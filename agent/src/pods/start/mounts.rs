@@ -8,17 +8,20 @@ use crate::kernel;
 use crate::runtime::Mount;
 use crate::volumes::{self, VolumeError};
 use k8s_openapi::api::core::v1::{Container, Pod, VolumeMount};
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 const TERMINATION_LOG: &str = "/dev/termination-log";
 
+/// `images` are the ids of the images of image volumes, by volume.
 pub fn make(
     context: &Context,
     pod: &Pod,
     container: &Container,
     attempt: u32,
     env: &[(String, String)],
+    images: &BTreeMap<String, String>,
 ) -> Result<Vec<Mount>, String> {
     let directory = context.pod_directory(pod);
     let mut mounts = Vec::new();
@@ -32,6 +35,16 @@ pub fn make(
             (_, Some(expression)) => expand(expression, lookup),
             _ => String::new(),
         };
+        if let Some(image) = images.get(&mount.name) {
+            mounts.push(Mount {
+                container_path: PathBuf::from(&mount.mount_path),
+                read_only: true,
+                image: image.clone(),
+                sub_path: PathBuf::from(sub_path),
+                ..Mount::default()
+            });
+            continue;
+        }
         let shown = volumes::mounted(&directory, pod, mount, &sub_path)
             .map_err(|error| refusal(&error, &mount.name, &container.name))?;
         mounts.push(Mount {
@@ -41,6 +54,7 @@ pub fn make(
             read_only: mount.read_only.unwrap_or(false) || volumes::is_read_only(pod, &mount.name),
             recursive_read_only: recursive_read_only(mount, kernel::has_recursive_read_only())?,
             propagation: propagation(mount.mount_propagation.as_deref()),
+            ..Mount::default()
         });
     }
     let own = [

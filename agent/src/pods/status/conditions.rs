@@ -1,6 +1,6 @@
 //! The conditions of a pod that its node owns. Others' conditions are kept as they are.
 
-use super::super::state::{View, init_containers, is_sidecar};
+use super::super::state::{Note, View, init_containers, is_sidecar};
 use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -11,6 +11,9 @@ const OWN: [&str; 5] = [
     "ContainersReady",
     "PodScheduled",
 ];
+
+/// There only while they hold.
+pub const OF_RESIZES: [&str; 2] = ["PodResizePending", "PodResizeInProgress"];
 
 struct Finding {
     holds: bool,
@@ -43,6 +46,7 @@ pub fn make(
     let mut made: Vec<PodCondition> = old
         .iter()
         .filter(|condition| !OWN.contains(&condition.type_.as_str()))
+        .filter(|condition| !OF_RESIZES.contains(&condition.type_.as_str()))
         .cloned()
         .collect();
     let has_network = view.spec().host_network.unwrap_or(false) || view.memory.ip.is_some();
@@ -59,7 +63,24 @@ pub fn make(
     for (type_, finding) in OWN.into_iter().zip(findings) {
         made.push(condition(view, old, type_, finding));
     }
+    let sizing = &view.memory.sizing;
+    let notes = OF_RESIZES
+        .into_iter()
+        .zip([&sizing.pending, &sizing.in_progress]);
+    made.extend(notes.filter_map(|(type_, note)| Some(of_resize(type_, note.as_ref()?))));
     made
+}
+
+fn of_resize(type_: &str, note: &Note) -> PodCondition {
+    PodCondition {
+        type_: type_.to_owned(),
+        status: "True".to_owned(),
+        reason: (!note.reason.is_empty()).then(|| note.reason.to_owned()),
+        message: (!note.message.is_empty()).then(|| note.message.clone()),
+        last_probe_time: Some(Time(note.at)),
+        last_transition_time: Some(Time(note.since)),
+        observed_generation: note.generation,
+    }
 }
 
 fn condition(view: &View<'_>, old: &[PodCondition], type_: &str, finding: Finding) -> PodCondition {

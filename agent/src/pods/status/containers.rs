@@ -2,6 +2,7 @@
 
 use super::super::start::mounts::recursive_read_only;
 use super::super::state::{View, is_sidecar, restarts};
+use super::resources;
 use crate::runtime::{ContainerState as Runs, ContainerStatus as Instance};
 use k8s_openapi::api::core::v1::{
     Container, ContainerState, ContainerStateRunning, ContainerStateTerminated,
@@ -14,6 +15,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 pub enum Part {
     Init,
     Regular { has_init: bool },
+    Ephemeral { has_init: bool },
 }
 
 pub fn make(
@@ -45,20 +47,15 @@ fn one(
     let mut status = ContainerStatus {
         name: container.name.clone(),
         image: container.image.clone().unwrap_or_default(),
-        started: Some(false),
-        resources: container.resources.clone(),
-        allocated_resources: container
-            .resources
-            .as_ref()
-            .and_then(|resources| resources.requests.clone()),
+        started: (!matches!(part, Part::Ephemeral { .. })).then_some(false),
         volume_mounts: volume_mounts(container),
         ..ContainerStatus::default()
     };
-    if status.resources.is_none() {
-        status.resources = Some(k8s_openapi::api::core::v1::ResourceRequirements::default());
-    }
     match instances.first() {
-        Some(latest) => fill(view, container, latest, &instances, &mut status, part),
+        Some(latest) => {
+            fill(view, container, latest, &instances, &mut status, part);
+            resources::of_container(view, container, latest, old, &mut status);
+        }
         None => absent(view, old, &mut status, part),
     }
     apply_waiting(
@@ -117,6 +114,8 @@ fn fill(
             status.started = Some(is_running);
             status.ready = latest.state == Runs::Exited && latest.exit_code == Some(0);
         }
+        // Nothing asks whether they are ready.
+        Part::Ephemeral { .. } => status.started = None,
         _ => {
             status.started = Some(is_started);
             status.ready = is_started && is_ready;
@@ -132,7 +131,9 @@ fn absent(
     part: Part,
 ) {
     let reason = match part {
-        Part::Regular { has_init: false } => "ContainerCreating",
+        Part::Regular { has_init: false } | Part::Ephemeral { has_init: false } => {
+            "ContainerCreating"
+        }
         _ => "PodInitializing",
     };
     status.state = Some(waiting(reason, ""));
@@ -145,8 +146,9 @@ fn absent(
     status.last_state = last.filter(|last| *last != ContainerState::default());
     let old_state = old.state.clone().unwrap_or_default();
     if old_state.terminated.is_some() {
+        let started = status.started;
         *status = old.clone();
-        status.started = Some(false);
+        status.started = started;
         return;
     }
     if old_state.running.is_some() && !view.is_deleting() {

@@ -59,6 +59,11 @@ fn check(text: &str, expected: Expect) {
     }
     lines.extend(status.init_container_statuses.iter().flatten().map(line));
     lines.extend(status.container_statuses.iter().flatten().map(line));
+    let ephemeral = status.ephemeral_container_statuses.iter().flatten();
+    lines.extend(ephemeral.map(|status| {
+        assert_eq!(status.started, None);
+        line(status)
+    }));
     expected.assert_eq(&lines.join("\n"));
 }
 
@@ -190,5 +195,28 @@ fn pods_end_by_their_exit_codes() {
             ContainersReady=False PodFailed
             PodScheduled=True
             a: running last - restarts 0 started true ready true"#]],
+    );
+}
+
+#[test]
+fn ephemeral_containers_have_statuses_of_their_own() {
+    check(
+        "pod main=a debug=f,d,e
+         sandbox 0 ready
+         memory ip waiting=f:ErrImagePull@1005
+         a running
+         d running
+         e exited code=3",
+        expect![[r#"
+            Running 10.42.0.5
+            PodReadyToStartContainers=True
+            Initialized=True
+            Ready=True
+            ContainersReady=True
+            PodScheduled=True
+            a: running last - restarts 0 started true ready true
+            d: running last - restarts 0 started false ready false
+            e: Error(3) last - restarts 0 started false ready false
+            f: waiting(ErrImagePull) last - restarts 0 started false ready false"#]],
     );
 }

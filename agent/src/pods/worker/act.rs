@@ -3,7 +3,6 @@
 use super::super::back_off::{BackOff, Pace};
 use super::super::plan::{Action, Kill, Plan, Start};
 use super::super::start::{Round, start_all};
-use super::super::state::View;
 use super::super::{kill, prepare, rotate, start, status};
 use super::{Update, Worker};
 use crate::runtime::{ContainerId, SandboxId};
@@ -19,6 +18,7 @@ impl Worker {
                 Action::Prepare { attempt, sandbox } => self.prepare(attempt, sandbox),
                 Action::Start(starts) => self.start(starts),
                 Action::Kill(kill) => self.kill(kill),
+                Action::Resize(targets) => self.resize(targets),
                 Action::Remove(id) => self.remove(id),
                 Action::StopSandbox(id) => self.stop_sandbox(id),
             }
@@ -29,13 +29,8 @@ impl Worker {
         self.memory.is_preparing = true;
         let (context, pod) = (self.context.clone(), self.pod.clone());
         let updates = self.updates.0.clone();
-        let quality = status::quality_of_service(&View {
-            pod: &self.pod,
-            is_gone: self.is_gone,
-            observed: &self.observed,
-            memory: &self.memory,
-            now: self.context.clock.now(),
-        });
+        let quality = status::quality_of_service(&self.view());
+        self.save_sizes();
         self.tasks.spawn(async move {
             let update = prepare::prepare(&context, &pod, attempt, sandbox, &quality).await;
             let _ = updates.send(update).await;
@@ -72,6 +67,9 @@ impl Worker {
     fn kill(&mut self, kill: Kill) {
         let dead_by = start::after(self.context.clock.now(), kill.grace_seconds);
         self.memory.killing.insert(kill.id.clone(), dead_by);
+        if kill.is_for_resize {
+            self.memory.restarting.insert(kill.name.clone());
+        }
         self.probes.end(&kill.id);
         let (context, pod) = (self.context.clone(), self.pod.clone());
         let updates = self.updates.0.clone();

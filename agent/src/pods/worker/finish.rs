@@ -1,7 +1,6 @@
 //! The end of a pod on this node: last status, nothing left on disk, deletion from the API.
 
 use super::super::plan::Plan;
-use super::super::state::View;
 use super::super::status;
 use super::Worker;
 use crate::volumes;
@@ -25,14 +24,7 @@ impl Worker {
         if self.is_gone {
             return;
         }
-        let view = View {
-            pod: &self.pod,
-            is_gone: self.is_gone,
-            observed: &self.observed,
-            memory: &self.memory,
-            now: self.context.clock.now(),
-        };
-        let last = status::make(&view, plan, self.context.host_ip);
+        let last = status::make(&self.view(), plan, self.context.host_ip);
         self.reporter.finish(last).await;
     }
 

@@ -43,7 +43,7 @@ fn limits_are_written_as_each_version_wants_them() {
         ..Resources::default()
     };
     let text = |unified| {
-        let all = limits(&resources, unified);
+        let all = limits::files(&resources, unified);
         all.iter()
             .map(|(_, file, value)| format!("{file}={value}"))
             .collect::<Vec<_>>()
@@ -58,7 +58,69 @@ fn limits_are_written_as_each_version_wants_them() {
         "memory.limit_in_bytes=1048576 cpu.shares=512 cpu.cfs_period_us=100000 \
          cpu.cfs_quota_us=50000 pids.max=9"
     );
-    assert!(limits(&Resources::default(), true).is_empty());
+    assert!(limits::files(&Resources::default(), true).is_empty());
+}
+
+/// A version 2 hierarchy of plain files.
+fn unified(files: &[(&str, &str)]) -> (tempfile::TempDir, Hierarchies) {
+    let directory = tempfile::tempdir().unwrap();
+    let group = directory.path().join("pod");
+    fs::create_dir(&group).unwrap();
+    for (file, text) in files {
+        fs::write(group.join(file), text).unwrap();
+    }
+    let hierarchies = Hierarchies {
+        v2: Some(directory.path().to_owned()),
+        ..Hierarchies::default()
+    };
+    (directory, hierarchies)
+}
+
+#[test]
+fn limits_are_read_as_they_were_asked_for() {
+    let asked = Resources {
+        cpu_shares: 102,
+        cpu_quota_us: 20_000,
+        cpu_period_us: 100_000,
+        memory_limit_bytes: 100_000_000,
+        ..Resources::default()
+    };
+    // What the kernel makes of them: whole pages and coarse weights.
+    let (_directory, kept) = unified(&[
+        ("memory.max", "99999744\n"),
+        ("cpu.weight", "4\n"),
+        ("cpu.max", "20000 100000\n"),
+    ]);
+    assert_eq!(kept.read("/pod", &asked), asked);
+    // Somebody else has changed them.
+    let (_directory, changed) = unified(&[
+        ("memory.max", "max\n"),
+        ("cpu.weight", "39\n"),
+        ("cpu.max", "max 100000\n"),
+    ]);
+    let found = changed.read("/pod", &asked);
+    assert_eq!((found.memory_limit_bytes, found.cpu_quota_us), (0, 0));
+    assert_eq!(found.cpu_shares, 999);
+}
+
+#[test]
+fn a_change_leaves_what_it_does_not_name() {
+    let (directory, group) = unified(&[
+        ("memory.max", "1048576"),
+        ("cpu.weight", "20"),
+        ("cpu.max", "50000 100000"),
+    ]);
+    let change = Resources {
+        memory_limit_bytes: 2 << 20,
+        ..Resources::default()
+    };
+    group.change("/pod", &change).unwrap();
+    let text = |file: &str| fs::read_to_string(directory.path().join("pod").join(file)).unwrap();
+    assert_eq!(text("memory.max"), "2097152");
+    assert_eq!(
+        (text("cpu.weight"), text("cpu.max")),
+        ("20".into(), "50000 100000".into())
+    );
 }
 
 #[test]

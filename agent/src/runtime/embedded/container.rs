@@ -6,7 +6,8 @@ use super::super::record::{
 };
 use super::super::shim::Report;
 use super::super::{RuntimeError, app_armor, contract::*, process, seccomp};
-use super::{Inner, blocking, ids_in, image_error, io_error, new_id};
+use super::resize::Asked;
+use super::{Inner, blocking, ids_in, image_error, image_volumes, io_error, new_id};
 use coracle_client::clock::Clock;
 use parking_lot::Mutex;
 use std::fs;
@@ -36,6 +37,7 @@ pub enum State {
 pub struct Container {
     pub record: ContainerRecord,
     pub directory: PathBuf,
+    pub asked: Asked,
     pub state: watch::Sender<State>,
     /// One start, stop or removal at a time.
     gate: tokio::sync::Mutex<()>,
@@ -47,6 +49,7 @@ pub struct Container {
 impl Container {
     fn new(record: ContainerRecord, directory: PathBuf, state: State) -> Arc<Self> {
         Arc::new(Self {
+            asked: Asked::load(&directory, &record.config.resources),
             record,
             directory,
             state: watch::Sender::new(state),
@@ -181,7 +184,11 @@ impl Inner {
         let (images, image, holder) = (self.images.clone(), config.image.clone(), id.0.clone());
         let shim_cgroup = format!("{}/shims", self.config.cgroup_root);
         let made = blocking(move || {
-            let held = images.hold(&image, &holder).map_err(image_error)?;
+            let mut all = vec![image.as_str()];
+            let volumes = config.mounts.iter().map(|mount| mount.image.as_str());
+            all.extend(volumes.filter(|image| !image.is_empty()));
+            let mut volumes = images.hold(&all, &holder).map_err(image_error)?;
+            let held = volumes.remove(0);
             let record = ContainerRecord {
                 id: ContainerId(holder.clone()),
                 sandbox: sandbox.record.clone(),
@@ -195,7 +202,9 @@ impl Inner {
             };
             let prepared = check(&record).and_then(|profile| {
                 prepare(&directory, &held.layers, &record, &profile)
-                    .map_err(io_error(format!("cannot make {}", directory.display())))
+                    .and_then(|()| image_volumes::prepare(&directory, &volumes))
+                    .map_err(io_error(format!("cannot make {}", directory.display())))?;
+                image_volumes::check(&directory, &record)
             });
             if let Err(error) = prepared {
                 let _ = fs::remove_dir_all(&directory);
@@ -379,10 +388,7 @@ fn prepare(
     for part in ["l", "upper", "work", "rootfs", "x"] {
         fs::create_dir(directory.join(part))?;
     }
-    for (number, layer) in layers.iter().enumerate() {
-        let layer = fs::canonicalize(layer)?;
-        std::os::unix::fs::symlink(layer, directory.join(format!("l/{number}")))?;
-    }
+    record::link_layers(directory, layers)?;
     if !seccomp_profile.is_empty() {
         fs::write(directory.join(SECCOMP_PROFILE), seccomp_profile)?;
     }

@@ -1,26 +1,28 @@
 //! Sandboxes: pinned namespaces, a tmpfs for /dev/shm and a control group; no process.
 
-use super::super::record::{self, SANDBOX, STOPPED, SandboxRecord};
+use super::super::record::{self, REAPER, SANDBOX, STOPPED, SandboxRecord};
 use super::super::{RuntimeError, contract::*};
+use super::resize::Asked;
 use super::{Inner, blocking, ids_in, io_error, new_id};
 use coracle_client::clock::Clock;
 use nix::mount::{MntFlags, umount2};
 use parking_lot::Mutex;
 use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
 /// Of a sandbox's directory: what is mounted there.
-const PINNED: [&str; 5] = ["ns/net", "ns/uts", "ns/ipc", "ns/user", "shm"];
+const PINNED: [&str; 6] = ["ns/net", "ns/uts", "ns/ipc", "ns/pid", "ns/user", "shm"];
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 #[derive(Debug)]
 pub struct Sandbox {
     pub record: SandboxRecord,
     pub directory: PathBuf,
+    pub asked: Asked,
     state: Mutex<SandboxState>,
 }
 
@@ -30,14 +32,32 @@ impl Sandbox {
         SandboxStatus {
             id: self.record.id.clone(),
             config: self.record.config.clone(),
-            state: *self.state.lock(),
+            state: self.state(),
             created_at: self.record.created_at,
             network_namespace: (!is_host).then(|| self.directory.join("ns/net")),
         }
     }
 
     pub fn is_ready(&self) -> bool {
-        *self.state.lock() == SandboxState::Ready
+        self.state() == SandboxState::Ready
+    }
+
+    /// A shared PID namespace takes no process in any more when its first one is gone.
+    fn state(&self) -> SandboxState {
+        let state = *self.state.lock();
+        if self.record.config.shared_pid && !self.reaper_lives() {
+            return SandboxState::NotReady;
+        }
+        state
+    }
+
+    fn reaper_lives(&self) -> bool {
+        let Ok(pid) = record::read::<i32>(&self.directory.join(REAPER)) else {
+            return false;
+        };
+        let inode = |path: &Path| fs::metadata(path).map(|found| found.ino()).ok();
+        let pinned = inode(&self.directory.join("ns/pid"));
+        pinned.is_some() && pinned == inode(Path::new(&format!("/proc/{pid}/ns/pid")))
     }
 
     /// Its mounts are gone after this, however often it is called.
@@ -75,6 +95,7 @@ impl Inner {
                 SandboxState::NotReady
             };
             let sandbox = Sandbox {
+                asked: Asked::load(&directory, &record.config.resources),
                 record,
                 directory,
                 state: Mutex::new(state),
@@ -122,12 +143,14 @@ impl Inner {
             Err(error) => Err(error),
         };
         if let Err(error) = made {
+            self.hierarchies.kill(&record.own_cgroup());
             self.discard_sandbox(&directory);
             self.hierarchies.remove(&record.cgroup);
             return Err(error);
         }
         let state = Mutex::new(SandboxState::Ready);
         let sandbox = Sandbox {
+            asked: Asked::load(&directory, &record.config.resources),
             record,
             directory,
             state,
@@ -137,8 +160,11 @@ impl Inner {
     }
 
     async fn make_namespaces(&self, directory: &Path) -> Result<(), RuntimeError> {
+        // A pod may see these words: they tell no path of the host.
         let shim = self
-            .shim("sandbox", directory)
+            .shim("sandbox", Path::new("."))
+            .arg0("coracle")
+            .current_dir(directory)
             .stdin(Stdio::null())
             .output()
             .await;
@@ -165,6 +191,9 @@ impl Inner {
             self.stop_container(&container, 0).await?;
         }
         *sandbox.state.lock() = SandboxState::NotReady;
+        if sandbox.record.config.shared_pid {
+            self.clear_group(&sandbox.record.own_cgroup()).await;
+        }
         blocking(move || {
             let path = sandbox.directory.display().to_string();
             sandbox

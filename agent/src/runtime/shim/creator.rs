@@ -6,11 +6,12 @@ use super::{ShimError, host, mapped, parts, rootfs};
 use crate::runtime::ContainerUser;
 use crate::runtime::cgroups::Hierarchies;
 use crate::runtime::record::ContainerRecord;
-use crate::runtime::{app_armor, process, spec, user};
+use crate::runtime::{Mount, app_armor, image_volume, process, spec, user};
 use libcontainer::container::builder::ContainerBuilder;
 use libcontainer::syscall::syscall::SyscallType;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, umask};
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
@@ -55,10 +56,14 @@ pub fn create(
     let mut host = host::find(&hierarchies, record);
     host.app_armor_profile =
         app_armor::profile(&record.config.security).map_err(ShimError::Failed)?;
-    let mut staged = parts::hold(directory, record)?;
+    let mut staged = parts::hold(directory, &*with_image_volumes(record)?)?;
     let mut root = PathBuf::from("rootfs");
     if let Some(namespace) = &namespace {
         (staged, root) = mapped::stage(directory, &staged, namespace)?;
+    }
+    host.pid_namespace = host::pid_namespace(&staged)?;
+    if host.pid_namespace.is_some() {
+        host.own_groups = hierarchies.v1_groups(&record.cgroup());
     }
     let spec = spec::build(&staged, &root, &user, &arguments, &host);
     let confinement = Confinement::make(
@@ -103,6 +108,25 @@ pub fn give(stream: impl AsFd, user: u32) -> std::io::Result<()> {
         rustix::fs::fchown(&stream, Some(rustix::fs::Uid::from_raw(user)), None)?;
     }
     Ok(())
+}
+
+/// Mounts what is shown of images, and says where.
+fn with_image_volumes(record: &ContainerRecord) -> Result<Cow<'_, ContainerRecord>, ShimError> {
+    let mut record = Cow::Borrowed(record);
+    let is_image = |mount: &Mount| !mount.image.is_empty();
+    if !record.config.mounts.iter().any(is_image) {
+        return Ok(record);
+    }
+    let mounts = record.to_mut().config.mounts.iter_mut();
+    for (number, asked) in mounts.filter(|mount| is_image(mount)).enumerate() {
+        let volume = image_volume::directory(number);
+        let failed = || ShimError::io(format!("cannot mount the image {}", asked.image));
+        image_volume::mount(&volume).map_err(failed())?;
+        let part = std::mem::take(&mut asked.sub_path);
+        let shown = image_volume::resolve(&volume, &Path::new(".").join(part));
+        asked.host_path = shown.map_err(failed())?;
+    }
+    Ok(record)
 }
 
 fn write_json(path: &str, value: &serde_json::Value) -> Result<(), ShimError> {

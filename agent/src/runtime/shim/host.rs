@@ -1,12 +1,13 @@
 //! What this host can give a container.
 
+use super::ShimError;
 use crate::runtime::cgroups::Hierarchies;
-use crate::runtime::record::ContainerRecord;
+use crate::runtime::record::{self, ContainerRecord, STARTED, StartedRecord};
 use crate::runtime::spec::Host;
 use nix::sys::stat::{SFlag, major, minor};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// In the kernel's order: the place is the bit.
 const CAPABILITIES: [&str; 41] = [
@@ -74,6 +75,30 @@ pub fn find(hierarchies: &Hierarchies, record: &ContainerRecord) -> Host {
         } else {
             Vec::new()
         },
+        pid_namespace: None,
+        own_groups: Vec::new(),
+    }
+}
+
+/// The one that a container joins: of another container, or of the whole pod.
+pub fn pid_namespace(record: &ContainerRecord) -> Result<Option<PathBuf>, ShimError> {
+    let Some(target) = &record.config.pid_namespace_of else {
+        let shared = record.sandbox_directory.join("ns/pid");
+        return Ok(record.sandbox.config.shared_pid.then_some(shared));
+    };
+    let directory = Path::new("..").join(&target.0);
+    let started = record::read::<StartedRecord>(&directory.join(STARTED));
+    let pid = started.ok().map(|started| started.pid);
+    // Once it has ended, its process id may be anybody's.
+    let runs = pid.filter(|pid| {
+        fs::read_to_string(format!("/proc/{pid}/cgroup"))
+            .is_ok_and(|groups| groups.contains(target.0.as_str()))
+    });
+    match runs {
+        Some(pid) => Ok(Some(format!("/proc/{pid}/ns/pid").into())),
+        None => Err(ShimError::Failed(format!(
+            "the container {target} does not run"
+        ))),
     }
 }
 

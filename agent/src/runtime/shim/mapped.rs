@@ -140,7 +140,10 @@ pub fn stage(
     let mut mounts = Vec::new();
     for mount in &record.config.mounts {
         let tree = clone(&mount.host_path, true)?;
-        map(&tree, namespace, &mount.host_path)?;
+        // Overlays cannot be mapped: what is in an image is nobody's, and read as such.
+        if mount.image.is_empty() {
+            map(&tree, namespace, &mount.host_path)?;
+        }
         mounts.push(tree);
     }
     let place = cover(directory)?;

@@ -45,6 +45,13 @@ pub fn reset_signals() {
     let _ = SigSet::empty().thread_set_mask();
 }
 
+/// Children that end leave nothing to be waited for.
+pub fn ignore_children() {
+    let ignored = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
+    // SAFETY: ignoring runs no code of ours.
+    let _ = unsafe { sigaction(Signal::SIGCHLD, &ignored) };
+}
+
 /// Any signal by number, real-time ones too.
 pub fn kill(pid: Pid, signal: i32) {
     // SAFETY: kill(2) touches no memory of ours.

@@ -1,7 +1,7 @@
 //! `coracle shim sandbox`: makes the namespaces of a pod and pins them to files.
 
 use super::user_namespace::Held;
-use super::{ShimError, mapped};
+use super::{ShimError, mapped, reaper};
 use crate::runtime::record::{self, SANDBOX, SandboxRecord};
 use crate::runtime::{IdRange, SandboxConfig};
 use nix::mount::{MsFlags, mount};
@@ -54,13 +54,17 @@ fn make(directory: &Path) -> Result<(), ShimError> {
         Some(range) => {
             let held = Held::make(range, || inside(config, flags))?;
             pins.into_iter()
-                .try_for_each(|kind| pin(kind, &held.path(kind)))
+                .try_for_each(|kind| pin(kind, &held.path(kind)))?;
         }
         None => {
             inside(config, flags)?;
             pins.into_iter()
-                .try_for_each(|kind| pin(kind, &format!("/proc/self/ns/{kind}")))
+                .try_for_each(|kind| pin(kind, &format!("/proc/self/ns/{kind}")))?;
         }
+    }
+    match config.shared_pid {
+        true => reaper::start(&record),
+        false => Ok(()),
     }
 }
 
@@ -128,7 +132,7 @@ fn set_sysctl(name: &str, value: &str) -> std::io::Result<()> {
 }
 
 /// A mount of the namespace's file keeps it alive without any process in it.
-fn pin(kind: &str, source: &str) -> Result<(), ShimError> {
+pub fn pin(kind: &str, source: &str) -> Result<(), ShimError> {
     let target = Path::new("ns").join(kind);
     File::create(&target).map_err(ShimError::io(format!("cannot make {}", target.display())))?;
     let none: Option<&str> = None;

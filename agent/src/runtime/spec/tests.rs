@@ -74,7 +74,7 @@ fn mounts_below_others_come_later() {
         mounts: vec![mount("/data/cache/x"), mount("/data"), mount("/dev/shm")],
         ..ContainerConfig::default()
     };
-    let mounts = mounts(&record(config));
+    let mounts = mounts(&record(config), &Host::default());
     let targets: Vec<&str> = mounts
         .as_array()
         .unwrap()
@@ -100,6 +100,8 @@ fn limits_the_host_lacks_are_left_out() {
         ..ContainerConfig::default()
     };
     let host = Host {
+        pid_namespace: None,
+        own_groups: Vec::new(),
         controllers: vec!["cpu".into()],
         ..Host::default()
     };

@@ -1,7 +1,7 @@
 //! Sends a log file, and what is added to it, as its options ask.
 
 use super::Options;
-use super::follow::{End, Watch};
+use super::follow::{self, End};
 use super::{line, tail};
 use bytes::{Bytes, BytesMut};
 use std::io::{self, SeekFrom};
@@ -35,7 +35,7 @@ pub async fn send(
     chunks: &mpsc::Sender<Bytes>,
 ) -> io::Result<()> {
     // Watched before it is read, so that nothing is missed in between.
-    let mut watch = options.follow.then(|| Watch::open(path)).transpose()?;
+    let mut watch = options.follow.then(|| follow::watch(path)).transpose()?;
     let mut file = File::open(path).await?;
     let size = file.metadata().await?.len();
     let start = match options.tail_lines {
@@ -66,7 +66,7 @@ pub async fn send(
             return Ok(());
         };
         if let Some(next) = replaced(path, &file).await? {
-            watch = Some(Watch::open(path)?);
+            watch = Some(follow::watch(path)?);
             sender.drain(&mut file).await?;
             file = next;
             continue;

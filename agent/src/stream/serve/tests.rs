@@ -34,6 +34,7 @@ fn server(data_dir: &Path, stop: &CancellationToken) -> Server {
         images: Puller::default(),
         tokens: Tokens::default(),
         volume_writes: VolumeWrites::default(),
+        ledger: crate::pods::ledger::Ledger::new(Default::default()),
         host_ip: Ipv4Addr::LOCALHOST.into(),
         cpu_milli: 1000,
         memory_bytes: 1 << 30,

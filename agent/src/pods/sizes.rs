@@ -1,0 +1,253 @@
+//! The cpu and memory that a pod was given. While it is being resized, its spec asks for other.
+//!
+//! What was given is kept in the pod's directory, so that it outlives the agent: the file names
+//! what was given, and what containers still run with where that is something else.
+
+use super::state::{init_containers, is_sidecar, spec};
+use coracle_api::quantity::Quantity;
+use k8s_openapi::api::core::v1::{Container, Pod, ResourceRequirements};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Written;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+const FILE: &str = "sizes.json";
+/// All else in `resources` never changes.
+pub const RESIZABLE: [&str; 2] = ["cpu", "memory"];
+
+/// Resources by container, and the pod's own.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Sizes {
+    pub pod: Option<ResourceRequirements>,
+    pub containers: BTreeMap<String, ResourceRequirements>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Kept {
+    pub allocated: Sizes,
+    /// What containers still have, by name.
+    pub behind: BTreeMap<String, ResourceRequirements>,
+    /// The pod's own group still has former limits.
+    pub is_pod_behind: bool,
+}
+
+/// What counts on a node.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Amounts {
+    pub cpu_milli: i64,
+    pub memory_bytes: i64,
+}
+
+impl Sizes {
+    pub fn of(pod: &Pod) -> Self {
+        let spec = spec(pod);
+        let all = init_containers(spec).iter().chain(&spec.containers);
+        let size = |container: &Container| {
+            let resources = container.resources.clone().unwrap_or_default();
+            (container.name.clone(), resources)
+        };
+        Self {
+            pod: spec.resources.clone(),
+            containers: all.map(size).collect(),
+        }
+    }
+
+    /// True for a pod that can never be resized, since it has nothing to be changed.
+    pub fn is_nothing(&self) -> bool {
+        let nothing = ResourceRequirements::default();
+        let mut all = self.pod.iter().chain(self.containers.values());
+        all.all(|one| same(one, &nothing))
+    }
+
+    pub fn fits(&self, pod: &Pod) -> bool {
+        let wanted = Self::of(pod);
+        let nothing = ResourceRequirements::default();
+        let own = |sizes: &Self| sizes.pod.clone().unwrap_or_default();
+        same(&own(self), &own(&wanted))
+            && wanted
+                .containers
+                .iter()
+                .all(|(name, size)| same(self.containers.get(name).unwrap_or(&nothing), size))
+    }
+
+    /// The pod with these in the place of its own.
+    pub fn applied_to(&self, pod: &Pod) -> Pod {
+        let mut pod = pod.clone();
+        let Some(spec) = &mut pod.spec else {
+            return pod;
+        };
+        spec.resources.clone_from(&self.pod);
+        let inits = spec.init_containers.iter_mut().flatten();
+        for container in inits.chain(&mut spec.containers) {
+            if let Some(size) = self.containers.get(&container.name) {
+                container.resources = Some(size.clone());
+            }
+        }
+        pod
+    }
+}
+
+impl Kept {
+    /// None when there is none, or none that can be read.
+    pub fn load(directory: &Path) -> Option<Self> {
+        let bytes = fs::read(directory.join(FILE)).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// A reader finds the old content or the new.
+    pub fn save(&self, directory: &Path) -> io::Result<()> {
+        if self.allocated.is_nothing() {
+            return Ok(());
+        }
+        fs::create_dir_all(directory)?;
+        let new = directory.join(format!("{FILE}.new"));
+        fs::write(&new, serde_json::to_vec(self)?)?;
+        fs::rename(new, directory.join(FILE))
+    }
+
+    /// Takes the sizes of a pod for what it is to have from now on.
+    pub fn allocate(&mut self, pod: &Pod) {
+        let wanted = Sizes::of(pod);
+        for (name, old) in &self.allocated.containers {
+            let new = wanted.containers.get(name);
+            if new.is_some_and(|new| !same(old, new)) {
+                self.behind
+                    .entry(name.clone())
+                    .or_insert_with(|| old.clone());
+            }
+        }
+        self.allocated = wanted;
+        self.is_pod_behind = true;
+        self.settle();
+    }
+
+    /// A container has this now.
+    pub fn has(&mut self, name: &str, size: &ResourceRequirements) {
+        self.behind.insert(name.to_owned(), size.clone());
+        self.settle();
+    }
+
+    /// Forgets who is behind no more.
+    fn settle(&mut self) {
+        let allocated = &self.allocated.containers;
+        self.behind
+            .retain(|name, has| allocated.get(name).is_some_and(|wanted| !same(has, wanted)));
+    }
+}
+
+pub fn amount(list: Option<&BTreeMap<String, Written>>, name: &str) -> Option<Quantity> {
+    Quantity::parse(&list?.get(name)?.0).ok()
+}
+
+/// Whether both come to the same cpu and memory, however they are written.
+pub fn same(left: &ResourceRequirements, right: &ResourceRequirements) -> bool {
+    RESIZABLE.iter().all(|name| same_one(left, right, name))
+}
+
+pub fn same_one(left: &ResourceRequirements, right: &ResourceRequirements, name: &str) -> bool {
+    let of = |list: Option<&BTreeMap<String, Written>>| {
+        amount(list, name).filter(|amount| !amount.is_zero())
+    };
+    of(left.requests.as_ref()) == of(right.requests.as_ref())
+        && of(left.limits.as_ref()) == of(right.limits.as_ref())
+}
+
+/// What a pod takes of its node.
+pub fn requests(pod: &Pod) -> Amounts {
+    Amounts {
+        cpu_milli: request(pod, "cpu").milli_value(),
+        memory_bytes: request(pod, "memory").value(),
+    }
+}
+
+/// The most that its containers request at a time, or what is requested for the pod as a whole,
+/// and its overhead.
+fn request(pod: &Pod, name: &str) -> Quantity {
+    let own = spec(pod).resources.as_ref();
+    let asked =
+        requested(own, name).unwrap_or_else(|| at_a_time(pod, |size| requested(size, name)));
+    asked.plus(overhead(pod, name))
+}
+
+/// The limit of a pod as a whole: its own, or that of its containers when all of them have one.
+pub fn limit(pod: &Pod, name: &str) -> Option<Quantity> {
+    let spec = spec(pod);
+    let own = limited(spec.resources.as_ref(), name);
+    let mut all = init_containers(spec).iter().chain(&spec.containers);
+    if own.is_none() && !all.all(|one| limited(one.resources.as_ref(), name).is_some()) {
+        return None;
+    }
+    let together = || at_a_time(pod, |size| limited(size, name));
+    Some(own.unwrap_or_else(together).plus(overhead(pod, name)))
+}
+
+/// All that a pod requests, and all that it is limited to, whoever in it says so.
+pub fn totals(pod: &Pod) -> (BTreeMap<String, Written>, BTreeMap<String, Written>) {
+    let spec = spec(pod);
+    let containers = init_containers(spec).iter().chain(&spec.containers);
+    let sizes = containers.map(|container| container.resources.as_ref());
+    let sizes: Vec<_> = sizes.chain([spec.resources.as_ref()]).flatten().collect();
+    let written = |amount: Quantity| Written(amount.to_string());
+    let names = |list: fn(&ResourceRequirements) -> Option<&BTreeMap<String, Written>>| {
+        let names = sizes.iter().filter_map(|size| list(size)).flatten();
+        names.map(|(name, _)| name.clone()).collect::<BTreeSet<_>>()
+    };
+    let mut asked = names(|size| size.requests.as_ref());
+    asked.extend(spec.overhead.iter().flatten().map(|(name, _)| name.clone()));
+    let requests = asked.into_iter().map(|name| {
+        let amount = request(pod, &name);
+        (name, written(amount))
+    });
+    let limits = names(|size| size.limits.as_ref()).into_iter().map(|name| {
+        let own = limited(spec.resources.as_ref(), &name);
+        let own = own.unwrap_or_else(|| at_a_time(pod, |size| limited(size, &name)));
+        let amount = own.plus(overhead(pod, &name));
+        (name, written(amount))
+    });
+    (requests.collect(), limits.collect())
+}
+
+fn requested(size: Option<&ResourceRequirements>, name: &str) -> Option<Quantity> {
+    amount(size?.requests.as_ref(), name)
+}
+
+fn limited(size: Option<&ResourceRequirements>, name: &str) -> Option<Quantity> {
+    amount(size?.limits.as_ref(), name).filter(|limit| !limit.is_zero())
+}
+
+fn overhead(pod: &Pod, name: &str) -> Quantity {
+    amount(spec(pod).overhead.as_ref(), name).unwrap_or(Quantity::ZERO)
+}
+
+/// Those that run together are added; an init container counts for as long as it runs, beside the
+/// sidecars before it.
+fn at_a_time(
+    pod: &Pod,
+    of: impl Fn(Option<&ResourceRequirements>) -> Option<Quantity>,
+) -> Quantity {
+    let spec = spec(pod);
+    let of = |container: &Container| of(container.resources.as_ref()).unwrap_or(Quantity::ZERO);
+    let mut together = spec
+        .containers
+        .iter()
+        .map(of)
+        .fold(Quantity::ZERO, Quantity::plus);
+    let (mut sidecars, mut highest) = (Quantity::ZERO, Quantity::ZERO);
+    for container in init_containers(spec) {
+        if is_sidecar(container) {
+            together = together.plus(of(container));
+            sidecars = sidecars.plus(of(container));
+            highest = highest.max(sidecars);
+        } else {
+            highest = highest.max(sidecars.plus(of(container)));
+        }
+    }
+    together.max(highest)
+}
+
+#[cfg(test)]
+mod tests;
