@@ -91,7 +91,7 @@ pub fn compile(
         .iter()
         .map(|one| rules::of_architecture(*one, &resolved))
         .collect();
-    let instructions = program::write(&sections, resolved.default_action);
+    let instructions = program::write(&sections);
     if instructions.len() > INSTRUCTIONS_MAX {
         return Err(SeccompError::TooLong(instructions.len()));
     }

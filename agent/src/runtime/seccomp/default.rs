@@ -113,7 +113,7 @@ const PERSONALITIES: [u64; 5] = [0, 8, 0x2_0000, 0x2_0008, 0xffff_ffff];
 const NEW_NAMESPACES: u64 = 0x7e02_0000;
 /// Kinds of sockets that no container needs and whose code in the kernel few look at:
 /// DECnet, Econet, ATM, IrDA, WAN, IUCV, CAIF; crypto and virtual machines.
-const SOCKETS_REFUSED: [u64; 9] = [12, 19, 20, 23, 25, 34, 37, 38, 40];
+const SOCKETS_REFUSED: [u64; 9] = [12, 19, 20, 23, 25, 32, 37, 38, 40];
 /// SMC and XDP are 43 and 44, MCTP is the last one known.
 const SOCKET_LAST: u64 = 45;
 const ENOSYS: u32 = 38;

@@ -85,8 +85,10 @@ impl Action {
         Self(0x0005_0000 | number.min(ERRNO_MAX))
     }
 
-    pub fn is_errno(self) -> bool {
-        self.0 & 0xffff_0000 == 0x0005_0000
+    /// The call is not made: all but allowing, logging and asking a tracer.
+    pub fn is_refusal(self) -> bool {
+        let kind = self.0 & 0xffff_0000;
+        !matches!(kind, 0x7fff_0000 | 0x7ffc_0000 | 0x7ff0_0000)
     }
 
     fn parse(name: &str, errno: Option<u32>) -> Result<Self, SeccompError> {

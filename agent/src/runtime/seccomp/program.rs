@@ -30,7 +30,7 @@ const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const ARGUMENTS: u32 = 16;
 
-pub fn write(sections: &[Section], default: Action) -> Vec<Instruction> {
+pub fn write(sections: &[Section]) -> Vec<Instruction> {
     let mut program = vec![load(ARCHITECTURE)];
     for (at, section) in sections.iter().enumerate() {
         let architecture = section.architecture;
@@ -42,7 +42,7 @@ pub fn write(sections: &[Section], default: Action) -> Vec<Instruction> {
             let x32 = sections[at..]
                 .iter()
                 .find(|other| other.architecture == Architecture::X32);
-            let x32 = x32.map_or_else(|| vec![give(default)], |other| search(&other.ranges));
+            let x32 = x32.map_or_else(killed_but_skipped, |other| search(&other.ranges));
             body.extend(unless(IF_GREATER_OR_EQUAL, X32_BIT, &x32));
         }
         body.extend(search(&section.ranges));
@@ -50,6 +50,12 @@ pub fn write(sections: &[Section], default: Action) -> Vec<Instruction> {
     }
     program.push(give(Action::KILL_PROCESS));
     program
+}
+
+/// For calls by a way that the profile does not name. Number -1 is no call: a tracer skips one so,
+/// and it goes on to what is not known.
+fn killed_but_skipped() -> Vec<Instruction> {
+    vec![branch(IF_EQUAL, u32::MAX, 1, 0), give(Action::KILL_PROCESS)]
 }
 
 /// `body` when the comparison holds, else what comes behind it.

@@ -28,7 +28,7 @@ pub fn of_architecture(architecture: Architecture, profile: &Resolved) -> Sectio
     let default = profile.default_action;
     let mut calls: BTreeMap<u32, Outcome> = BTreeMap::new();
     for rule in &profile.rules {
-        // A rule that says what is said anyway adds nothing, and names the newest call no less.
+        // One that says what is said anyway adds nothing, but its calls are known.
         for number in rule
             .names
             .iter()
@@ -37,6 +37,9 @@ pub fn of_architecture(architecture: Architecture, profile: &Resolved) -> Sectio
             let known = calls
                 .entry(number)
                 .or_insert_with(|| Outcome::First(Vec::new(), default));
+            if rule.action == default {
+                continue;
+            }
             match known {
                 Outcome::Always(_) => {}
                 Outcome::First(..) if rule.comparisons.is_empty() => {
@@ -64,8 +67,7 @@ pub fn of_architecture(architecture: Architecture, profile: &Resolved) -> Sectio
         push(number, outcome);
         next = number + 1;
     }
-    let is_refusal = default.is_errno() && next > 0;
-    let beyond = if is_refusal {
+    let beyond = if default.is_refusal() && next > 0 {
         Action::errno(ENOSYS)
     } else {
         default

@@ -52,7 +52,7 @@ fn on(native: Architecture, profile: &Profile, capabilities: &[&str]) -> Vec<Ins
         .iter()
         .map(|one| rules::of_architecture(*one, &resolved))
         .collect();
-    program::write(&sections, resolved.default_action)
+    program::write(&sections)
 }
 
 fn parse(profile: serde_json::Value) -> Profile {
@@ -116,6 +116,8 @@ fn the_default_lets_programs_run_and_keeps_the_kernel_apart() {
         assert_eq!(of("personality", 0x4_0000), EPERM); // ADDR_NO_RANDOMIZE
         assert_eq!(of("socket", 2), ALLOW);
         assert_eq!(of("socket", 16), ALLOW); // Netlink.
+        assert_eq!(of("socket", 32), EPERM); // AF_IUCV
+        assert_eq!(of("socket", 34), ALLOW); // AF_ISDN
         assert_eq!(of("socket", 38), EPERM); // AF_ALG
         assert_eq!(of("socket", 40), EPERM); // AF_VSOCK
     }
@@ -204,7 +206,67 @@ fn it_is_read_as_docker_writes_it() {
     // Newer than all that the profile names: not there at all.
     assert_eq!(of("kcmp"), ENOSYS);
     // The machine's own 64-bit calls by the third way, which the profile did not name.
-    assert_eq!(call(&program, Architecture::X32, "read", 0), EPERM);
+    assert_eq!(call(&program, Architecture::X32, "read", 0), KILLED);
+}
+
+#[test]
+fn a_way_that_the_profile_does_not_name_leads_nowhere() {
+    let profile = parse(json!({
+        "defaultAction": "SCMP_ACT_ALLOW",
+        "syscalls": [{ "names": ["mount"], "action": "SCMP_ACT_ERRNO" }],
+    }));
+    let program = on(Architecture::X86_64, &profile, &[]);
+    assert_eq!(call(&program, Architecture::X86_64, "mount", 0), EPERM);
+    assert_eq!(call(&program, Architecture::X86_64, "read", 0), ALLOW);
+    for name in ["mount", "read"] {
+        assert_eq!(call(&program, Architecture::X32, name, 0), KILLED);
+    }
+    // How a tracer skips a call.
+    let code = Architecture::X86_64.audit_code();
+    assert_eq!(run(&program, code, u32::MAX, [0; 6]), ALLOW);
+}
+
+#[test]
+fn a_rule_that_says_the_default_hides_no_other() {
+    let profile = parse(json!({
+        "defaultAction": "SCMP_ACT_ERRNO",
+        "syscalls": [
+            { "names": ["socket"], "action": "SCMP_ACT_ERRNO" },
+            { "names": ["socket"], "action": "SCMP_ACT_ALLOW",
+              "args": [{ "index": 0, "value": 2, "op": "SCMP_CMP_EQ" }] },
+            { "names": ["bind"], "action": "SCMP_ACT_ERRNO", "errnoRet": 13 },
+            { "names": ["bind"], "action": "SCMP_ACT_ALLOW",
+              "args": [{ "index": 0, "value": 2, "op": "SCMP_CMP_EQ" }] },
+            { "names": ["kcmp"], "action": "SCMP_ACT_ERRNO" },
+        ],
+    }));
+    let program = on(Architecture::X86_64, &profile, &[]);
+    let of = |name, first| call(&program, Architecture::X86_64, name, first);
+    assert_eq!(of("socket", 2), ALLOW);
+    assert_eq!(of("socket", 3), EPERM);
+    assert_eq!(of("bind", 2), 0x0005_000d); // Another error is another action.
+    assert_eq!(of("kcmp", 0), EPERM); // Known, though nothing new was said of it.
+}
+
+#[test]
+fn newer_calls_do_not_exist_for_a_profile_that_refuses() {
+    for (action, newer) in [
+        ("SCMP_ACT_KILL", ENOSYS),
+        ("SCMP_ACT_KILL_PROCESS", ENOSYS),
+        ("SCMP_ACT_TRAP", ENOSYS),
+        ("SCMP_ACT_ERRNO", ENOSYS),
+        ("SCMP_ACT_TRACE", 0x7ff0_0001),
+        ("SCMP_ACT_LOG", 0x7ffc_0000),
+        ("SCMP_ACT_ALLOW", ALLOW),
+    ] {
+        let profile = parse(json!({
+            "defaultAction": action,
+            "syscalls": [{ "names": ["mount"], "action": "SCMP_ACT_ALLOW" }],
+        }));
+        let program = on(Architecture::X86_64, &profile, &[]);
+        let of = |name| call(&program, Architecture::X86_64, name, 0);
+        assert_eq!(of("clone3"), newer, "{action}");
+    }
 }
 
 #[test]
@@ -325,7 +387,7 @@ proptest! {
         let resolved = profile.resolve(Architecture::X86_64, &Circumstances::default()).unwrap();
         let section = rules::of_architecture(Architecture::X86_64, &resolved);
         let (_, expected) = section.ranges.iter().rev().find(|(start, _)| *start <= number).unwrap();
-        let program = program::write(std::slice::from_ref(&section), resolved.default_action);
+        let program = program::write(std::slice::from_ref(&section));
         let found = run(&program, Architecture::X86_64.audit_code(), number, [0; 6]);
         prop_assert_eq!(&Outcome::Always(super::profile::Action(found)), expected);
     }
