@@ -39,11 +39,6 @@ pub fn of_container(
         Some("Strict") => true,
         Some(other) => return Err(format!("unsupported supplementalGroupsPolicy: {other}")),
     };
-    let adds_sys_admin = capabilities
-        .add
-        .iter()
-        .flatten()
-        .any(|capability| matches!(capability.as_str(), "SYS_ADMIN" | "CAP_SYS_ADMIN" | "ALL"));
     let profile = own.seccomp_profile.as_ref();
     Ok(Security {
         run_as_user: own.run_as_user.or(of_pod.run_as_user),
@@ -52,9 +47,7 @@ pub fn of_container(
         strict_groups,
         privileged,
         read_only_root_filesystem: own.read_only_root_filesystem.unwrap_or(false),
-        allow_privilege_escalation: own.allow_privilege_escalation.unwrap_or(true)
-            || privileged
-            || adds_sys_admin,
+        allow_privilege_escalation: own.allow_privilege_escalation.unwrap_or(true) || privileged,
         add_capabilities: capabilities.add.unwrap_or_default(),
         drop_capabilities: capabilities.drop.unwrap_or_default(),
         unmasked_proc: own.proc_mount.as_deref() == Some("Unmasked"),
@@ -137,15 +130,22 @@ fn app_armor(pod: &Pod, container: &Container) -> Result<AppArmor, String> {
     }
 }
 
-/// Whether a container of the pod asks for a profile of AppArmor, and one of an empty name.
+/// Whether the pod speaks of a profile of AppArmor anywhere, in use or not, and an empty name of
+/// one in use.
 pub fn needs_app_armor(pod: &Pod) -> (bool, Option<String>) {
     let spec = state::spec(pod);
-    let all = state::init_containers(spec).iter().chain(&spec.containers);
-    let profiles: Vec<_> = all
-        .filter_map(|container| app_armor_profile(pod, container))
-        .collect();
-    let is_needed = profiles.iter().any(|profile| profile.type_ != "Unconfined");
-    let empty = profiles.into_iter().find_map(|profile| {
+    let all = || state::init_containers(spec).iter().chain(&spec.containers);
+    let of_pod = spec.security_context.as_ref();
+    let of_pod = of_pod.and_then(|context| context.app_armor_profile.as_ref());
+    let own = all().filter_map(|one| one.security_context.as_ref()?.app_armor_profile.as_ref());
+    let mut annotations = pod.metadata.annotations.iter().flatten();
+    let is_needed = own
+        .chain(of_pod)
+        .any(|profile| profile.type_ != "Unconfined")
+        || annotations
+            .any(|(key, value)| key.starts_with(APP_ARMOR_ANNOTATION) && value != "unconfined");
+    let mut profiles = all().filter_map(|container| app_armor_profile(pod, container));
+    let empty = profiles.find_map(|profile| {
         let name = profile.localhost_profile.clone().unwrap_or_default();
         (profile.type_ == "Localhost" && name.trim().is_empty()).then_some(name)
     });

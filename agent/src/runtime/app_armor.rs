@@ -1,14 +1,15 @@
 //! AppArmor, on hosts that have it: which profile a container enters, and the runtime's own.
 //!
 //! The runtime's own is loaded once by the host's `apparmor_parser`, when the first container
-//! needs it. A host without the parser confines by it only those who do not ask for it by name:
-//! not at all.
+//! needs it. A host where that fails confines those who do not ask for it by name: not at all, and
+//! says so in its log.
 
 use super::contract::{AppArmor, Security};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Once;
 
 const OWN: &str = "coracle-default";
 const LOADED: &str = "/sys/kernel/security/apparmor/profiles";
@@ -19,7 +20,8 @@ const PARSERS: [&str; 3] = [
 ];
 
 /// As much as Docker's: files but for the kernel's own, no mounts, no looking into others.
-const POLICY: &str = "
+const POLICY: &str = "@{PROC}=/proc/
+
 profile coracle-default flags=(attach_disconnected,mediate_deleted) {
   network,
   capability,
@@ -47,6 +49,9 @@ profile coracle-default flags=(attach_disconnected,mediate_deleted) {
   deny /sys/kernel/security/** rwklx,
 }
 ";
+
+/// Of the agent's life: the reason is the same for every container.
+static UNCONFINED: Once = Once::new();
 
 /// What a container gets.
 #[derive(Debug, Eq, PartialEq)]
@@ -97,18 +102,28 @@ pub fn prepare(security: &Security) -> Result<(), String> {
         Wanted::Own { .. } if is_loaded(OWN) => Ok(()),
         Wanted::Own { is_asked } => match load() {
             Err(error) if is_asked => Err(error),
-            _ => Ok(()),
+            Err(error) => {
+                UNCONFINED.call_once(|| tracing::warn!(%error, "containers run without AppArmor"));
+                Ok(())
+            }
+            Ok(()) => Ok(()),
         },
     }
 }
 
 /// The profile to enter, after `prepare`.
 pub fn profile(security: &Security) -> Result<Option<String>, String> {
-    Ok(match decide(security, crate::kernel::has_app_armor())? {
+    let wanted = decide(security, crate::kernel::has_app_armor())?;
+    Ok(entered(&wanted, || is_loaded(OWN)))
+}
+
+/// What was asked for is entered whether it is there or not: the kernel refuses then.
+fn entered(wanted: &Wanted<'_>, is_own_loaded: impl FnOnce() -> bool) -> Option<String> {
+    match wanted {
         Wanted::Nothing => None,
-        Wanted::Loaded(name) => Some(name.to_owned()),
-        Wanted::Own { .. } => is_loaded(OWN).then(|| OWN.to_owned()),
-    })
+        Wanted::Loaded(name) => Some((*name).to_owned()),
+        Wanted::Own { is_asked } => (*is_asked || is_own_loaded()).then(|| OWN.to_owned()),
+    }
 }
 
 fn load() -> Result<(), String> {
@@ -120,17 +135,21 @@ fn load() -> Result<(), String> {
         .arg("-Kr")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| failed(&error))?;
     let written = child
         .stdin
         .take()
         .map(|mut stdin| stdin.write_all(POLICY.as_bytes()));
-    let ended = child.wait().map_err(|error| failed(&error))?;
+    let ended = child.wait_with_output().map_err(|error| failed(&error))?;
     match written {
-        Some(Ok(())) if ended.success() => Ok(()),
-        _ => Err(failed(&ended)),
+        Some(Ok(())) if ended.status.success() => Ok(()),
+        _ => {
+            let said = String::from_utf8_lossy(&ended.stderr);
+            let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            Err(failed(&format!("{} {said}", ended.status).trim_end()))
+        }
     }
 }
 

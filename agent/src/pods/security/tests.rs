@@ -114,7 +114,8 @@ fn app_armor_is_the_containers_over_its_annotation_over_the_pods() {
     let own = json!({ "appArmorProfile": { "type": "Unconfined" } });
     let own = pod(of_pod, own);
     assert_eq!(made(&own, false).unwrap().app_armor, AppArmor::Unconfined);
-    assert_eq!(needs_app_armor(&own), (false, None));
+    // The pod's counts by itself.
+    assert_eq!(needs_app_armor(&own), (true, None));
     assert_eq!(needs_app_armor(&annotated), (true, None));
     let empty = json!({ "appArmorProfile": { "type": "Localhost", "localhostProfile": " " } });
     assert_eq!(
@@ -127,6 +128,46 @@ fn app_armor_is_the_containers_over_its_annotation_over_the_pods() {
             .app_armor,
         AppArmor::Unsaid
     );
+}
+
+#[test]
+fn app_armor_is_needed_where_anything_names_it() {
+    let unconfined = || json!({ "appArmorProfile": { "type": "Unconfined" } });
+    assert_eq!(
+        needs_app_armor(&pod(unconfined(), unconfined())),
+        (false, None)
+    );
+    let own = json!({ "appArmorProfile": { "type": "RuntimeDefault" } });
+    assert_eq!(needs_app_armor(&pod(unconfined(), own)), (true, None));
+    for (container, value, is_needed) in [
+        ("main", "unconfined", false),
+        ("main", "runtime/default", true),
+        ("main", "odd", true),
+        ("nobody", "localhost/x", true),
+    ] {
+        let mut annotated = pod(Value::Null, unconfined());
+        let key = format!("{APP_ARMOR_ANNOTATION}{container}");
+        annotated.metadata.annotations = Some([(key, value.to_owned())].into());
+        let needed = needs_app_armor(&annotated);
+        assert_eq!(needed, (is_needed, None), "{container}: {value}");
+    }
+}
+
+#[test]
+fn privileges_are_escalated_unless_that_is_refused() {
+    let allowed = |own| {
+        made(&pod(Value::Null, own), false)
+            .unwrap()
+            .allow_privilege_escalation
+    };
+    assert!(allowed(Value::Null));
+    assert!(allowed(json!({ "allowPrivilegeEscalation": true })));
+    assert!(!allowed(json!({ "allowPrivilegeEscalation": false })));
+    for capability in ["SYS_ADMIN", "CAP_SYS_ADMIN", "ALL"] {
+        let capabilities = json!({ "add": [capability] });
+        let own = json!({ "allowPrivilegeEscalation": false, "capabilities": capabilities });
+        assert!(!allowed(own), "{capability}");
+    }
 }
 
 fn non_root(of_pod: Value, own: Value, image_user: &str) -> Result<(), String> {

@@ -39,3 +39,31 @@ fn profiles_are_listed_by_their_whole_name() {
     assert!(is_listed(profiles, "odd (name)"));
     assert!(!is_listed(profiles, "coracle"));
 }
+
+#[test]
+fn the_policy_declares_the_variables_it_uses() {
+    let uses = POLICY.split("@{").skip(1);
+    let mut names: Vec<&str> = uses.map(|rest| rest.split('}').next().unwrap()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert!(!names.is_empty());
+    for name in names {
+        let declaration = format!("@{{{name}}}=");
+        let is_declared = POLICY.lines().any(|line| line.starts_with(&declaration));
+        assert!(is_declared, "{name}");
+    }
+}
+
+#[test]
+fn what_was_asked_for_is_never_left_out() {
+    let own = |is_asked, is_loaded| entered(&Wanted::Own { is_asked }, || is_loaded);
+    assert_eq!(own(true, false).as_deref(), Some(OWN));
+    assert_eq!(own(true, true).as_deref(), Some(OWN));
+    assert_eq!(own(false, true).as_deref(), Some(OWN));
+    assert_eq!(own(false, false), None);
+    assert_eq!(
+        entered(&Wanted::Loaded("x"), || false).as_deref(),
+        Some("x")
+    );
+    assert_eq!(entered(&Wanted::Nothing, || true), None);
+}
