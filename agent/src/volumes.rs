@@ -229,14 +229,19 @@ pub fn tear_down(directory: &Path) -> Result<(), VolumeError> {
     }
 }
 
-/// Detaches every mount below a directory, the last one first.
+/// Detaches every mount below a directory, the last one first. The way there may have links.
 pub fn unmount_below(directory: &Path) -> io::Result<()> {
+    let directory = match fs::canonicalize(directory) {
+        Ok(real) => real, // As the mount table has it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
     let table = fs::read_to_string("/proc/self/mountinfo")?;
     let mounts: Vec<PathBuf> = table
         .lines()
         .filter_map(|line| line.split(' ').nth(4))
         .map(|field| PathBuf::from(unescape(field)))
-        .filter(|path| path.starts_with(directory))
+        .filter(|path| path.starts_with(&directory))
         .collect();
     for mount in mounts.iter().rev() {
         nix::mount::umount2(mount, nix::mount::MntFlags::MNT_DETACH)?;

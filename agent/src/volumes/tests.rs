@@ -47,6 +47,18 @@ fn mount(name: &str) -> VolumeMount {
 }
 
 #[test]
+fn volumes_below_a_link_go_too() {
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::create_dir(scratch.path().join("real")).unwrap();
+    let link = scratch.path().join("link");
+    symlink("real", &link).unwrap();
+    let directory = link.join("u");
+    set_up(&directory, &pod()).unwrap();
+    tear_down(&directory).unwrap();
+    assert!(!scratch.path().join("real/u").exists());
+}
+
+#[test]
 fn empty_dirs_come_and_go() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().join("u");
