@@ -24,7 +24,7 @@ pub struct Confines {
     /// Processes of a pod; 0 for as many as the node has.
     pub pod_pids_max: i64,
     pub admission: super::admission::Rules,
-    pub id_ranges: super::id_ranges::IdRanges,
+    pub id_ranges: Arc<super::id_ranges::IdRanges>,
 }
 
 pub struct Context {

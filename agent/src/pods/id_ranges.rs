@@ -50,7 +50,8 @@ pub struct IdRanges(Mutex<()>);
 
 impl IdRanges {
     /// The pod's range: the one it has, or a new one. `pods` is the directory of all pods. Begins
-    /// to look where `random` says, so that agents on one machine hardly ever meet.
+    /// to look where `random` says, so that agents on one machine hardly ever meet. Reads all of
+    /// it and waits for the disk: not for a thread that must not block.
     pub fn of_pod(&self, pods: &Path, uid: &str, random: u32) -> Result<IdRange, IdRangeError> {
         let _one = self.0.lock();
         let directory = pods.join(uid);

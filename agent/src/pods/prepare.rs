@@ -169,13 +169,15 @@ async fn id_range(context: &Context, pod: &Pod) -> Result<Option<IdRange>, Strin
         });
     }
     let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-    let range = context
-        .confines
-        .id_ranges
-        .of_pod(&context.pods_directory(), uid, rand::random());
-    range
-        .map(Some)
-        .map_err(|error| format!("create user namespace: {error}"))
+    let find = {
+        let (ranges, pods) = (context.confines.id_ranges.clone(), context.pods_directory());
+        let uid = uid.to_owned();
+        move || ranges.of_pod(&pods, &uid, rand::random())
+    };
+    let failed = |error: &dyn std::fmt::Display| format!("create user namespace: {error}");
+    let found = context.volume_writes.run(uid, find).await;
+    let range = found.map_err(|error| failed(&error))?;
+    range.map(Some).map_err(|error| failed(&error))
 }
 
 /// True when a sandbox with a network of its own was prepared to the end, as an agent that starts

@@ -64,6 +64,26 @@ pub struct IdRange {
     pub count: u32,
 }
 
+impl IdRange {
+    /// The node's id for one of the container's; None for one that the container has not.
+    pub fn map(self, id: u32) -> Option<u32> {
+        if id >= self.count {
+            return None;
+        }
+        self.first.checked_add(id)
+    }
+}
+
+impl SandboxConfig {
+    /// As `IdRange::map`; without a range all ids are the node's own.
+    pub fn id_on_node(&self, id: u32) -> Option<u32> {
+        match self.id_range {
+            Some(range) => range.map(id),
+            None => Some(id),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum SandboxState {
     Ready,
@@ -331,3 +351,6 @@ impl fmt::Debug for ExecStreams {
 }
 
 pub use crate::images::{ImageInfo, RegistryCredentials};
+
+#[cfg(test)]
+mod tests;

@@ -62,6 +62,14 @@ impl ShimError {
         }
     }
 
+    /// The node's id of a container's user, in runc's words where there is none.
+    fn user_on_node(config: &super::SandboxConfig, user: u32) -> Result<u32, Self> {
+        config.id_on_node(user).ok_or_else(|| {
+            let text = "cannot set uid to unmapped user in user namespace";
+            Self::Failed(format!("{text}: {user}"))
+        })
+    }
+
     fn container(error: &libcontainer::error::LibcontainerError) -> Self {
         Self::Container(crate::images::chain_text(error))
     }

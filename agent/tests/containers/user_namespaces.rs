@@ -153,3 +153,27 @@ fn a_user_of_the_image_is_mapped_too() {
         assert_eq!(shown, expected.map(|line| format!("stdout: {line}")));
     });
 }
+
+#[test]
+fn a_user_out_of_the_range_is_refused() {
+    on_host(async |host| {
+        let Some(sandbox) = sandbox(&host).await else {
+            return;
+        };
+        let security = Security {
+            run_as_user: Some(i64::from(RANGE.count)),
+            ..Security::default()
+        };
+        let config = ContainerConfig {
+            security,
+            ..host.shell("true")
+        };
+        let created = host.runtime.create_container(&sandbox, config).await;
+        let started = host.runtime.start_container(&created.unwrap()).await;
+        let text = started.unwrap_err().to_string();
+        assert!(
+            text.contains("unmapped user in user namespace: 65536"),
+            "{text}"
+        );
+    });
+}

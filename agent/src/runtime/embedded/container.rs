@@ -392,11 +392,10 @@ fn prepare(
     if !seccomp_profile.is_empty() {
         fs::write(directory.join(SECCOMP_PROFILE), seccomp_profile)?;
     }
-    let first_id = record
-        .sandbox
-        .config
-        .id_range
-        .map_or(0, |range| range.first);
+    let sandbox = &record.sandbox.config;
+    let first_id = sandbox.id_range.map_or(0, |range| range.first);
+    // An owner that the container has not is its root.
+    let on_node = |id| sandbox.id_on_node(id).unwrap_or(first_id);
     let upper = directory.join("upper");
     let mut mode = 0o755;
     if let Some(top) = layers.first() {
@@ -405,8 +404,8 @@ fn prepare(
         mode = found.mode() & 0o7777;
         std::os::unix::fs::chown(
             &upper,
-            Some(first_id + found.uid()),
-            Some(first_id + found.gid()),
+            Some(on_node(found.uid())),
+            Some(on_node(found.gid())),
         )?;
     } else {
         std::os::unix::fs::chown(&upper, Some(first_id), Some(first_id))?;

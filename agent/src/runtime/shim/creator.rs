@@ -45,11 +45,9 @@ pub fn create(
     let arguments = process::arguments(&record.config, &record.image)
         .ok_or_else(|| ShimError::Failed("no command specified".into()))?;
     let working_directory = process::working_directory(&record.config, &record.image);
-    let first_id = record
-        .sandbox
-        .config
-        .id_range
-        .map_or(0, |range| range.first);
+    let sandbox = &record.sandbox.config;
+    let owner = ShimError::user_on_node(sandbox, user.uid)?;
+    let first_id = sandbox.id_range.map_or(0, |range| range.first);
     rootfs::make_inside(Path::new("rootfs"), &working_directory, first_id)?;
     let hierarchies =
         Hierarchies::of_host().map_err(ShimError::io("cannot read the mounted cgroups"))?;
@@ -72,7 +70,7 @@ pub fn create(
         spec::no_new_privileges(record),
     )?;
     write_json("config.json", &spec)?;
-    own(streams.as_ref(), first_id + user.uid)?;
+    own(streams.as_ref(), owner)?;
     adjust_oom_score(record.config.resources.oom_score_adj);
     let pid = start(directory, record, streams, confinement)?;
     let user = ContainerUser {

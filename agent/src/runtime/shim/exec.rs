@@ -61,13 +61,10 @@ fn run(directory: &Path, console: &str, command: &[&str]) -> Result<i32, ShimErr
     let record: ContainerRecord = record::read(Path::new(CONTAINER))
         .map_err(ShimError::io("cannot read the container's record"))?;
     let confinement = Confinement::load(&record)?;
-    let first_id = match record.sandbox.config.id_range {
-        Some(range) => {
-            mapped::stage_again(directory)?;
-            range.first
-        }
-        None => 0,
-    };
+    let sandbox = &record.sandbox.config;
+    if sandbox.id_range.is_some() {
+        mapped::stage_again(directory)?;
+    }
     // Before the command is there to be left behind; it starts with no signal blocked itself.
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);
@@ -76,7 +73,7 @@ fn run(directory: &Path, console: &str, command: &[&str]) -> Result<i32, ShimErr
         .map_err(ShimError::io("cannot block signals"))?;
     let process_file = format!("x/{}.json", std::process::id());
     let user = write_process(&process_file, !console.is_empty(), command)?;
-    own_streams(first_id + user)?;
+    own_streams(ShimError::user_on_node(sandbox, user)?)?;
     let failed = |error: libcontainer::error::LibcontainerError| ShimError::container(&error);
     let builder = ContainerBuilder::new(record.id.0.clone(), SyscallType::default())
         .with_executor(Become {
