@@ -1,15 +1,19 @@
 //! Regular expressions in Go's syntax, compiled by the crate `regex`.
 //!
 //! Both are of RE2's family and differ in details: in Go `\d`, `\w`, `\s` and `\b` are of ASCII, a
-//! class has no operators and no class in it, `\Q` quotes, and a brace that is no repetition is
-//! one of the text. A pattern is brought into the crate's form, and then compiled.
+//! class has no operators and no class in it, `\Q` quotes, codes may be octal, a brace that is no
+//! repetition is one of the text, and there are fewer flags. A pattern is read as Go reads it,
+//! brought into the crate's form, and then compiled.
+
+mod class; // Characters and sets of them.
+mod group; // Parentheses and flags.
 
 use regex::{Regex, RegexBuilder};
 
 /// A pattern that compiles to more is refused: it is written by whoever may define resources, and
-/// kept as long as its validator.
-const PATTERN_BYTES_MAX: usize = 1024 * 1024;
-/// As Go: nothing is repeated more often.
+/// kept as long as its validator. A label of any letters, `^[\p{L}\p{N}-]{1,63}$`, has room.
+const PATTERN_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// As Go: nothing is repeated more often, by repetitions of repetitions neither.
 const REPETITIONS_MAX: u32 = 1000;
 
 /// The error is worded as Go's, for what often goes wrong.
@@ -21,60 +25,95 @@ pub fn compile(pattern: &str) -> Result<Regex, String> {
     let mut builder = RegexBuilder::new(&translated);
     let compiled = builder.size_limit(PATTERN_BYTES_MAX).build();
     compiled.map_err(|error| {
+        if matches!(error, regex::Error::CompiledTooBig(_)) {
+            return failed("expression too large", pattern);
+        }
         let text = error.to_string();
         let last = text.lines().last().unwrap_or("");
         let why = match last.strip_prefix("error: ").unwrap_or(last) {
-            "unclosed character class" => "missing closing ]",
-            "unclosed group" => "missing closing )",
-            "unopened group" => "unexpected )",
             "repetition operator missing expression" => "missing argument to repetition operator",
+            why if why.starts_with("Unicode property") => "invalid character class range",
+            why if why.contains("nested parentheses") => "expression nests too deeply",
             other => other,
         };
         failed(why, pattern)
     })
 }
 
-/// What the crate would take and Go does not.
+/// What Go does not take.
 struct Problem {
     why: &'static str,
     of: String,
 }
 
+impl Problem {
+    fn new(why: &'static str, of: &str) -> Self {
+        let of = of.to_owned();
+        Self { why, of }
+    }
+}
+
 struct Translator<'p> {
+    whole: &'p str,
     rest: &'p str,
     out: String,
+    /// Of each group that is open, the outermost first: how often at most what has been read of it
+    /// is repeated within it.
+    repeated: Vec<u32>,
+    /// The same of what has just been read and may be repeated, if there is any.
+    last: Option<u32>,
+}
+
+/// `*`, `+`, `?` or `{1,2}`, with what makes it lazy.
+struct Repetition<'p> {
+    text: &'p str,
+    /// Of a counted one, as often as it counts against the limit.
+    count: Option<u32>,
 }
 
 impl<'p> Translator<'p> {
     fn new(pattern: &'p str) -> Self {
         Self {
+            whole: pattern,
             rest: pattern,
             out: String::with_capacity(pattern.len()),
+            repeated: vec![1],
+            last: None,
         }
     }
 
     fn translated(mut self) -> Result<String, Problem> {
         // The repetition that has just been read.
-        let mut repeated: Option<&'p str> = None;
+        let mut before: Option<&'p str> = None;
         while let Some(first) = self.rest.chars().next() {
-            let before = self.rest;
-            let repeats = self.repetition()?;
-            if let Some(repeats) = repeats {
-                if let Some(last) = repeated {
-                    let of = format!("{last}{repeats}");
-                    let why = "invalid nested repetition operator";
-                    return Err(Problem { why, of });
+            if let Some(repetition) = self.repetition()? {
+                self.repeat(&repetition, before)?;
+                before = Some(repetition.text);
+                continue;
+            }
+            before = None;
+            match first {
+                '(' => self.open()?,
+                ')' => self.close()?,
+                '|' => {
+                    self.copy(1);
+                    self.last = None;
                 }
-                self.out.push_str(repeats);
-            } else {
-                match first {
-                    '[' => self.class(),
-                    '\\' => self.escape(),
-                    '{' => self.literal(),
-                    _ => self.copy(first.len_utf8()),
+                '[' => self.class()?,
+                '\\' => self.escape()?,
+                '{' => {
+                    self.rest = &self.rest[1..];
+                    self.literal(first);
+                    self.may_repeat(1);
+                }
+                _ => {
+                    self.copy(first.len_utf8());
+                    self.may_repeat(1);
                 }
             }
-            repeated = repeats.map(|_| &before[..before.len() - self.rest.len()]);
+        }
+        if self.repeated.len() > 1 {
+            return Err(Problem::new("missing closing )", self.whole));
         }
         Ok(self.out)
     }
@@ -85,26 +124,29 @@ impl<'p> Translator<'p> {
         self.rest = rest;
     }
 
-    /// The next character, which means itself.
-    fn literal(&mut self) {
-        let mut chars = self.rest.chars();
-        if let Some(one) = chars.next() {
-            self.out
-                .push_str(&regex::escape(one.encode_utf8(&mut [0; 4])));
-        }
-        self.rest = chars.as_str();
+    /// A character that means itself.
+    fn literal(&mut self, one: char) {
+        self.out
+            .push_str(&regex::escape(one.encode_utf8(&mut [0; 4])));
     }
 
-    /// Takes `*`, `+`, `?` or `{1,2}`, with what makes it lazy, if that is what comes.
-    fn repetition(&mut self) -> Result<Option<&'p str>, Problem> {
-        let length = match self.rest.as_bytes().first() {
-            Some(b'*' | b'+' | b'?') => 1,
+    /// Notes what has been read, in which something is repeated `count` times.
+    fn may_repeat(&mut self, count: u32) {
+        self.last = Some(count);
+        if let Some(most) = self.repeated.last_mut() {
+            *most = count.max(*most);
+        }
+    }
+
+    /// Takes a repetition, if that is what comes.
+    fn repetition(&mut self) -> Result<Option<Repetition<'p>>, Problem> {
+        let (length, count) = match self.rest.as_bytes().first() {
+            Some(b'*' | b'+' | b'?') => (1, None),
             Some(b'{') => match counted(self.rest) {
-                Some((length, most)) if most <= REPETITIONS_MAX => length,
-                Some((length, _)) => {
-                    let of = self.rest[..length].to_owned();
-                    let why = "invalid repeat count";
-                    return Err(Problem { why, of });
+                Some((length, Some(count))) => (length, Some(count)),
+                Some((length, None)) => {
+                    let of = &self.rest[..length];
+                    return Err(Problem::new("invalid repeat count", of));
                 }
                 None => return Ok(None),
             },
@@ -113,136 +155,51 @@ impl<'p> Translator<'p> {
         let is_lazy = self.rest[length..].starts_with('?');
         let (text, rest) = self.rest.split_at(length + usize::from(is_lazy));
         self.rest = rest;
-        Ok(Some(text))
+        Ok(Some(Repetition { text, count }))
     }
 
-    /// A backslash outside of a class.
-    fn escape(&mut self) {
-        if let Some(quoted) = self.rest.strip_prefix("\\Q") {
-            let (text, rest) = quoted.split_once("\\E").unwrap_or((quoted, ""));
-            self.out.push_str(&regex::escape(text));
-            self.rest = rest;
-            return;
+    fn repeat(&mut self, now: &Repetition<'p>, before: Option<&str>) -> Result<(), Problem> {
+        if let Some(before) = before {
+            let of = format!("{before}{}", now.text);
+            let why = "invalid nested repetition operator";
+            return Err(Problem { why, of });
         }
-        let Some(named) = self.rest[1..].chars().next() else {
-            return self.copy(1);
+        let Some(inner) = self.last else {
+            let why = "missing argument to repetition operator";
+            return Err(Problem::new(why, now.text));
         };
-        let of_class = of_ascii(named);
-        match (named, of_class) {
-            (_, Some((set, is_negative))) => {
-                let sign = if is_negative { "^" } else { "" };
-                self.out.push_str(&format!("[{sign}{set}]"));
-                self.rest = &self.rest[2..];
-            }
-            ('b', _) => {
-                self.out.push_str("(?-u:\\b)");
-                self.rest = &self.rest[2..];
-            }
-            // To the crate these are the start and the end of a word.
-            ('<' | '>', _) => {
-                self.out.push(named);
-                self.rest = &self.rest[2..];
-            }
-            _ => self.character(),
-        }
-    }
-
-    /// A class, from bracket to bracket; or what there is of it.
-    fn class(&mut self) {
-        self.copy(1);
-        if self.rest.starts_with('^') {
-            self.copy(1);
-        }
-        let mut is_first = true;
-        while !self.rest.is_empty() {
-            if self.rest.starts_with(']') && !is_first {
-                return self.copy(1);
-            }
-            is_first = false;
-            if self.named_class() {
-                continue;
-            }
-            self.character();
-            let is_range = self.rest.starts_with('-') && !self.rest.starts_with("-]");
-            if is_range && self.rest.len() > 1 {
-                self.copy(1);
-                self.character();
-            }
-        }
-    }
-
-    /// `[:alpha:]`, `\d` and the like.
-    fn named_class(&mut self) -> bool {
-        if let Some(named) = self.rest.strip_prefix("[:")
-            && let Some(end) = named.find(":]")
-        {
-            self.copy(2 + end + 2);
-            return true;
-        }
-        let named = self
-            .rest
-            .strip_prefix('\\')
-            .and_then(|rest| rest.chars().next());
-        match named.and_then(of_ascii) {
-            Some((set, is_negative)) => {
-                let text = if is_negative {
-                    format!("[^{set}]")
-                } else {
-                    set.to_owned()
-                };
-                self.out.push_str(&text);
-                self.rest = &self.rest[2..];
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// A character that stands for itself, in a class or after a backslash.
-    fn character(&mut self) {
-        let Some(escaped) = self.rest.strip_prefix('\\') else {
-            return self.literal();
+        let total = match now.count {
+            None => inner,
+            Some(0) => 1,
+            Some(count) => inner.saturating_mul(count),
         };
-        let length = match escaped.chars().next() {
-            // A code in braces, or the name of a script.
-            Some('x' | 'p' | 'P') if escaped[1..].starts_with('{') => {
-                escaped.find('}').map_or(escaped.len(), |end| end + 1)
-            }
-            Some('x') => escaped.len().min(3),
-            Some('p' | 'P') => escaped.len().min(2),
-            Some(one) => one.len_utf8(),
-            None => 0,
-        };
-        let length = (1..=1 + length)
-            .rev()
-            .find(|end| self.rest.is_char_boundary(*end));
-        self.copy(length.unwrap_or(1));
+        if total > REPETITIONS_MAX {
+            return Err(Problem::new("invalid repeat count", now.text));
+        }
+        self.out.push_str(now.text);
+        self.may_repeat(total);
+        Ok(())
     }
 }
 
-/// The set that a letter behind a backslash stands for, and whether for what is not in it.
-fn of_ascii(letter: char) -> Option<(&'static str, bool)> {
-    let set = match letter.to_ascii_lowercase() {
-        'd' => "0-9",
-        'w' => "0-9A-Za-z_",
-        's' => "\\t\\n\\x0C\\r ",
-        _ => return None,
-    };
-    Some((set, letter.is_ascii_uppercase()))
-}
-
-/// The length of `{2}`, `{2,}` or `{2,3}`, and how often at most.
-fn counted(text: &str) -> Option<(usize, u32)> {
+/// The length of `{2}`, `{2,}` or `{2,3}`, and as often as it repeats at most; at least, where there
+/// is no most. `None` for that where it is too often, or more at least than at most.
+fn counted(text: &str) -> Option<(usize, Option<u32>)> {
     let inner = text.strip_prefix('{')?;
     let inner = &inner[..inner.find('}')?];
-    let (least, most) = inner.split_once(',').unwrap_or((inner, ""));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if least.is_empty() || !is_number(least) || !is_number(most) {
+    let (least, most) = inner.split_once(',').unwrap_or((inner, inner));
+    let is_number = |text: &str| {
+        let has_zero = text.len() > 1 && text.starts_with('0');
+        !text.is_empty() && !has_zero && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if !is_number(least) || !(most.is_empty() || is_number(most)) {
         return None;
     }
-    let number = |text: &str| text.parse().unwrap_or(u32::MAX);
-    let most = if most.is_empty() { 0 } else { number(most) };
-    Some((inner.len() + 2, most.max(number(least))))
+    let number = |text: &str| text.parse::<u32>().unwrap_or(u32::MAX);
+    let least = number(least);
+    let most = if most.is_empty() { least } else { number(most) };
+    let fits = least <= most && most <= REPETITIONS_MAX;
+    Some((inner.len() + 2, fits.then_some(most)))
 }
 
 #[cfg(test)]

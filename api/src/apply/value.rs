@@ -37,7 +37,7 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-fn compare_numbers(a: &Number, b: &Number) -> Ordering {
+pub fn compare_numbers(a: &Number, b: &Number) -> Ordering {
     match (a.as_i64(), b.as_i64()) {
         (Some(a), Some(b)) => a.cmp(&b),
         _ => {
@@ -67,7 +67,7 @@ pub fn equal(a: &Value, b: &Value) -> bool {
 /// As a path shows a key's value: strings quoted as Go does.
 pub fn shown(value: &Value) -> String {
     match value {
-        Value::String(text) => format!("{text:?}"),
+        Value::String(text) => crate::decode::quoted(text),
         Value::Array(items) => {
             let items: Vec<String> = items.iter().map(shown).collect();
             format!("[{}]", items.join(","))

@@ -42,13 +42,26 @@ pub fn port_number(port: i64) -> Vec<String> {
 
 /// The address without leading zeros in its numbers, which some read as octal.
 fn without_leading_zeros(text: &str) -> String {
-    let parts = text
-        .split('.')
-        .map(|part| match part.trim_start_matches('0') {
-            "" if !part.is_empty() => "0",
+    let mut out = String::with_capacity(text.len());
+    for part in text.split_inclusive(['.', ':', '/']) {
+        let number = part.trim_end_matches(['.', ':', '/']);
+        out.push_str(match number.trim_start_matches('0') {
+            "" if !number.is_empty() => "0",
             rest => rest,
         });
-    parts.collect::<Vec<_>>().join(".")
+        out.push_str(&part[number.len()..]);
+    }
+    out
+}
+
+/// An address with or without leading zeros, of any kind.
+pub fn sloppy_ip(text: &str) -> Option<IpAddr> {
+    without_leading_zeros(text).parse().ok()
+}
+
+/// Whether it is a range with or without leading zeros, and with or without bits beyond it.
+pub fn is_sloppy_range(text: &str) -> bool {
+    parse_range(&without_leading_zeros(text)).is_some()
 }
 
 fn is_mapped(ip: IpAddr) -> bool {
@@ -60,7 +73,7 @@ pub fn ip(text: &str) -> Vec<String> {
     let detail = match text.parse::<IpAddr>() {
         Ok(ip) if is_mapped(ip) => "must not be an IPv4-mapped IPv6 address",
         Ok(_) => return Vec::new(),
-        Err(_) if without_leading_zeros(text).parse::<IpAddr>().is_ok() => {
+        Err(_) if sloppy_ip(text).is_some() => {
             "must not have leading 0s"
         }
         Err(_) => "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
@@ -119,13 +132,10 @@ pub fn wildcard_subdomain(text: &str) -> Vec<String> {
 /// An address range: `10.9.8.0/24`.
 pub fn cidr(text: &str) -> Vec<String> {
     let Some((address, bits)) = parse_range(text) else {
-        let stripped = text.split_once('/').and_then(|(address, bits)| {
-            let bits = without_leading_zeros(bits);
-            parse_range(&format!("{}/{bits}", without_leading_zeros(address)))
-        });
-        let detail = match stripped {
-            Some(_) => "must not have leading 0s in IP or prefix length",
-            None => "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
+        let detail = if is_sloppy_range(text) {
+            "must not have leading 0s in IP or prefix length"
+        } else {
+            "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
         };
         return vec![detail.to_owned()];
     };

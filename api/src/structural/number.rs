@@ -1,6 +1,7 @@
 //! Numbers: bounds, factors, and what their formats hold. Whole numbers are compared as such.
 
 use super::{Fault, Found, What};
+use crate::apply::value::compare_numbers;
 use crate::json;
 use serde_json::{Number, Value};
 
@@ -43,7 +44,7 @@ pub fn check(schema: &Value, number: &Number, at: &str) -> Found {
         };
         found.extend_range(schema, limit, name, at);
         let is_strict = json::flag(schema, exclusive);
-        let order = compare(number, limit);
+        let order = compare_numbers(number, limit);
         let order = if bound == "maximum" {
             order
         } else {
@@ -74,16 +75,6 @@ fn is_multiple(number: &Number, float: f64, step: f64) -> bool {
         Some(whole) if step >= 1.0 => whole % (step as i64) == 0,
         _ if step < 1.0 => is_integer(1.0 / step * float),
         _ => is_integer(float / step),
-    }
-}
-
-fn compare(a: &Number, b: &Number) -> std::cmp::Ordering {
-    match (a.as_i64(), b.as_i64()) {
-        (Some(a), Some(b)) => a.cmp(&b),
-        _ => {
-            let [a, b] = [a, b].map(|one| one.as_f64().unwrap_or(0.0));
-            a.total_cmp(&b)
-        }
     }
 }
 

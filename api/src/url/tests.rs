@@ -47,6 +47,6 @@ fn errors_are_those_of_go() {
     );
     assert_eq!(
         parts("a\u{1}"),
-        "parse \"a\\u0001\": net/url: invalid control character in URL"
+        "parse \"a\\x01\": net/url: invalid control character in URL"
     );
 }
