@@ -6,8 +6,8 @@ mod network;
 
 pub use network::{
     canonical_cidr, canonical_ip, cidr, dns_subdomain_with_underscore, http_header,
-    in_canonical_range, interface_address, ip, is_sloppy_range, non_standard_ip, non_standard_range,
-    port_name, port_number, sloppy_ip, wildcard_subdomain,
+    in_canonical_range, interface_address, ip, is_sloppy_range, non_standard_ip,
+    non_standard_range, port_name, port_number, sloppy_ip, wildcard_subdomain,
 };
 
 /// Detail of a number that must not be negative.

@@ -142,7 +142,9 @@ fn checked_literal(inner: &str) -> Result<(), String> {
         Ok(IpAddr::V4(_)) if zone.is_none() => Err("invalid IP-literal".to_owned()),
         _ => {
             let inner = quoted(&inner.replacen("%25", "%", 1));
-            Err(format!("invalid host: ParseAddr({inner}): unable to parse IP"))
+            Err(format!(
+                "invalid host: ParseAddr({inner}): unable to parse IP"
+            ))
         }
     }
 }

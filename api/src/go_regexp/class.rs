@@ -161,7 +161,9 @@ impl Translator<'_> {
             return Ok(false);
         };
         let (name, length) = if first == '{' {
-            let end = text.find('}').ok_or_else(|| Problem::new(BAD_RANGE, text))?;
+            let end = text
+                .find('}')
+                .ok_or_else(|| Problem::new(BAD_RANGE, text))?;
             (&text[3..end], end + 1)
         } else {
             let end = 2 + first.len_utf8();

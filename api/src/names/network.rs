@@ -73,9 +73,7 @@ pub fn ip(text: &str) -> Vec<String> {
     let detail = match text.parse::<IpAddr>() {
         Ok(ip) if is_mapped(ip) => "must not be an IPv4-mapped IPv6 address",
         Ok(_) => return Vec::new(),
-        Err(_) if sloppy_ip(text).is_some() => {
-            "must not have leading 0s"
-        }
+        Err(_) if sloppy_ip(text).is_some() => "must not have leading 0s",
         Err(_) => "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
     };
     vec![detail.to_owned()]

@@ -69,10 +69,7 @@ static FORMATS: [(&str, Rule); 26] = [
         "ipv4",
         Rule::Check(|text| text.contains('.') && names::sloppy_ip(text).is_some()),
     ),
-    (
-        "ipv6",
-        Rule::Check(|text| text.parse::<Ipv6Addr>().is_ok()),
-    ),
+    ("ipv6", Rule::Check(|text| text.parse::<Ipv6Addr>().is_ok())),
     (
         "isbn",
         Rule::Check(|text| number::is_isbn10(text) || number::is_isbn13(text)),

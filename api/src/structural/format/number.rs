@@ -18,7 +18,9 @@ pub fn is_isbn13(text: &str) -> bool {
     let text = without_dashes(text);
     let is_number = text.len() == 13 && text.bytes().all(|byte| byte.is_ascii_digit());
     let weighted = [1, 3].into_iter().cycle().zip(text.chars());
-    let sum: u32 = weighted.filter_map(|(by, c)| Some(by * c.to_digit(10)?)).sum();
+    let sum: u32 = weighted
+        .filter_map(|(by, c)| Some(by * c.to_digit(10)?))
+        .sum();
     is_number && sum.is_multiple_of(10)
 }
 

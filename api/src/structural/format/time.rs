@@ -16,9 +16,8 @@ pub fn is_date(text: &str) -> bool {
 /// `2006-01-02T15:04:05.000Z`, in small letters or capitals. Whatever stands before the digits of a
 /// fraction, and behind a second `t`, is not looked at.
 pub fn is_date_time(text: &str) -> bool {
-    static PATTERN: Pattern = Pattern::new(
-        "^([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})$",
-    );
+    static PATTERN: Pattern =
+        Pattern::new("^([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})$");
     let text = text.to_lowercase();
     let mut parts = text.split('t');
     let (Some(date), Some(time)) = (parts.next(), parts.next()) else {
