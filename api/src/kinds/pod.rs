@@ -14,7 +14,7 @@ use crate::kinds::row::{self, Names, PART_VERBS};
 use crate::kinds::workload;
 use crate::object::Object;
 use crate::pod_spec;
-use crate::resource::{Column, Part, Resource, Rules, Subresource, SubresourceKind};
+use crate::resource::{Column, Part, Requester, Resource, Rules, Subresource, SubresourceKind};
 use serde_json::{Value, json};
 
 pub const ROW: Resource = Resource {
@@ -123,6 +123,19 @@ impl Rules for Pod {
 
     fn counts_generations(&self) -> bool {
         true
+    }
+
+    fn stamp(
+        &self,
+        pod: &mut Object,
+        old: Option<&Object>,
+        _part: Part<'_>,
+        _by: &Requester<'_>,
+        now: &str,
+    ) {
+        if old.is_none() {
+            strategy::date_conditions(pod, now);
+        }
     }
 
     fn validate_create(&self, object: &Object) -> ErrorList {

@@ -4,6 +4,7 @@ pub mod containers;
 mod env;
 mod mounts;
 mod network;
+mod os;
 pub(super) mod paths;
 mod probes;
 mod projected;
@@ -133,6 +134,7 @@ pub fn spec(spec: &Value, path: &Path, context: Context<'_>) -> ErrorList {
         spec,
         &path.child("topologySpreadConstraints"),
     ));
+    errors.extend(os::host_processes(spec, path));
     errors.extend(network::host_users(spec, path));
     errors.extend(hostname_override(spec, path));
     errors.extend(small_fields(spec, path));
@@ -288,13 +290,7 @@ fn small_fields(spec: &Value, path: &Path) -> ErrorList {
             &path.child("overhead"),
         ));
     }
-    if let Some(os) = json::some(spec, "os") {
-        let path = path.child("os");
-        match json::text(os, "name") {
-            "" => errors.push(FieldError::required(&path.child("name"), "")),
-            name => checks::one_of(&mut errors, name, &["linux", "windows"], &path),
-        }
-    }
+    errors.extend(os::fields(spec, path));
     errors
 }
 

@@ -30,6 +30,15 @@ pub fn prepare_create(pod: &mut Object) {
     }
 }
 
+/// A condition that a pod begins with began when the pod did.
+pub fn date_conditions(pod: &mut Object, now: &str) {
+    let conditions = pod.get_mut(&["status", "conditions"]);
+    let conditions = conditions.and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        json::default_text(condition, "lastTransitionTime", now);
+    }
+}
+
 /// `matchLabelKeys` stand for the pod's own values of those labels: they are written into the
 /// selectors, once, when the pod is created.
 fn apply_label_keys(pod: &mut Object) {

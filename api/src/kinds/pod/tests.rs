@@ -5,7 +5,7 @@ use super::strategy::grace_seconds;
 use crate::kinds::testing::{
     check_errors, check_row, check_spec, defaulted, object, update_errors,
 };
-use crate::resource::{Part, Rules};
+use crate::resource::{Part, Requester, Rules};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -27,6 +27,17 @@ fn with(fields: Value) -> Value {
         pod["spec"][name] = value.clone();
     }
     pod
+}
+
+#[test]
+fn the_condition_of_a_gated_pod_has_a_time() {
+    let mut pod = object(with(json!({ "schedulingGates": [{ "name": "a.b/c" }] })));
+    Pod.prepare_create(&mut pod);
+    let now = "2026-01-02T03:04:05Z";
+    Pod.stamp(&mut pod, None, Part::Main, &Requester::default(), now);
+    let condition = &pod.list(&["status", "conditions"])[0];
+    assert_eq!(condition["reason"], "SchedulingGated");
+    assert_eq!(condition["lastTransitionTime"], now);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Resources that are asked for: names, quantities, and requests against limits.
 
+use super::os;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::meta_validate::invalid_each;
 use crate::pod_spec::resources::{asked, is_extended, is_native, together};
@@ -255,6 +256,10 @@ pub fn pod_level(spec: &Value, path: &Path) -> ErrorList {
     let Some(resources) = json::some(spec, "resources") else {
         return ErrorList::new();
     };
+    if os::name(spec) == "windows" {
+        let detail = "may not be set for a windows pod";
+        return vec![FieldError::forbidden(path, detail)];
+    }
     let mut errors = ErrorList::new();
     if json::has(resources, "claims") {
         let detail = "claims may not be set for Resources at pod-level";

@@ -1,6 +1,6 @@
 //! Security contexts of pods and containers.
 
-use super::paths;
+use super::{os, paths};
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
 use crate::{json, names};
@@ -23,6 +23,9 @@ const IPC_SYSCTLS: &[&str] = &[
     "kernel.msgmni",
     "kernel.msg",
 ];
+
+const SECCOMP: (&str, &str) = ("seccompProfile", "seccomp");
+const APP_ARMOR: (&str, &str) = ("appArmorProfile", "AppArmor");
 
 /// Of the path of an AppArmor profile, as the kernel bounds paths.
 const PROFILE_BYTES_MAX: usize = 4095;
@@ -49,16 +52,19 @@ pub fn pod(spec: &Value, path: &Path) -> ErrorList {
         ));
     }
     errors.extend(sysctls(spec, context, &path.child("sysctls")));
-    for (field, supported) in [
-        ("fsGroupChangePolicy", &["Always", "OnRootMismatch"][..]),
-        ("supplementalGroupsPolicy", &["Merge", "Strict"][..]),
-        ("seLinuxChangePolicy", &["Recursive"][..]),
-    ] {
+    let policy = |field: &str, supported: &[&str]| {
+        let mut errors = ErrorList::new();
         if let Some(policy) = json::some(context, field).and_then(Value::as_str) {
             checks::one_of(&mut errors, policy, supported, &path.child(field));
         }
-    }
-    errors.extend(profiles(context, path));
+        errors
+    };
+    errors.extend(policy("fsGroupChangePolicy", &["Always", "OnRootMismatch"]));
+    errors.extend(profile(context, SECCOMP, path));
+    errors.extend(os::windows_options(context, path));
+    errors.extend(profile(context, APP_ARMOR, path));
+    errors.extend(policy("supplementalGroupsPolicy", &["Merge", "Strict"]));
+    errors.extend(policy("seLinuxChangePolicy", &["Recursive"]));
     errors
 }
 
@@ -77,6 +83,7 @@ pub fn container(container: &Value, spec: &Value, path: &Path) -> ErrorList {
             errors.push(FieldError::invalid(&path, mount, detail));
         }
     }
+    errors.extend(profile(context, SECCOMP, path));
     if json::some(context, "allowPrivilegeEscalation").is_some_and(|allow| allow == false) {
         let mut clash = |with: &str| {
             let detail = format!("cannot set `allowPrivilegeEscalation` to false and {with}");
@@ -91,7 +98,8 @@ pub fn container(container: &Value, spec: &Value, path: &Path) -> ErrorList {
             clash("`capabilities.Add` CAP_SYS_ADMIN");
         }
     }
-    errors.extend(profiles(context, path));
+    errors.extend(os::windows_options(context, path));
+    errors.extend(profile(context, APP_ARMOR, path));
     errors
 }
 
@@ -106,17 +114,12 @@ fn id(errors: &mut ErrorList, id: Option<i64>, path: &Path) {
     }
 }
 
-fn profiles(context: &Value, path: &Path) -> ErrorList {
-    let mut errors = ErrorList::new();
-    for (field, what) in [
-        ("seccompProfile", "seccomp"),
-        ("appArmorProfile", "AppArmor"),
-    ] {
-        if let Some(profile) = json::some(context, field) {
-            errors.extend(profile_of(profile, field, what, &path.child(field)));
-        }
+/// A profile of a security context, by the name of its field and by its own.
+fn profile(context: &Value, (field, what): (&str, &str), path: &Path) -> ErrorList {
+    match json::some(context, field) {
+        Some(profile) => profile_of(profile, field, what, &path.child(field)),
+        None => ErrorList::new(),
     }
-    errors
 }
 
 /// An AppArmorProfile.
