@@ -6,13 +6,21 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use expect_test::expect;
 
+/// A request of nothing, with nothing in its signature.
+const EMPTY: &str = "MA4wBwIBADAAMAAwAAMBAA==";
+
+/// A block of that content, as the field has it.
+fn wrapped(content: &str) -> String {
+    let [begin, end] = ["BEGIN", "END"].map(|word| format!("-----{word} CERTIFICATE REQUEST-----"));
+    STANDARD.encode(format!("{begin}\n{content}\n{end}\n"))
+}
+
 fn request() -> Value {
-    let pem = "-----BEGIN CERTIFICATE REQUEST-----\nMA==\n-----END CERTIFICATE REQUEST-----\n";
     json!({
         "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest",
         "metadata": { "name": "node-1" },
         "spec": {
-            "request": STANDARD.encode(pem), "usages": ["client auth"],
+            "request": wrapped(EMPTY), "usages": ["client auth"],
             "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
             "expirationSeconds": 86400, "username": "me",
         },
@@ -80,6 +88,35 @@ fn well_formed() {
             spec.usages: Required value
             spec.signerName: Invalid value: "local": should be a domain with at least two segments separated by dots
             spec.signerName: Invalid value: "Signer": validating label "Signer": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"#]],
+    );
+}
+
+#[test]
+fn the_form_of_a_request() {
+    let check = |request: Value, detail: &str| {
+        let mut bad = super::tests::request();
+        bad["spec"]["request"] = request;
+        let errors = validate::request(&object(bad));
+        let details: Vec<_> = errors.iter().map(|error| error.detail.as_str()).collect();
+        assert_eq!(details.join(" "), detail);
+    };
+    check(wrapped(EMPTY).into(), "");
+    check(wrapped(&format!("A: b\n\n{EMPTY}")).into(), "");
+    let type_of_block = "PEM block type must be CERTIFICATE REQUEST";
+    check(Value::Null, type_of_block);
+    check("".into(), type_of_block);
+    check(wrapped("!!!!").into(), type_of_block);
+    let truncated = "asn1: syntax error: sequence truncated";
+    check(wrapped("MAAB").into(), truncated);
+    let longer = EMPTY.replace("==", "Aw");
+    check(wrapped(&longer).into(), "asn1: syntax error: trailing data");
+    check(wrapped("MAIA").into(), truncated);
+    let other = "asn1: structure error: tags don't match";
+    check(wrapped("YWJj").into(), other);
+    check(wrapped("MAA=").into(), truncated);
+    check(
+        wrapped("AgEA").into(),
+        "asn1: structure error: tags don't match",
     );
 }
 

@@ -1,12 +1,12 @@
 //! What is wrong with a certificate signing request. Whether its signature holds is for the
-//! signer to check: here only its wrapping is.
+//! signer to check: here only its form is.
 
 use super::DECISIONS;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
 use crate::object::Object;
 use crate::resource::Part;
-use crate::{json, names};
+use crate::{der, json, names};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -46,8 +46,10 @@ pub fn request(object: &Object) -> ErrorList {
     let path = Path::root("spec");
     let spec = object.get(&["spec"]).unwrap_or(&json::NULL);
     let mut errors = ErrorList::new();
-    if let Err(detail) = pem(json::text(spec, "request"), "CERTIFICATE REQUEST") {
-        let value = json::text(spec, "request");
+    let block = pem(json::text(spec, "request"), "CERTIFICATE REQUEST");
+    let form = block.and_then(|bytes| form_of_request(&bytes).map_err(str::to_owned));
+    if let Err(detail) = form {
+        let value = json::get(spec, "request").clone();
         errors.push(FieldError::invalid(&path.child("request"), value, detail));
     }
     errors.extend(usages(json::list(spec, "usages"), &path.child("usages")));
@@ -120,15 +122,16 @@ pub fn update(new: &Object, old: &Object, part: Part<'_>) -> ErrorList {
 }
 
 /// Checks a base64 field that holds PEM blocks, all of one kind.
-fn pem(base64: &str, kind: &str) -> Result<(), String> {
+/// The bytes of the first block that is of a kind, as all blocks must be.
+fn pem(base64: &str, kind: &str) -> Result<Vec<u8>, String> {
     let text = STANDARD
         .decode(base64)
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok());
     let text = text.unwrap_or_default();
-    let mut blocks = 0;
+    let mut first = None;
     for rest in text.split("-----BEGIN ").skip(1) {
-        let found = rest.split_once("-----").map_or("", |(found, _)| found);
+        let (found, rest) = rest.split_once("-----").unwrap_or(("", ""));
         if found != kind {
             return Err(match kind {
                 "CERTIFICATE" => {
@@ -137,15 +140,54 @@ fn pem(base64: &str, kind: &str) -> Result<(), String> {
                 _ => format!("PEM block type must be {kind}"),
             });
         }
-        if !rest.contains(&format!("-----END {kind}-----")) {
+        let Some((body, _)) = rest.split_once(&format!("-----END {kind}-----")) else {
             break;
+        };
+        if first.is_none() {
+            first = body_of(body);
         }
-        blocks += 1;
     }
-    match (blocks, kind) {
-        (0, "CERTIFICATE") => Err("must contain at least one CERTIFICATE PEM block".to_owned()),
-        (0, _) => Err(format!("PEM block type must be {kind}")),
-        _ => Ok(()),
+    first.ok_or_else(|| match kind {
+        "CERTIFICATE" => "must contain at least one CERTIFICATE PEM block".to_owned(),
+        _ => format!("PEM block type must be {kind}"),
+    })
+}
+
+/// What a block holds, without headers before it.
+fn body_of(text: &str) -> Option<Vec<u8>> {
+    let lines = text.lines().filter(|line| !line.contains(':'));
+    let digits: String = lines.flat_map(|line| line.split_whitespace()).collect();
+    STANDARD.decode(digits).ok()
+}
+
+/// Whether bytes are made as a request is (RFC 2986): what is asked for, with a number of its
+/// version, a subject, a key and attributes, then an algorithm and a signature.
+fn form_of_request(bytes: &[u8]) -> Result<(), &'static str> {
+    const TRUNCATED: &str = "asn1: syntax error: sequence truncated";
+    const OTHER: &str = "asn1: structure error: tags don't match";
+    const INTEGER: u8 = 0x02;
+    const BITS: u8 = 0x03;
+    const SEQUENCE: u8 = 0x30;
+    const ATTRIBUTES: u8 = 0xa0;
+    if bytes.first().is_some_and(|tag| *tag != SEQUENCE) {
+        return Err(OTHER);
+    }
+    let (outer, after) = der::first(bytes).ok_or(TRUNCATED)?;
+    let tags = |content: &[u8]| -> Result<Vec<u8>, &'static str> {
+        let all = der::all(content).ok_or(TRUNCATED)?;
+        Ok(all.iter().map(|element| element.tag).collect())
+    };
+    let of_outer = tags(outer.content)?;
+    let (asked, _) = der::first(outer.content).ok_or(TRUNCATED)?;
+    if of_outer != [SEQUENCE, SEQUENCE, BITS] {
+        return Err(OTHER);
+    }
+    if !after.is_empty() {
+        return Err("asn1: syntax error: trailing data");
+    }
+    match tags(asked.content)?[..] {
+        [INTEGER, SEQUENCE, SEQUENCE] | [INTEGER, SEQUENCE, SEQUENCE, ATTRIBUTES] => Ok(()),
+        _ => Err(OTHER),
     }
 }
 
