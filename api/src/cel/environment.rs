@@ -44,6 +44,18 @@ impl Environment {
         self
     }
 
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.variables.remove(name);
+        self
+    }
+
+    /// Adds a field to a struct, which there is from then on.
+    pub fn add_field(&mut self, of_struct: &str, name: &str, of: Type) {
+        let fields = self.structs.entry(of_struct.to_owned()).or_default();
+        fields.insert(name.to_owned(), of);
+    }
+
     /// Adds a struct with fields from `name type`, one each.
     #[must_use]
     pub fn with_struct(mut self, name: &str, fields: &[(&str, Type)]) -> Self {

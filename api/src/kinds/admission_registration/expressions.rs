@@ -6,24 +6,16 @@ use crate::cel::types::Type;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::{json, names};
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 const MATCH_CONDITIONS_MAX: usize = 64;
 /// The struct whose fields are the variables of a policy.
 const VARIABLES: &str = "kubernetes.variables";
 
-/// The variables of a policy, with their types.
-pub type Variables = BTreeMap<String, Type>;
+const AUTHORIZER: [&str; 2] = ["authorizer", "authorizer.requestResource"];
 
-/// Which variables an expression may name.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Scope<'a> {
-    pub params: bool,
-    pub authorizer: bool,
-    /// Variables of the policy itself, where it may have some.
-    pub variables: Option<&'a Variables>,
-    pub patches: bool,
-}
+/// What expressions of one policy may name. Made once for all of them.
+#[derive(Clone, Debug)]
+pub struct Scope(Environment);
 
 /// What an expression must give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,34 +28,42 @@ pub enum Gives {
     Patches,
 }
 
-impl Scope<'_> {
+impl Scope {
     /// What is in the objects nobody knows here.
-    fn environment(self) -> Environment {
+    pub fn new(has_params: bool) -> Self {
+        let of = |name: &str| Type::of_struct(&format!("kubernetes.authorization.{name}"));
+        let [authorizer, of_resource] = AUTHORIZER;
         let mut environment = request(namespace(Environment::default()))
             .with("object", Type::Dyn)
-            .with("oldObject", Type::Dyn);
-        if self.params {
+            .with("oldObject", Type::Dyn)
+            .with(authorizer, of("Authorizer"))
+            .with(of_resource, of("ResourceCheck"));
+        if has_params {
             environment = environment.with("params", Type::Dyn);
         }
-        if self.authorizer {
-            let of = |name: &str| Type::of_struct(&format!("kubernetes.authorization.{name}"));
-            environment = environment
-                .with("authorizer", of("Authorizer"))
-                .with("authorizer.requestResource", of("ResourceCheck"));
-        }
-        if let Some(variables) = self.variables {
-            let fields: Vec<(&str, Type)> = variables
-                .iter()
-                .map(|(name, of)| (name.as_str(), of.clone()))
-                .collect();
-            environment = environment
-                .with_struct(VARIABLES, &fields)
-                .with("variables", Type::of_struct(VARIABLES));
-        }
-        if self.patches {
-            environment = environment.with_patches();
-        }
-        environment
+        Self(environment)
+    }
+
+    /// Variables of the policy itself, none so far.
+    fn with_variables(self) -> Self {
+        let environment = self.0.with_struct(VARIABLES, &[]);
+        Self(environment.with("variables", Type::of_struct(VARIABLES)))
+    }
+
+    #[must_use]
+    pub fn without_variables(self) -> Self {
+        Self(self.0.without("variables"))
+    }
+
+    #[must_use]
+    pub fn without_authorizer(self) -> Self {
+        let without = |environment: Environment, name| environment.without(name);
+        Self(AUTHORIZER.into_iter().fold(self.0, without))
+    }
+
+    #[must_use]
+    pub fn with_patches(self) -> Self {
+        Self(self.0.with_patches())
     }
 }
 
@@ -167,13 +167,13 @@ impl Gives {
 }
 
 /// What is wrong with an expression, at `path`.
-pub fn compile(text: &str, scope: Scope<'_>, gives: Gives, path: &Path) -> ErrorList {
+pub fn compile(text: &str, scope: &Scope, gives: Gives, path: &Path) -> ErrorList {
     compiled(text, scope, gives, path).err().unwrap_or_default()
 }
 
 /// The type of the result, or what is wrong.
-fn compiled(text: &str, scope: Scope<'_>, gives: Gives, path: &Path) -> Result<Type, ErrorList> {
-    let compiled = cel::compile(text, &scope.environment());
+fn compiled(text: &str, scope: &Scope, gives: Gives, path: &Path) -> Result<Type, ErrorList> {
+    let compiled = cel::compile(text, &scope.0);
     let of = compiled
         .map_err(|error| invalid(path, text, &format!("compilation failed: {error}")))?
         .of;
@@ -206,11 +206,10 @@ pub fn match_conditions(conditions: &[Value], params: bool, path: &Path) -> Erro
         let error = FieldError::too_many(path, conditions.len(), MATCH_CONDITIONS_MAX);
         errors.push(error);
     }
-    let scope = Scope {
-        params,
-        authorizer: true,
-        ..Scope::default()
-    };
+    if conditions.is_empty() {
+        return errors;
+    }
+    let scope = Scope::new(params);
     let mut seen = Vec::new();
     for (index, condition) in conditions.iter().enumerate() {
         let path = path.index(index);
@@ -219,7 +218,7 @@ pub fn match_conditions(conditions: &[Value], params: bool, path: &Path) -> Erro
         if expression.is_empty() {
             errors.push(FieldError::required(&of_expression, ""));
         } else {
-            errors.extend(compile(expression, scope, Gives::Bool, &of_expression));
+            errors.extend(compile(expression, &scope, Gives::Bool, &of_expression));
         }
         let (name, path) = (json::text(condition, "name"), path.child("name"));
         if name.is_empty() {
@@ -235,10 +234,11 @@ pub fn match_conditions(conditions: &[Value], params: bool, path: &Path) -> Erro
     errors
 }
 
-/// The variables of a policy, each of which may name those before it.
-pub fn variables(variables: &[Value], params: bool, path: &Path) -> (ErrorList, Variables) {
+/// What is wrong with the variables of a policy, each of which may name those before it, and what
+/// other expressions may name.
+pub fn variables(variables: &[Value], params: bool, path: &Path) -> (ErrorList, Scope) {
     let mut errors = ErrorList::new();
-    let mut known = Variables::new();
+    let mut scope = Scope::new(params).with_variables();
     for (index, variable) in variables.iter().enumerate() {
         let path = path.index(index);
         let (name, of_name) = (json::text(variable, "name"), path.child("name"));
@@ -254,22 +254,16 @@ pub fn variables(variables: &[Value], params: bool, path: &Path) -> (ErrorList, 
             errors.push(FieldError::required(&path, detail));
             continue;
         }
-        let scope = Scope {
-            params,
-            authorizer: true,
-            variables: Some(&known),
-            patches: false,
-        };
-        let of = match compiled(text, scope, Gives::Anything, &path) {
+        let of = match compiled(text, &scope, Gives::Anything, &path) {
             Ok(of) => known_part(&of),
             Err(found) => {
                 errors.extend(found);
                 Type::Dyn
             }
         };
-        known.insert(name.to_owned(), of);
+        scope.0.add_field(VARIABLES, name, of);
     }
-    (errors, known)
+    (errors, scope)
 }
 
 fn is_identifier(name: &str) -> bool {

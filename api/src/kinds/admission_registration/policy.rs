@@ -1,6 +1,6 @@
 //! What policies that judge and policies that change have in common.
 
-use super::expressions::{self, Variables};
+use super::expressions::{self, Scope};
 use super::{FAILURE_POLICIES, rules};
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
@@ -28,8 +28,8 @@ pub fn param_kind_cell(object: &Object) -> Value {
     }
 }
 
-/// Everything in a spec up to its variables, and of which types those are.
-pub fn head(spec: &Value, changes: bool, path: &Path) -> (ErrorList, Variables) {
+/// Everything in a spec up to its variables, and what expressions behind those may name.
+pub fn head(spec: &Value, changes: bool, path: &Path) -> (ErrorList, Scope) {
     let mut errors = ErrorList::new();
     match json::some(spec, "failurePolicy") {
         None => errors.push(FieldError::required(&path.child("failurePolicy"), "")),
@@ -63,13 +63,13 @@ pub fn head(spec: &Value, changes: bool, path: &Path) -> (ErrorList, Variables) 
         params.is_some(),
         &path.child("matchConditions"),
     ));
-    let (found, variables) = expressions::variables(
+    let (found, scope) = expressions::variables(
         json::list(spec, "variables"),
         params.is_some(),
         &path.child("variables"),
     );
     errors.extend(found);
-    (errors, variables)
+    (errors, scope)
 }
 
 fn param_kind(kind: &Value, path: &Path) -> ErrorList {

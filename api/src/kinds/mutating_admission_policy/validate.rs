@@ -17,20 +17,15 @@ const PATCHES: [(&str, &str, Gives); 2] = [
 pub fn spec(object: &Object) -> ErrorList {
     let path = Path::root("spec");
     let spec = object.get(&["spec"]).unwrap_or(&Value::Null);
-    let (mut errors, variables) = policy::head(spec, true, &path);
-    let scope = Scope {
-        params: json::has(spec, "paramKind"),
-        authorizer: true,
-        variables: Some(&variables),
-        patches: true,
-    };
+    let (mut errors, scope) = policy::head(spec, true, &path);
+    let scope = scope.with_patches();
     let mutations = json::list(spec, "mutations");
     if mutations.is_empty() {
         let detail = "mutations must contain at least one item";
         errors.push(FieldError::required(&path.child("mutations"), detail));
     }
     for (index, one) in mutations.iter().enumerate() {
-        errors.extend(mutation(one, scope, &path.child("mutations").index(index)));
+        errors.extend(mutation(one, &scope, &path.child("mutations").index(index)));
     }
     checks::required_one_of(
         &mut errors,
@@ -41,7 +36,7 @@ pub fn spec(object: &Object) -> ErrorList {
     errors
 }
 
-fn mutation(mutation: &Value, scope: Scope<'_>, path: &Path) -> ErrorList {
+fn mutation(mutation: &Value, scope: &Scope, path: &Path) -> ErrorList {
     let kind = json::text(mutation, "patchType");
     let mut errors = ErrorList::new();
     let known = PATCHES.iter().partition(|(known, ..)| *known == kind);

@@ -17,13 +17,11 @@ const REASONS: &[&str] = &["Forbidden", "Invalid", "RequestEntityTooLarge"];
 pub fn spec(object: &Object) -> ErrorList {
     let path = Path::root("spec");
     let spec = object.get(&["spec"]).unwrap_or(&Value::Null);
-    let (mut errors, variables) = policy::head(spec, false, &path);
-    let scope = Scope {
-        params: json::has(spec, "paramKind"),
-        authorizer: true,
-        variables: Some(&variables).filter(|_| !json::list(spec, "variables").is_empty()),
-        patches: false,
-    };
+    let (mut errors, mut scope) = policy::head(spec, false, &path);
+    if json::list(spec, "variables").is_empty() {
+        scope = scope.without_variables();
+    }
+    let of_messages = scope.clone().without_authorizer();
     let validations = json::list(spec, "validations");
     let annotations = json::list(spec, "auditAnnotations");
     if validations.is_empty() && annotations.is_empty() {
@@ -34,7 +32,7 @@ pub fn spec(object: &Object) -> ErrorList {
     }
     for (index, one) in validations.iter().enumerate() {
         let path = path.child("validations").index(index);
-        errors.extend(validation(one, scope, &path));
+        errors.extend(validation(one, [&scope, &of_messages], &path));
     }
     let path = path.child("auditAnnotations");
     if annotations.len() > ANNOTATIONS_MAX {
@@ -45,7 +43,7 @@ pub fn spec(object: &Object) -> ErrorList {
     }
     for (index, one) in annotations.iter().enumerate() {
         let path = path.index(index);
-        errors.extend(audit_annotation(one, object.name(), scope, &path));
+        errors.extend(audit_annotation(one, object.name(), &scope, &path));
         let key = json::text(one, "key");
         if annotations[..index]
             .iter()
@@ -57,7 +55,8 @@ pub fn spec(object: &Object) -> ErrorList {
     errors
 }
 
-fn validation(validation: &Value, scope: Scope<'_>, path: &Path) -> ErrorList {
+/// With what its expression may name, and what that of its message may.
+fn validation(validation: &Value, [scope, of_messages]: [&Scope; 2], path: &Path) -> ErrorList {
     const NOT_BLANK: &str = "must be non-empty if specified";
     let [expression, message, message_expression] =
         ["expression", "message", "messageExpression"].map(|field| json::text(validation, field));
@@ -71,11 +70,12 @@ fn validation(validation: &Value, scope: Scope<'_>, path: &Path) -> ErrorList {
     }
     let of_message = path.child("messageExpression");
     if !message_expression.trim().is_empty() {
-        let scope = Scope {
-            authorizer: false,
-            ..scope
-        };
-        errors.extend(compile(message_expression, scope, Gives::Text, &of_message));
+        errors.extend(compile(
+            message_expression,
+            of_messages,
+            Gives::Text,
+            &of_message,
+        ));
     } else if !message_expression.is_empty() {
         errors.push(FieldError::invalid(
             &of_message,
@@ -98,7 +98,7 @@ fn validation(validation: &Value, scope: Scope<'_>, path: &Path) -> ErrorList {
     errors
 }
 
-fn audit_annotation(annotation: &Value, policy: &str, scope: Scope<'_>, path: &Path) -> ErrorList {
+fn audit_annotation(annotation: &Value, policy: &str, scope: &Scope, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     let (key, of_key) = (json::text(annotation, "key"), path.child("key"));
     if policy.is_empty() {
