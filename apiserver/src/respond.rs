@@ -79,8 +79,8 @@ pub fn page_not_found() -> Response<Body> {
     response
 }
 
-/// A `Warning` header each, as RFC 7234 and kubectl have it. What a header cannot carry is
-/// replaced.
+/// A `Warning` header each, as RFC 7234 and kubectl have it; nothing is told twice. What a header
+/// cannot carry is replaced.
 pub fn warn(headers: &mut HeaderMap, warnings: &[String]) {
     for warning in warnings {
         let clean: String = warning
@@ -94,7 +94,9 @@ pub fn warn(headers: &mut HeaderMap, warnings: &[String]) {
             })
             .collect();
         let quoted = clean.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\""))
+            && !headers.get_all(WARNING).iter().any(|told| told == value)
+        {
             headers.append(WARNING, value);
         }
     }
