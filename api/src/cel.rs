@@ -9,13 +9,15 @@ mod check; // Start reading here: types of expressions.
 pub mod environment; // What an expression may name.
 mod functions; // What it may call.
 pub mod types; // Types, and which goes where.
+mod work; // How long it takes to evaluate.
 
 use cel::IdedExpr;
-use cel::common::ast::{EntryExpr, Expr, LiteralValue, SourceInfo};
+use cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, SourceInfo};
 use cel::parser::Parser;
 use check::{Problem, Problems};
 use environment::Environment;
 use functions::Functions;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use types::Type;
@@ -38,6 +40,9 @@ pub struct Compiled {
     pub of: Type,
     /// As many operators and brackets as it has at most.
     pub operators: usize,
+    /// As which power of the size of its variables the work of evaluating it grows at most; `None`
+    /// where it may be any.
+    pub power: Option<u32>,
     /// The variables that it names, its own included.
     variables: BTreeSet<String>,
     /// The fields of variables that it looks at.
@@ -123,6 +128,7 @@ impl Expression {
         let mut seen = Compiled {
             of,
             operators: bounds::operators(&self.source.source),
+            power: work::power(&self.root, &functions),
             ..Compiled::default()
         };
         visit(&self.root, &mut |expression| match &expression.expr {
@@ -137,11 +143,7 @@ impl Expression {
                 if let (OPTIONAL_SELECT, [operand, field]) = (&*call.func_name, &call.args[..]) {
                     seen.selected.extend(selected(operand, text(field)));
                 }
-                let package = call.target.as_deref().and_then(identifier);
-                let name = package.map(|package| format!("{package}.{}", call.func_name));
-                let of_package = name.filter(|name| functions.find(name).is_some());
-                seen.calls
-                    .insert(of_package.unwrap_or_else(|| call.func_name.clone()));
+                seen.calls.insert(call_name(call, &functions).into_owned());
             }
             _ => {}
         });
@@ -185,6 +187,14 @@ fn told(messages: impl Iterator<Item = String>, count: usize) -> String {
         let _ = write!(text, "\n{} more errors were truncated", count - told);
     }
     text
+}
+
+/// The name of a function, that of a package with its name.
+fn call_name<'a>(call: &'a CallExpr, functions: &Functions) -> Cow<'a, str> {
+    let package = call.target.as_deref().and_then(identifier);
+    let name = package.map(|package| format!("{package}.{}", call.func_name));
+    let of_package = name.filter(|name| functions.find(name).is_some());
+    of_package.map_or(Cow::Borrowed(&*call.func_name), Cow::Owned)
 }
 
 /// The variable and the field of it that is looked at.

@@ -453,3 +453,34 @@ fn no_more_is_told_than_can_be_read() {
         assert!(told.ends_with("more errors were truncated"), "{told}");
     }
 }
+
+#[test]
+fn work_grows_as_a_power_of_what_is_looked_at() {
+    let environment = Environment::default().with("v", Type::Dyn);
+    for (text, power) in [
+        ("1 + 2 == 3", Some(0)),
+        ("v.a == 'x' && v.b.startsWith('y')", Some(0)),
+        ("'x' in v.a", Some(1)),
+        ("v.a.contains('x')", Some(1)),
+        (
+            "v.a.map(x, x.y).filter(x, x != '').exists(x, x == 'z')",
+            Some(1),
+        ),
+        ("v.a.all(x, x.b.all(y, y.c.exists(z, z == 'q')))", Some(1)),
+        ("v.a.all(x, v.b.exists(y, y == x))", Some(2)),
+        ("v.a.all(x, x in v.b)", Some(2)),
+        ("v.a.all(x, v.b.all(y, v.c.exists(z, z == y)))", Some(3)),
+        ("v.a.map(x, v.b).flatten().all(x, x == 1)", Some(2)),
+        // More than it is: lists in a list count with what is in them.
+        ("v.a.map(x, v.b).map(x, v.c).flatten().size() > 0", Some(3)),
+        ("v.a.map(x, v.b.map(y, v.c)).size() > 0", Some(3)),
+        ("[1, 2].all(x, v.a.all(y, x == y))", Some(1)),
+        ("v.a.distinct().size() == 1", Some(2)),
+        ("lists.range(10).all(x, x in v.a)", Some(1)),
+        ("lists.range(100000).all(x, x > 1)", None),
+        ("lists.range(int(v.a)).all(x, x > 1)", None),
+    ] {
+        let compiled = compile(text, &environment).unwrap();
+        assert_eq!(compiled.power, power, "{text}");
+    }
+}

@@ -1,13 +1,16 @@
 //! Expressions of the Common Expression Language over the claims of a token, or over the user that
 //! was made of them.
 //!
-//! Compiled once. Numbers are doubles, as upstream reads them from JSON. Steps are not counted, nor
-//! are they upstream: whoever writes these runs the server.
+//! Compiled once. Numbers are doubles, as upstream reads them from JSON. The evaluator counts no
+//! steps and cannot be stopped, so what an expression would do with the claims at hand is bounded
+//! before it begins: loops in loops over long lists are an error. Patterns are Go's.
 
+use cel::common::types::{CelBool, CelString};
 use cel::{Context, Env, ExecutionError, Program, Value as Cel};
 use coracle_api::cel::environment::Environment;
 use coracle_api::cel::types::Type;
 use coracle_api::cel::{self as syntax, Compiled, on_deep_stack};
+use coracle_api::go_regexp;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::mem::ManuallyDrop;
@@ -18,6 +21,10 @@ pub const USER: &str = "user";
 
 /// Operators of an expression: the evaluator takes 40 KB of stack for each where nothing is optimized.
 const OPERATORS_MAX: usize = 1000;
+/// Steps of one evaluation: about a second.
+const STEPS_MAX: u64 = 1_000_000;
+/// Strings are compared and searched by as many bytes at least.
+const WORD_BYTES: u64 = 8;
 
 static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut environment = Env::stdlib();
@@ -26,8 +33,25 @@ static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
             .add_extension(extension)
             .expect("no function of an extension is declared twice");
     }
+    // The crate's own one, which reads patterns in another syntax, is left out of it.
+    cel::add_overload!(environment, fn matches: (CelString, CelString) -> Result<CelBool>,
+        id = "matches")
+    .and_then(|()| {
+        cel::add_member_overload!(environment, fn matches: (CelString, CelString) -> Result<CelBool>)
+    })
+    .expect("it is declared once");
     Arc::new(environment)
 });
+
+fn matches(text: &CelString<'_>, pattern: &CelString<'_>) -> Result<CelBool, ExecutionError> {
+    match go_regexp::compile(pattern.inner()) {
+        Ok(regex) => Ok(CelBool::from(regex.is_match(text.inner()))),
+        Err(message) => Err(ExecutionError::FunctionError {
+            function: "matches".to_owned(),
+            message,
+        }),
+    }
+}
 
 /// Named functions that can be evaluated; operators all can.
 const FUNCTIONS: &[&str] = &[
@@ -112,6 +136,10 @@ impl Expression {
         if let Some(name) = compiled.calls().find(|name| !can_evaluate(name)) {
             return Err(failed(format!("this server cannot evaluate '{name}'")));
         }
+        if compiled.power.is_none() {
+            let why = "this server evaluates 'lists.range' of small constants alone";
+            return Err(failed(why.to_owned()));
+        }
         let program = on_deep_stack(|| ENVIRONMENT.compile(text).map_err(|why| why.to_string()));
         let program = program.map_err(|why| failed(why.to_string()))?;
         Ok(Self {
@@ -138,6 +166,15 @@ impl Expression {
         read: fn(&Cel) -> Option<T>,
     ) -> Result<Option<T>, String> {
         let failed = |why: String| format!("expression '{}' resulted in error: {why}", self.text);
+        // Splitting makes values of characters.
+        let splits = self.compiled.calls().any(|name| name == "split");
+        let size = size(value, if splits { 1 } else { WORD_BYTES });
+        let power = self.compiled.power.unwrap_or(u32::MAX);
+        if size.saturating_pow(power) > STEPS_MAX {
+            return Err(failed(format!(
+                "loops in loops over {size} values and characters take too long"
+            )));
+        }
         let program = self.program.as_ref();
         let result = on_deep_stack(|| {
             let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
@@ -205,6 +242,17 @@ fn environment(variable: &str) -> Environment {
     Environment::default()
         .with_struct(name, &fields)
         .with(USER, Type::of_struct(name))
+}
+
+/// How much there is to look at: values, and strings by so many bytes.
+fn size(value: &Value, bytes: u64) -> u64 {
+    let below: u64 = match value {
+        Value::String(text) => text.len() as u64 / bytes,
+        Value::Array(all) => all.iter().map(|one| size(one, bytes)).sum(),
+        Value::Object(fields) => fields.values().map(|one| size(one, bytes)).sum(),
+        _ => 0,
+    };
+    1 + below
 }
 
 fn can_evaluate(function: &str) -> bool {

@@ -340,7 +340,7 @@ fn each_function_that_is_taken_can_be_evaluated() {
     for text in [
         "claims.s.size() == 2 && size(claims.l) == 2",
         "claims.s.contains('a') && claims.s.startsWith('a') && claims.s.endsWith('b')",
-        "claims.s.matches('^a')",
+        "claims.s.matches('^a') && matches(claims.s, '^[^[]b$') && !'\u{663}'.matches(r'\\d')",
         "claims.s.charAt(0) == 'a' && claims.s.indexOf('b') == 1 && claims.s.lastIndexOf('b') == 1",
         "claims.s.lowerAscii() == 'ab' && claims.s.upperAscii() == 'AB'",
         "claims.s.trim() == 'ab' && claims.s.replace('a', 'c') == 'cb'",
@@ -362,6 +362,38 @@ fn each_function_that_is_taken_can_be_evaluated() {
         let expression = expression::Expression::compile(text, "claims", true).unwrap();
         assert_eq!(expression.bool(&claims), Ok(Some(true)), "{text}");
     }
+}
+
+#[test]
+fn evaluation_is_bounded_before_it_begins() {
+    let text = "dyn(claims.a).all(x, dyn(claims.a).exists(y, y == x))";
+    let expression = expression::Expression::compile(text, "claims", true).unwrap();
+    let claims = |count: usize| json!({ "a": vec![1; count] });
+    assert_eq!(expression.bool(&claims(100)), Ok(Some(true)));
+    assert_eq!(
+        expression.bool(&claims(2000)).unwrap_err(),
+        format!(
+            "expression '{text}' resulted in error: loops in loops over 2002 values and \
+             characters take too long"
+        )
+    );
+    let error =
+        expression::Expression::compile("lists.range(1000000).all(x, x > 1)", "claims", true);
+    assert_eq!(
+        error.unwrap_err(),
+        "compilation failed: this server evaluates 'lists.range' of small constants alone"
+    );
+}
+
+#[test]
+fn a_pattern_that_goes_wrong_is_told_in_gos_words() {
+    let expression = expression::Expression::compile("'a'.matches(claims.p)", "claims", true);
+    let error = expression
+        .unwrap()
+        .bool(&json!({ "p": "(?x)a" }))
+        .unwrap_err();
+    let why = "error parsing regexp: invalid or unsupported Perl syntax: `(?x`";
+    assert!(error.ends_with(why), "{error}");
 }
 
 #[test]
