@@ -2,6 +2,7 @@
 
 use crate::support::{on_host, reopen, until};
 use coracle_agent::runtime::{ContainerState, EventKind, Runtime, SandboxState};
+use nix::mount::{MntFlags, umount2};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
@@ -17,6 +18,34 @@ fn what_an_agent_keeps_is_for_root_alone() {
         reopen(directory.path()).await;
         let mode = agent.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o700);
+    });
+}
+
+/// An agent that was killed while it made a sandbox leaves a record without namespaces.
+#[test]
+fn a_sandbox_that_was_never_made_whole_is_not_ready() {
+    on_host(async |host| {
+        host.sandbox().await;
+        host.sandbox_with(|config| config.host_network = true).await;
+        let directory = host.directory.clone();
+        drop(host);
+        let states = async || {
+            let listed = reopen(directory.path()).await.list_sandboxes().await;
+            let listed = listed.unwrap().into_iter();
+            let mut states: Vec<_> = listed
+                .map(|one| (one.config.host_network, one.state, one.network_namespace))
+                .collect();
+            states.sort_by_key(|(is_host, _, _)| *is_host);
+            states
+        };
+        let before = states().await;
+        assert!(before.iter().all(|one| one.1 == SandboxState::Ready));
+        let pinned = before[0].2.clone().unwrap();
+        umount2(&pinned, MntFlags::MNT_DETACH).unwrap();
+        fs::remove_file(&pinned).unwrap();
+        let after = states().await;
+        assert_eq!(after[0].1, SandboxState::NotReady);
+        assert_eq!(after[1].1, SandboxState::Ready);
     });
 }
 

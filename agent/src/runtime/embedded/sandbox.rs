@@ -6,6 +6,7 @@ use super::resize::Asked;
 use super::{Inner, blocking, ids_in, io_error, new_id};
 use coracle_client::clock::Clock;
 use nix::mount::{MntFlags, umount2};
+use nix::sys::statfs::{NSFS_MAGIC, statfs};
 use parking_lot::Mutex;
 use std::fs;
 use std::io;
@@ -71,6 +72,16 @@ impl Sandbox {
     }
 }
 
+/// False when whoever made the namespaces was ended before all of them were pinned.
+fn is_whole(config: &SandboxConfig, directory: &Path) -> bool {
+    let is_pinned = |pin: &str| {
+        let found = statfs(&directory.join(pin));
+        found.is_ok_and(|found| found.filesystem_type() == NSFS_MAGIC)
+    };
+    (config.host_network || (is_pinned("ns/net") && is_pinned("ns/uts")))
+        && (config.host_ipc || is_pinned("ns/ipc"))
+}
+
 /// Changes with each boot: namespaces pinned in another one are gone.
 fn boot_id() -> String {
     fs::read_to_string(BOOT_ID)
@@ -88,7 +99,9 @@ impl Inner {
                 self.discard_sandbox(&directory);
                 continue;
             };
-            let is_ready = record.boot_id == boot_id && !directory.join(STOPPED).exists();
+            let is_ready = record.boot_id == boot_id
+                && !directory.join(STOPPED).exists()
+                && is_whole(&record.config, &directory);
             let state = if is_ready {
                 SandboxState::Ready
             } else {
