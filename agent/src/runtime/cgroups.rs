@@ -6,6 +6,8 @@
 
 mod limits; // Pure but for reading and writing.
 
+pub use limits::weight;
+
 use super::contract::{Resources, Usage};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -100,6 +102,15 @@ impl Hierarchies {
         let file = if unified { "memory.swap.max" } else { SWAP_V1 };
         let directory = self.directory("memory", parent);
         directory.is_some_and(|directory| directory.join(file).exists())
+    }
+
+    /// Makes a container's group where version 2 is all there is: no file of it says which devices
+    /// may be opened.
+    pub fn make_unified(&self, group: &str) -> io::Result<Option<PathBuf>> {
+        let mount = self.v2.as_ref().filter(|_| self.is_unified());
+        let group = mount.map(|mount| below(mount, group));
+        group.as_deref().map_or(Ok(()), fs::create_dir_all)?;
+        Ok(group)
     }
 
     fn v1_mount(&self, controller: &str) -> Option<&Path> {

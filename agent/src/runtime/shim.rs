@@ -13,6 +13,7 @@
 mod clients;
 mod confinement;
 mod creator;
+mod devices;
 mod exec;
 mod executor;
 mod host;

@@ -2,7 +2,7 @@
 
 use super::confinement::Confinement;
 use super::executor::Become;
-use super::{ShimError, host, mapped, parts, rootfs};
+use super::{ShimError, devices, host, mapped, parts, rootfs};
 use crate::runtime::ContainerUser;
 use crate::runtime::cgroups::Hierarchies;
 use crate::runtime::record::ContainerRecord;
@@ -71,6 +71,7 @@ pub fn create(
     )?;
     write_json("config.json", &spec)?;
     own(streams.as_ref(), owner)?;
+    keep_from_devices(&hierarchies, record)?;
     adjust_oom_score(record.config.resources.oom_score_adj);
     let pid = start(directory, record, streams, confinement)?;
     let user = ContainerUser {
@@ -89,6 +90,19 @@ fn user_namespace(record: &ContainerRecord) -> Result<Option<File>, ShimError> {
     let path = record.sandbox_directory.join("ns/user");
     let opened = File::open(path).map_err(ShimError::io("cannot open the user namespace"));
     opened.map(Some)
+}
+
+/// What libcontainer does on version 1 alone.
+fn keep_from_devices(hierarchies: &Hierarchies, record: &ContainerRecord) -> Result<(), ShimError> {
+    if record.config.security.privileged {
+        return Ok(());
+    }
+    let group = hierarchies.make_unified(&record.cgroup());
+    let group = group.map_err(ShimError::io("cannot make the container's control group"))?;
+    let confined = group.as_deref().map_or(Ok(()), devices::confine);
+    confined.map_err(ShimError::io(
+        "cannot keep the host's devices from the container",
+    ))
 }
 
 /// So that the process can open them again by /dev/stdout, as runc has it.
