@@ -3,6 +3,7 @@
 //! Namespaces other than the process and mount ones are joined from the sandbox by path.
 //! Defaults are containerd's, which images are tested against.
 
+use super::cgroups::weight;
 use super::contract::{Mount, Propagation, Resources};
 use super::process;
 use super::record::ContainerRecord;
@@ -238,9 +239,16 @@ fn resources(record: &ContainerRecord, host: &Host) -> Value {
         });
         resources["hugepageLimits"] = limits.collect();
     }
+    if host.unified_cgroups && has("cpu") && asked.cpu_shares > 0 {
+        // The kubelet's conversion, as pods' groups have it: libcontainer's gives other weights.
+        resources["unified"]["cpu.weight"] = json!(weight(asked.cpu_shares).to_string());
+        if let Some(cpu) = resources["cpu"].as_object_mut() {
+            cpu.remove("shares");
+        }
+    }
     if host.unified_cgroups && has("memory") {
         // One process past the limit ends the whole container, as the kubelet has it.
-        resources["unified"] = json!({ "memory.oom.group": "1" });
+        resources["unified"]["memory.oom.group"] = json!("1");
         if asked.memory_limit_bytes > 0 && host.limits_swap {
             resources["unified"]["memory.swap.max"] = json!("0");
         }

@@ -135,6 +135,6 @@ fn shares(weight: u64) -> u64 {
 }
 
 /// From shares (2 to 262144) to weight (1 to 10000), as the kubelet converts.
-fn weight(shares: u64) -> u64 {
+pub fn weight(shares: u64) -> u64 {
     1 + ((shares.clamp(2, 262_144) - 2) * 9999) / 262_142
 }

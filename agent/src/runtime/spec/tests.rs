@@ -88,6 +88,33 @@ fn mounts_below_others_come_later() {
     );
 }
 
+/// A resize and the pod's status convert by the kubelet's formula, and libcontainer by another.
+#[test]
+fn a_unified_host_is_told_the_weight_and_no_shares() {
+    let resources = Resources {
+        cpu_shares: 102,
+        cpu_quota_us: 10_000,
+        ..Resources::default()
+    };
+    let record = record(ContainerConfig {
+        resources,
+        ..ContainerConfig::default()
+    });
+    let limits = |unified_cgroups| {
+        let host = Host {
+            unified_cgroups,
+            controllers: vec!["cpu".into()],
+            ..Host::default()
+        };
+        super::resources(&record, &host)
+    };
+    assert_eq!(limits(false)["cpu"]["shares"], 102);
+    assert_eq!(limits(false)["unified"], Value::Null);
+    assert_eq!(limits(true)["cpu"]["shares"], Value::Null);
+    assert_eq!(limits(true)["cpu"]["quota"], 10_000);
+    assert_eq!(limits(true)["unified"]["cpu.weight"], "4");
+}
+
 #[test]
 fn limits_the_host_lacks_are_left_out() {
     let config = ContainerConfig {
