@@ -193,6 +193,18 @@ fn new_id() -> String {
     hex::encode(rand::random::<[u8; 32]>())
 }
 
+/// A directory and its record, which goes first: without it the rest is taken for half-made. May
+/// be repeated, also where an agent was killed while something was mounted there.
+fn remove(directory: &Path, record: &str) -> std::io::Result<()> {
+    let missing_is_fine = |result: std::io::Result<()>| match result {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    };
+    crate::volumes::unmount_below(directory)?;
+    missing_is_fine(fs::remove_file(directory.join(record)))?;
+    missing_is_fine(fs::remove_dir_all(directory))
+}
+
 /// Names of the directories in a directory that are ids of ours.
 fn ids_in(directory: &Path) -> Result<Vec<String>, RuntimeError> {
     let failed = || io_error(format!("cannot read {}", directory.display()));

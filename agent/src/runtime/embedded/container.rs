@@ -7,7 +7,7 @@ use super::super::record::{
 use super::super::shim::Report;
 use super::super::{RuntimeError, app_armor, contract::*, process, seccomp};
 use super::resize::Asked;
-use super::{Inner, blocking, ids_in, image_error, image_volumes, io_error, new_id};
+use super::{Inner, blocking, ids_in, image_error, image_volumes, io_error, new_id, remove};
 use coracle_client::clock::Clock;
 use parking_lot::Mutex;
 use std::fs;
@@ -132,7 +132,7 @@ impl Inner {
         for id in ids_in(&self.containers_directory())? {
             let directory = self.containers_directory().join(&id);
             let Ok(record) = record::read::<ContainerRecord>(&directory.join(CONTAINER)) else {
-                if let Err(error) = fs::remove_dir_all(&directory) {
+                if let Err(error) = remove(&directory, CONTAINER) {
                     tracing::warn!(%error, id, "cannot remove a half-made container");
                 }
                 continue;
@@ -204,10 +204,12 @@ impl Inner {
                 prepare(&directory, &held.layers, &record, &profile)
                     .and_then(|()| image_volumes::prepare(&directory, &volumes))
                     .map_err(io_error(format!("cannot make {}", directory.display())))?;
-                image_volumes::check(&directory, &record)
+                image_volumes::check(&directory, &record)?;
+                record::write(&directory.join(CONTAINER), &record)
+                    .map_err(io_error(format!("cannot make {}", directory.display())))
             });
             if let Err(error) = prepared {
-                let _ = fs::remove_dir_all(&directory);
+                let _ = remove(&directory, CONTAINER);
                 let _ = images.release(&holder);
                 return Err(error);
             }
@@ -321,9 +323,7 @@ impl Inner {
         let (images, holder) = (self.images.clone(), id.0.clone());
         let directory = container.directory.clone();
         blocking(move || {
-            // The record first: without it the rest is taken for half-made after a crash.
-            fs::remove_file(directory.join(CONTAINER))
-                .and_then(|()| fs::remove_dir_all(&directory))
+            remove(&directory, CONTAINER)
                 .map_err(io_error(format!("cannot remove {}", directory.display())))?;
             images.release(&holder).map_err(image_error)
         })
@@ -410,6 +410,5 @@ fn prepare(
     } else {
         std::os::unix::fs::chown(&upper, Some(first_id), Some(first_id))?;
     }
-    fs::set_permissions(&upper, fs::Permissions::from_mode(mode))?;
-    record::write(&directory.join(CONTAINER), record)
+    fs::set_permissions(&upper, fs::Permissions::from_mode(mode))
 }

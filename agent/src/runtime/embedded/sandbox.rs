@@ -3,7 +3,7 @@
 use super::super::record::{self, REAPER, SANDBOX, STOPPED, SandboxRecord};
 use super::super::{RuntimeError, contract::*};
 use super::resize::Asked;
-use super::{Inner, blocking, ids_in, io_error, new_id};
+use super::{Inner, blocking, ids_in, io_error, new_id, remove};
 use coracle_client::clock::Clock;
 use nix::mount::{MntFlags, umount2};
 use nix::sys::statfs::{NSFS_MAGIC, statfs};
@@ -232,8 +232,7 @@ impl Inner {
         }
         let directory = sandbox.directory.clone();
         blocking(move || {
-            fs::remove_file(directory.join(SANDBOX))
-                .and_then(|()| fs::remove_dir_all(&directory))
+            remove(&directory, SANDBOX)
                 .map_err(io_error(format!("cannot remove {}", directory.display())))
         })
         .await?;
@@ -251,10 +250,7 @@ impl Inner {
 
     /// Of a sandbox that was never made whole.
     fn discard_sandbox(&self, directory: &Path) {
-        for mount in PINNED {
-            let _ = umount2(&directory.join(mount), MntFlags::MNT_DETACH);
-        }
-        if let Err(error) = fs::remove_dir_all(directory) {
+        if let Err(error) = remove(directory, SANDBOX) {
             tracing::warn!(%error, directory = %directory.display(), "cannot remove a sandbox");
         }
     }
