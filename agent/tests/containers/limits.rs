@@ -73,13 +73,7 @@ fn a_container_that_forks_without_end_is_held_and_ended() {
             ..host.shell("f() { f | f & }; f; exec sleep 1000")
         };
         let id = host.start(bomb).await;
-        let pid = host
-            .runtime
-            .container_status(&id)
-            .await
-            .unwrap()
-            .pid
-            .unwrap();
+        let pid = host.pid(&id).await;
         until("the bomb fills its room", async || {
             process_count(pid).filter(|count| *count >= 39)
         })

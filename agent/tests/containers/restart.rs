@@ -126,13 +126,7 @@ fn an_end_without_an_agent_is_found_later() {
 fn a_killed_shim_takes_its_container_along() {
     on_host(async |host| {
         let id = host.start(host.shell("sleep 1000")).await;
-        let pid = host
-            .runtime
-            .container_status(&id)
-            .await
-            .unwrap()
-            .pid
-            .unwrap();
+        let pid = host.pid(&id).await;
         kill(Pid::from_raw(parent(pid)), Signal::SIGKILL).unwrap();
         let status = host.exited(&id).await;
         assert_eq!(status.exit_code, Some(255));
@@ -162,13 +156,7 @@ const SHIM_PRIVATE_KB_MAX: u64 = 1200;
 fn a_shim_is_small() {
     on_host(async |host| {
         let id = host.start(host.shell("sleep 1000")).await;
-        let pid = host
-            .runtime
-            .container_status(&id)
-            .await
-            .unwrap()
-            .pid
-            .unwrap();
+        let pid = host.pid(&id).await;
         let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", parent(pid))).unwrap();
         // What is clean is the program itself, which the agent runs too.
         let dirty = rollup
@@ -190,13 +178,7 @@ fn parent(pid: i32) -> i32 {
 fn nobody_writes_to_the_program_that_a_container_came_from() {
     on_host(async |host| {
         let id = host.start(host.shell("sleep 1000")).await;
-        let pid = host
-            .runtime
-            .container_status(&id)
-            .await
-            .unwrap()
-            .pid
-            .unwrap();
+        let pid = host.pid(&id).await;
         let program = format!("/proc/{}/exe", parent(pid));
         assert!(fs::File::options().write(true).open(&program).is_err());
         // Not merely busy as long as it runs.

@@ -159,6 +159,12 @@ impl Host {
         id
     }
 
+    /// Of the container's first process, on the host.
+    pub async fn pid(&self, id: &ContainerId) -> i32 {
+        let status = self.runtime.container_status(id).await;
+        status.unwrap().pid.unwrap()
+    }
+
     pub async fn exited(&self, id: &ContainerId) -> ContainerStatus {
         until("the container's end", async || {
             let status = self.runtime.container_status(id).await.unwrap();

@@ -97,13 +97,7 @@ fn its_root_has_no_power_outside() {
         };
         let log = config.log_path.clone();
         let id = host.start_in(&sandbox, config).await;
-        let pid = host
-            .runtime
-            .container_status(&id)
-            .await
-            .unwrap()
-            .pid
-            .unwrap();
+        let pid = host.pid(&id).await;
         let owner = fs::metadata(format!("/proc/{pid}/cmdline")).unwrap().uid();
         assert_eq!(owner, RANGE.first);
         let command = ["id", "-u"].map(str::to_owned).to_vec();
