@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 pub mod image;
 pub mod visit;
+mod waiting; // Why pods do not run yet.
 
 const REPLICAS: i32 = 3;
 const NAME: &str = "demo";
@@ -22,6 +23,8 @@ const NAME: &str = "demo";
 const STEP_MAX: Duration = Duration::from_secs(180);
 /// Grace of the demo's pods plus what it takes to unmount them.
 const TAKE_DOWN_MAX: Duration = Duration::from_secs(60);
+/// Who waits longer than pods take is told why.
+const TELL_AFTER: Duration = Duration::from_secs(3);
 /// Between two looks; people do not see less.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -100,7 +103,20 @@ async fn tour(cluster: &up::Cluster, client: &Client) -> anyhow::Result<()> {
         .await
         .context("no Deployment")?;
     step(&format!("Deployment {NAME} asks for {REPLICAS} pods"));
+    wait_pods(cluster, client, &deployments, &step).await?;
+    show_around(cluster, client).await
+}
+
+#[allow(clippy::disallowed_methods)] // A deadline for people.
+async fn wait_pods(
+    cluster: &up::Cluster,
+    client: &Client,
+    deployments: &Api<Deployment>,
+    step: &impl Fn(&str),
+) -> anyhow::Result<()> {
+    let begun = Instant::now();
     let mut ready_before = 0;
+    let mut told_before = None;
     loop {
         let status = deployments
             .get(NAME)
@@ -114,14 +130,29 @@ async fn tour(cluster: &up::Cluster, client: &Client) -> anyhow::Result<()> {
             ready_before = ready;
         }
         if ready >= REPLICAS {
-            break;
+            return Ok(());
         }
         if begun.elapsed() > STEP_MAX {
             bail!("the pods did not become ready within {STEP_MAX:?}");
         }
+        if begun.elapsed() > TELL_AFTER {
+            let why = hindrance(client, &cluster.node_name).await?;
+            if why != told_before {
+                why.iter().for_each(|why| step(&format!("waiting: {why}")));
+                told_before = why;
+            }
+        }
         tokio::time::sleep(LOOK_EVERY).await;
     }
-    show_around(cluster, client).await
+}
+
+async fn hindrance(client: &Client, node_name: &str) -> anyhow::Result<Option<String>> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let node = nodes.get_opt(node_name).await.map_err(told)?;
+    let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
+    let pods = pods.list(&ListParams::default()).await.map_err(told)?;
+    let pressure = node.as_ref().and_then(waiting::pressure);
+    Ok(pressure.or_else(|| waiting::why(&pods.items)))
 }
 
 async fn show_around(cluster: &up::Cluster, client: &Client) -> anyhow::Result<()> {
