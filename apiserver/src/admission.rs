@@ -31,8 +31,8 @@ use crate::audit::Trail;
 use crate::authenticate::User;
 use crate::authorize::{Authorizer, escalation, rbac};
 use crate::metrics::admission::{Step, Times};
-use crate::verbs::warnings::Warnings;
 use crate::view::View;
+use crate::warnings::Warnings;
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
 use coracle_api::status::{Status, Subject};
@@ -72,25 +72,15 @@ pub struct Attributes<'a> {
     /// The stored object, on update and delete.
     pub old: Option<&'a Object>,
     pub dry_run: bool,
-    /// Where what the client should hear goes; `None` where no answer carries warnings.
-    pub warnings: Option<&'a Warnings>,
+    /// Where what the client should hear goes.
+    pub warnings: &'a Warnings,
     /// The request's audit record.
     pub trail: Option<&'a Trail>,
 }
 
-impl<'a> Attributes<'a> {
-    #[must_use]
-    pub fn warning(self, warnings: &'a Warnings) -> Self {
-        Self {
-            warnings: Some(warnings),
-            ..self
-        }
-    }
-
+impl Attributes<'_> {
     pub fn warn(&self, texts: impl IntoIterator<Item = String>) {
-        if let Some(warnings) = self.warnings {
-            warnings.add(texts);
-        }
+        self.warnings.add(texts);
     }
 
     pub fn annotate(&self, key: &'static str, value: &str) {

@@ -22,11 +22,11 @@ use crate::routes;
 use crate::streaming;
 use crate::tunnel::{Body, BoxError};
 use crate::verbs::asked::Asked;
-use crate::verbs::warnings::Warnings;
 use crate::verbs::{
     bind, components, create, delete, delete_collection, evict, get, list, patch, scale, token,
     update, watch,
 };
+use crate::warnings::{self, Warnings};
 use bytes::Bytes;
 use coracle_api::resource::{Resource, Subresource, SubresourceKind};
 use coracle_api::status::Status;
@@ -118,12 +118,14 @@ impl Api {
         let begun = Instant::now();
         let is_dry_run = !query.text("dryRun").is_empty();
         let recording = self.metrics.begin(&info, is_dry_run);
+        let warnings = Warnings::default();
+        parts.extensions.insert(warnings.clone());
         let wishes = Wishes::of(&parts);
         let deadline = deadline::of(&info, &query, begun);
         let routed = self.route(parts, body, query, &info, caller, &wishes);
         let routed = async { deadline::meet(deadline?, routed).await };
         let answered = AssertUnwindSafe(routed).catch_unwind();
-        let response = match answered.await {
+        let mut response = match answered.await {
             Ok(Ok(response)) => response,
             Ok(Err(status)) => wishes.failure(&status),
             Err(_) => {
@@ -133,6 +135,7 @@ impl Api {
                 wishes.failure(&Status::internal("the request panicked"))
             }
         };
+        warnings.put(response.headers_mut());
         let response = match trail {
             Some(trail) => trail.answered(response),
             None => response,
@@ -158,14 +161,12 @@ impl Api {
         wishes: &Wishes,
     ) -> Result<Response<Body>, Status> {
         let Recognized { user, remarks } = self.recognize(&parts, caller).await?;
+        warnings::of(&parts).add(remarks.warning.map(str::to_owned));
         let user = match self.acting_as(user, &parts, info) {
             Ok(user) => user,
             Err(status) => return Ok(wishes.refusal(&status)),
         };
-        let answer = Box::pin(self.placed(parts, body, query, info, user, wishes)).await;
-        let warnings = Warnings::default();
-        warnings.add(remarks.warning.map(str::to_owned));
-        warnings.on(answer)
+        Box::pin(self.placed(parts, body, query, info, user, wishes)).await
     }
 
     /// When it is their turn.
@@ -265,18 +266,16 @@ impl Api {
             query,
             shape,
             now,
+            warnings: warnings::of(&parts),
             seat: Mutex::new(seat),
         };
-        let mut answer = self.verb(&asked, body).await;
         if let Some(warning) = resource.rules.deprecation() {
-            let warnings = Warnings::default();
-            warnings.add([warning.to_owned()]);
-            answer = warnings.on(answer);
+            asked.warnings.add([warning.to_owned()]);
             if let Some(trail) = audit::trail::of(&parts) {
                 trail.annotate("k8s.io/deprecated", "true");
             }
         }
-        answer
+        self.verb(&asked, body).await
     }
 
     /// The user behind a request.
@@ -375,7 +374,7 @@ impl Api {
             name: &info.name,
             old: None,
             dry_run: false,
-            warnings: None,
+            warnings: &warnings::of(&parts),
             trail: audit::trail::of(&parts).map(AsRef::as_ref),
         };
         self.access.admission.pass(&attributes).await?;

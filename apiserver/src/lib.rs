@@ -16,6 +16,7 @@ pub mod request_info; // What a request asks for.
 pub mod respond; // Which form a client takes, and bodies in that form.
 pub mod routes; // Which row of the catalogue it is for.
 pub mod verbs; // One file a verb.
+pub mod warnings; // What the client should hear beside the answer.
 
 // Objects.
 pub mod allocate; // Addresses and node ports of Services.

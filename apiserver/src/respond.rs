@@ -14,7 +14,7 @@ use http::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
-use http::{HeaderMap, Response, StatusCode};
+use http::{Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Map, Value, json};
 
@@ -28,7 +28,6 @@ pub use accept::{
     Accepted, Form, MetaVersion, Route, Served, Target, best, check_produced, negotiate,
 };
 
-const WARNING: HeaderName = HeaderName::from_static("warning");
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
@@ -77,29 +76,6 @@ pub fn page_not_found() -> Response<Body> {
         .headers_mut()
         .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
     response
-}
-
-/// A `Warning` header each, as RFC 7234 and kubectl have it; nothing is told twice. What a header
-/// cannot carry is replaced.
-pub fn warn(headers: &mut HeaderMap, warnings: &[String]) {
-    for warning in warnings {
-        let clean: String = warning
-            .chars()
-            .map(|one| {
-                if one.is_ascii() && !one.is_ascii_control() {
-                    one
-                } else {
-                    '?'
-                }
-            })
-            .collect();
-        let quoted = clean.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\""))
-            && !headers.get_all(WARNING).iter().any(|told| told == value)
-        {
-            headers.append(WARNING, value);
-        }
-    }
 }
 
 /// What a request says of its answer beside what is in it; kept while the request is worked on.

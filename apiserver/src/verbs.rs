@@ -3,7 +3,6 @@
 pub mod asked; // A request for a resource, with all that a verb needs of it.
 pub mod decode; // From a body to an object of the kind that the endpoint takes.
 pub mod references; // What a write refers to, and whether its author has a right to that.
-pub mod warnings; // Warnings, which go out with failures too.
 pub mod write; // What create, update and patch share: the order of a write.
 pub mod write_options; // The options of writes.
 

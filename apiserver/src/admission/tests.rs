@@ -68,7 +68,7 @@ impl Asked<'_> {
             name: word(),
             old: self.old,
             dry_run: false,
-            warnings: Some(&self.warnings),
+            warnings: &self.warnings,
             trail: None,
         }
     }

@@ -3,11 +3,11 @@
 use super::asked::Asked;
 use super::decode::Expected;
 use super::patch::settle;
-use super::warnings::Warnings;
 use super::write::{self, ATTEMPTS_MAX, New, Updated, Wanted};
 use super::write_options::{Kind, WriteOptions};
 use crate::registry::Stored;
 use crate::tunnel::Body;
+use crate::warnings::Warnings;
 use crate::{Api, body};
 use bytes::Bytes;
 use coracle_api::apply::{Applied, Writer};
@@ -22,12 +22,11 @@ pub async fn apply(
     api: &Api,
     asked: &Asked<'_>,
     request_body: Body,
-    warnings: &Warnings,
 ) -> Result<Response<Body>, Status> {
     let bytes = body::read(request_body).await?;
     let options = WriteOptions::parse(asked, Kind::Apply)?;
     let configuration = Configuration::read(&bytes);
-    let updated = applied(api, asked, &configuration, &options, warnings).await?;
+    let updated = applied(api, asked, &configuration, &options).await?;
     let code = if updated.created {
         StatusCode::CREATED
     } else {
@@ -85,12 +84,11 @@ async fn applied(
     asked: &Asked<'_>,
     configuration: &Configuration,
     options: &WriteOptions,
-    warnings: &Warnings,
 ) -> Result<Updated, Status> {
     let name = asked.info.name.as_str();
     let make = |live: Option<&Object>| {
         let object = make(asked, configuration, options, live)?;
-        configuration.check_keys(options.field_validation, warnings)?;
+        configuration.check_keys(options.field_validation, &asked.warnings)?;
         Ok::<Object, Status>(object)
     };
     for _ in 0..ATTEMPTS_MAX {
@@ -99,7 +97,7 @@ async fn applied(
             settle(asked, &mut object)?;
             Ok(Wanted::managed(object))
         };
-        match write::update(api, asked, name, options, warnings, want).await {
+        match write::update(api, asked, name, options, want).await {
             Err(status) if status.code == 404 && asked.subresource.is_none() => {}
             other => return other,
         }
@@ -109,7 +107,7 @@ async fn applied(
         object.remove(&["metadata", "resourceVersion"]);
         settle(asked, &mut object)?;
         write::may_create(api, asked)?;
-        match write::create(api, asked, New::managed(object), options, warnings).await {
+        match write::create(api, asked, New::managed(object), options).await {
             // Somebody else made it meanwhile: it is there to be applied to.
             Err(status) if status.reason == "AlreadyExists" => {}
             other => {

@@ -7,6 +7,7 @@ use crate::fairness::Seat;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::respond::Shape;
+use crate::warnings::Warnings;
 use coracle_api::object::Object;
 use coracle_api::resource::{Part, Resource, Subresource, SubresourceKind};
 use coracle_api::status::{Status, Subject};
@@ -24,6 +25,7 @@ pub struct Asked<'a> {
     pub query: Query,
     pub shape: Shape,
     pub now: Timestamp,
+    pub warnings: Warnings,
     /// Held until the answer is made; a watch takes it along until it has begun.
     pub seat: Mutex<Option<Seat>>,
 }
@@ -71,7 +73,7 @@ impl<'a> Asked<'a> {
             name,
             old,
             dry_run,
-            warnings: None,
+            warnings: &self.warnings,
             trail: audit::trail::of(self.request).map(AsRef::as_ref),
         }
     }

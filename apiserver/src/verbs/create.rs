@@ -2,7 +2,6 @@
 
 use super::asked::Asked;
 use super::decode::Expected;
-use super::warnings::Warnings;
 use super::write::{New, create as insert};
 use super::write_options::{Kind, WriteOptions};
 use crate::Api;
@@ -21,22 +20,11 @@ pub async fn create(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let warnings = Warnings::default();
-    let answer = created(api, asked, request_body, &warnings).await;
-    warnings.on(answer)
-}
-
-async fn created(
-    api: &Api,
-    asked: &Asked<'_>,
-    request_body: Body,
-    warnings: &Warnings,
-) -> Result<Response<Body>, Status> {
     let body = Encoded::read(&asked.request.headers, request_body).await?;
     let options = WriteOptions::parse(asked, Kind::Create)?;
     let (mut object, unknown) =
         Expected::of(asked.resource).decode(&body, options.field_validation)?;
-    warnings.add(unknown);
+    asked.warnings.add(unknown);
     drop(body);
     asked.resource.default(&mut object);
     let created = if reviews::is_review(asked.resource) {
@@ -53,7 +41,7 @@ async fn created(
         };
         api.access.reviews.answer(&question, object).await?
     } else {
-        insert(api, asked, New::unmanaged(object), &options, warnings).await?
+        insert(api, asked, New::unmanaged(object), &options).await?
     };
     Ok(asked
         .shape

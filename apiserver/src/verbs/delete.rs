@@ -6,7 +6,6 @@ use crate::admission::Operation;
 use crate::body::{Content, Encoded};
 use crate::options::{DeleteOptions, Propagation};
 use crate::registry::{Refusal, Stored};
-use crate::respond;
 use crate::tunnel::Body;
 use crate::{Api, body};
 use coracle_api::decode::{self, DecodeError, FieldValidation, TypeMeta};
@@ -32,6 +31,7 @@ pub async fn delete(
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
     let options = options(asked, request_body).await?;
+    warn(asked, &options);
     let (resource, name) = (asked.resource, asked.info.name.as_str());
     let deleted = one(api, asked, name, &options).await?;
     let is_gone = matches!(deleted, Deleted::Gone(_));
@@ -41,7 +41,7 @@ pub async fn delete(
     } else {
         StatusCode::OK
     };
-    let mut response = match deleted {
+    let response = match deleted {
         Deleted::Ending(object) => asked.shape.object(code, resource, &object),
         Deleted::Gone(object) | Deleted::Pending(object)
             if deletion::is_answered_with_object(resource) =>
@@ -53,11 +53,15 @@ pub async fn delete(
             asked.shape.document(code, &status)
         }
     };
-    let warning = deletion::warning(resource).filter(|_| options.propagation.is_none());
-    if let Some(warning) = warning {
-        respond::warn(response.headers_mut(), &[warning.to_owned()]);
-    }
     Ok(response)
+}
+
+/// Tells what leaves dependents behind without having been asked to.
+pub fn warn(asked: &Asked<'_>, options: &DeleteOptions) {
+    let warning = deletion::warning(asked.resource).map(str::to_owned);
+    asked
+        .warnings
+        .add(warning.filter(|_| options.propagation.is_none()));
 }
 
 /// From the body if there is one, else from the query.

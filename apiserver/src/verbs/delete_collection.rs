@@ -19,6 +19,7 @@ pub async fn delete_collection(
     answer::check_target(asked)?;
     let list = ListOptions::parse(asked.resource, &asked.query, "")?;
     let options = delete::options(asked, request_body).await?;
+    delete::warn(asked, &options);
     let page = list::turn(api, asked, &list).await;
     let mut page = page.map_err(|refused| match refused {
         Refused::Plainly(status) => status,

@@ -8,7 +8,6 @@ pub use read::{Patch, apply, content, read};
 use super::apply as server_side;
 use super::asked::Asked;
 use super::decode::Expected;
-use super::warnings::Warnings;
 use super::write::{self, Wanted};
 use super::write_options::{Kind, WriteOptions};
 use crate::registry::Stored;
@@ -26,23 +25,10 @@ pub async fn patch(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let warnings = Warnings::default();
     let content = content(asked)?;
-    let answer = if content == body::Content::ApplyPatch {
-        server_side::apply(api, asked, request_body, &warnings).await
-    } else {
-        patched(api, asked, content, request_body, &warnings).await
-    };
-    warnings.on(answer)
-}
-
-async fn patched(
-    api: &Api,
-    asked: &Asked<'_>,
-    content: body::Content,
-    request_body: Body,
-    warnings: &Warnings,
-) -> Result<Response<Body>, Status> {
+    if content == body::Content::ApplyPatch {
+        return server_side::apply(api, asked, request_body).await;
+    }
     let bytes = body::read(request_body).await?;
     let options = WriteOptions::parse(asked, Kind::Patch)?;
     let patch = read(content, bytes);
@@ -53,12 +39,12 @@ async fn patched(
         let current = stored.object.to_value();
         let patched = apply(patch, &current, &expected.type_name, asked, name)?;
         let (mut object, unknown) = conform(&expected, patched, &options, patch)?;
-        warnings.add(unknown);
+        asked.warnings.add(unknown);
         asked.resource.default(&mut object);
         settle(asked, &mut object)?;
         Ok(Wanted::unmanaged(object))
     };
-    let updated = write::update(api, asked, name, &options, warnings, want).await?;
+    let updated = write::update(api, asked, name, &options, want).await?;
     Ok(asked
         .shape
         .object(StatusCode::OK, asked.resource, &updated.object))

@@ -4,7 +4,6 @@ use super::apply::{self, Configuration};
 use super::asked::Asked;
 use super::decode::Expected;
 use super::patch;
-use super::warnings::Warnings;
 use super::write::{self, Wanted};
 use super::write_options::{Kind, WriteOptions};
 use crate::body::Encoded;
@@ -56,21 +55,10 @@ pub async fn update(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let warnings = Warnings::default();
-    let answer = updated(api, asked, request_body, &warnings).await;
-    warnings.on(answer)
-}
-
-async fn updated(
-    api: &Api,
-    asked: &Asked<'_>,
-    request_body: Body,
-    warnings: &Warnings,
-) -> Result<Response<Body>, Status> {
     let encoded = Encoded::read(&asked.request.headers, request_body).await?;
     let options = WriteOptions::parse(asked, Kind::Update)?;
     let (mut wanted, unknown) = expected().decode(&encoded, options.field_validation)?;
-    warnings.add(unknown);
+    asked.warnings.add(unknown);
     patch::settle(asked, &mut wanted)?;
     let want = |stored: &Stored| {
         let before = shown(asked, stored);
@@ -81,7 +69,7 @@ async fn updated(
         scaled(asked, stored, &wanted)
     };
     let name = asked.info.name.as_str();
-    let updated = write::update(api, asked, name, &options, warnings, want).await?;
+    let updated = write::update(api, asked, name, &options, want).await?;
     Ok(answer(asked, &updated.object))
 }
 
@@ -89,17 +77,6 @@ pub async fn patch(
     api: &Api,
     asked: &Asked<'_>,
     request_body: Body,
-) -> Result<Response<Body>, Status> {
-    let warnings = Warnings::default();
-    let answer = patched(api, asked, request_body, &warnings).await;
-    warnings.on(answer)
-}
-
-async fn patched(
-    api: &Api,
-    asked: &Asked<'_>,
-    request_body: Body,
-    warnings: &Warnings,
 ) -> Result<Response<Body>, Status> {
     let content = patch::content(asked)?;
     let bytes = body::read(request_body).await?;
@@ -115,12 +92,12 @@ async fn patched(
             (Some(configuration), _) => {
                 let patch = configuration.get()?;
                 let applied = writer(&options, &now).apply(Some(&before), patch, options.force)?;
-                configuration.check_keys(options.field_validation, warnings)?;
+                configuration.check_keys(options.field_validation, &asked.warnings)?;
                 apply::decoded(&expected(), applied, patch)?
             }
             (None, Some(read)) => {
                 let read = read.as_ref().map_err(Status::clone)?;
-                let wanted = apply_patch(asked, &options, read, &before, warnings)?;
+                let wanted = apply_patch(asked, &options, read, &before)?;
                 let list = writer(&options, &now).update(Some(&before), &wanted);
                 let mut wanted = wanted;
                 put_managed_fields(wanted.root_mut(), list);
@@ -132,7 +109,7 @@ async fn patched(
         scaled(asked, stored, &wanted)
     };
     let name = asked.info.name.as_str();
-    let updated = write::update(api, asked, name, &options, warnings, want).await?;
+    let updated = write::update(api, asked, name, &options, want).await?;
     Ok(answer(asked, &updated.object))
 }
 
@@ -141,12 +118,11 @@ fn apply_patch(
     options: &WriteOptions,
     read: &patch::Patch,
     before: &Object,
-    warnings: &Warnings,
 ) -> Result<Object, Status> {
     let name = asked.info.name.as_str();
     let patched = patch::apply(read, &before.to_value(), TYPE, asked, name)?;
     let (wanted, unknown) = patch::conform(&expected(), patched, options, read)?;
-    warnings.add(unknown);
+    asked.warnings.add(unknown);
     Ok(wanted)
 }
 

@@ -6,7 +6,6 @@ use super::write_options::{Kind, WriteOptions};
 use crate::Api;
 use crate::admission::Operation;
 use crate::body::Encoded;
-use crate::respond;
 use crate::tokens::claims::{Claims, Reference};
 use crate::tunnel::Body;
 use crate::view::View;
@@ -49,8 +48,9 @@ pub async fn create(
 ) -> Result<Response<Body>, Status> {
     let body = Encoded::read(&asked.request.headers, request_body).await?;
     let options = WriteOptions::parse(asked, Kind::Create)?;
-    let (mut object, warnings) =
+    let (mut object, unknown) =
         Expected::of_request(asked).decode(&body, options.field_validation)?;
+    asked.warnings.add(unknown);
     if seconds(&object).is_none() {
         object.set(&["spec", "expirationSeconds"], SECONDS_DEFAULT.into());
     }
@@ -102,11 +102,8 @@ pub async fn create(
         "expirationTimestamp": format_time(ends),
     });
     object.set(&["status"], status);
-    let mut response = asked
-        .shape
-        .object(StatusCode::CREATED, asked.resource, &object);
-    respond::warn(response.headers_mut(), &warnings);
-    Ok(response)
+    let shape = &asked.shape;
+    Ok(shape.object(StatusCode::CREATED, asked.resource, &object))
 }
 
 fn seconds(object: &Object) -> Option<i64> {

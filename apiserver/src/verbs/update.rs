@@ -2,7 +2,6 @@
 
 use super::asked::Asked;
 use super::decode::Expected;
-use super::warnings::Warnings;
 use super::write::{self, New, Updated, Wanted};
 use super::write_options::{Kind, WriteOptions};
 use crate::body::Encoded;
@@ -18,23 +17,12 @@ pub async fn update(
     asked: &Asked<'_>,
     request_body: Body,
 ) -> Result<Response<Body>, Status> {
-    let warnings = Warnings::default();
-    let answer = updated(api, asked, request_body, &warnings).await;
-    warnings.on(answer)
-}
-
-async fn updated(
-    api: &Api,
-    asked: &Asked<'_>,
-    request_body: Body,
-    warnings: &Warnings,
-) -> Result<Response<Body>, Status> {
     let bytes = body::read(request_body).await?;
     let options = WriteOptions::parse(asked, Kind::Update)?;
     let body = Encoded::of(&asked.request.headers, bytes)?;
     let expected = Expected::of(asked.resource);
     let (mut object, unknown) = expected.decode(&body, options.field_validation)?;
-    warnings.add(unknown);
+    asked.warnings.add(unknown);
     drop(body);
     asked.resource.default(&mut object);
     asked.settle_namespace(&mut object)?;
@@ -44,9 +32,9 @@ async fn updated(
         check_uid(asked, &object, stored.object.uid())?;
         Ok(Wanted::unmanaged(object.clone()))
     };
-    let updated = match write::update(api, asked, name, &options, warnings, want).await {
+    let updated = match write::update(api, asked, name, &options, want).await {
         Err(status) if status.code == 404 && creates(asked) => {
-            create_instead(api, asked, object, &options, warnings).await?
+            create_instead(api, asked, object, &options).await?
         }
         other => other?,
     };
@@ -79,13 +67,12 @@ async fn create_instead(
     asked: &Asked<'_>,
     mut object: Object,
     options: &WriteOptions,
-    warnings: &Warnings,
 ) -> Result<Updated, Status> {
     check_uid(asked, &object, "")?;
     write::version_of(object.resource_version())?;
     object.remove(&["metadata", "resourceVersion"]);
     write::may_create(api, asked)?;
-    let object = write::create(api, asked, New::unmanaged(object), options, warnings).await?;
+    let object = write::create(api, asked, New::unmanaged(object), options).await?;
     Ok(Updated {
         object,
         created: true,

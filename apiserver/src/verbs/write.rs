@@ -9,7 +9,6 @@ pub use insert::{New, check_name, create, generate_name, may_create};
 
 use super::asked::Asked;
 use super::references;
-use super::warnings::Warnings;
 use super::write_options::WriteOptions;
 use crate::Api;
 use crate::admission::resource_quota::Charge;
@@ -107,7 +106,6 @@ pub async fn update(
     asked: &Asked<'_>,
     name: &str,
     options: &WriteOptions,
-    warnings: &Warnings,
     want: impl Fn(&Stored) -> Result<Wanted, Status> + Sync,
 ) -> Result<Updated, Status> {
     routes::check_name(asked.info)?;
@@ -119,7 +117,7 @@ pub async fn update(
         if insists && version != stored.revision.to_string() {
             return Err(Status::modified(asked.subject(name)));
         }
-        match once(api, asked, options, warnings, &stored, wanted).await {
+        match once(api, asked, options, &stored, wanted).await {
             Ok(object) => {
                 return Ok(Updated {
                     object,
@@ -167,7 +165,6 @@ async fn once(
     api: &Api,
     asked: &Asked<'_>,
     options: &WriteOptions,
-    warnings: &Warnings,
     stored: &Stored,
     wanted: Wanted,
 ) -> Result<Object, Failure> {
@@ -185,7 +182,6 @@ async fn once(
     }
     let mut hold = api.allocator.hold_for(resource).await;
     let attributes = asked.attributes(Operation::Update, name, Some(old), dry_run);
-    let attributes = attributes.warning(warnings);
     api.access.admission.mutate(&mut new, &attributes).await?;
     let list = new.remove(&["metadata", "managedFields"]);
     prepare(asked, &mut new, old, &now);
@@ -199,7 +195,9 @@ async fn once(
     let errors = references::validate(api, asked, &new, Some(old), of_metadata, of_rules);
     invalid(resource, name, &errors)?;
     if part != Part::Status {
-        warnings.add(resource.rules.warnings_on_update(&new, old));
+        asked
+            .warnings
+            .add(resource.rules.warnings_on_update(&new, old));
     }
     keep_times(&mut new, old);
     api.access.admission.validate(&new, &attributes).await?;

@@ -155,6 +155,29 @@ async fn what_is_no_apply_is_refused() {
     );
 }
 
+/// However much there is to say, clients read so much of a header and no more.
+#[tokio::test]
+async fn warnings_are_one_set_and_bounded() {
+    let site = site().await;
+    let mut wrong = config_map("a", "1");
+    for one in 0..40 {
+        wrong[format!("{one:02}{}", "x".repeat(300))] = json!({});
+    }
+    let made = site.post(CONFIG_MAPS, &wrong).await;
+    assert_eq!(made.status, 201);
+    let told: Vec<_> = made.headers.get_all("warning").iter().collect();
+    assert_eq!(told.len(), 16);
+    let first = format!("299 - \"unknown field \\\"00{}\"", "x".repeat(239));
+    assert_eq!(told[0], first.as_str());
+    let jobs = "/apis/batch/v1/namespaces/default/jobs";
+    let all = site.ask("DELETE", jobs, "", Vec::new()).await;
+    let told = all.headers.get("warning").unwrap().to_str().unwrap();
+    assert!(
+        told.starts_with("299 - \"child pods are preserved"),
+        "{told}"
+    );
+}
+
 #[tokio::test]
 async fn warnings_come_with_failures_too() {
     let site = site().await;

@@ -5,7 +5,7 @@ use super::level::{Level, LevelVersion, Version};
 use super::*;
 use crate::admission::tests::{Asked, Bench, as_user, bench};
 use crate::authenticate::User;
-use crate::verbs::warnings::Warnings;
+use crate::warnings::Warnings;
 use expect_test::{Expect, expect};
 use serde_json::json;
 

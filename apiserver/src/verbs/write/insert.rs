@@ -7,7 +7,6 @@ use crate::admission::resource_quota::Charge;
 use crate::registry::Refusal;
 use crate::verbs::asked::Asked;
 use crate::verbs::references;
-use crate::verbs::warnings::Warnings;
 use crate::verbs::write_options::WriteOptions;
 use coracle_api::apply::Writer;
 use coracle_api::meta_validate;
@@ -58,7 +57,6 @@ pub async fn create(
     asked: &Asked<'_>,
     new: New,
     options: &WriteOptions,
-    warnings: &Warnings,
 ) -> Result<Object, Status> {
     let (resource, dry_run) = (asked.resource, options.dry_run);
     let mut object = new.object;
@@ -78,23 +76,22 @@ pub async fn create(
     let is_generated = object.name().is_empty() && !prefix.is_empty();
     let name = object.name().to_owned();
     let attributes = asked.attributes(Operation::Create, &name, None, dry_run);
-    let attributes = attributes.warning(warnings);
     api.access
         .admission
         .mutate(&mut object, &attributes)
         .await?;
-    warnings.add(resource.rules.early_warnings(&object));
+    asked.warnings.add(resource.rules.early_warnings(&object));
     let list = object.remove(&["metadata", "managedFields"]);
     give_identity(resource, &mut object, &now);
     put_list(&mut object, list);
     if !is_generated {
-        let created = once(api, asked, object, options, warnings, &now).await;
+        let created = once(api, asked, object, options, &now).await;
         return created.map_err(|status| no_unique_name(status, &prefix));
     }
     for tries in 1.. {
         let mut named = object.clone();
         named.set(&["metadata", "name"], generate_name(&prefix).into());
-        match once(api, asked, named, options, warnings, &now).await {
+        match once(api, asked, named, options, &now).await {
             Err(status) if status.reason == "AlreadyExists" && tries < NAMES_MAX => {}
             other => return other.map_err(|status| no_unique_name(status, &prefix)),
         }
@@ -108,7 +105,6 @@ async fn once(
     asked: &Asked<'_>,
     mut stored: Object,
     options: &WriteOptions,
-    warnings: &Warnings,
     now: &str,
 ) -> Result<Object, Status> {
     let resource = asked.resource;
@@ -123,9 +119,8 @@ async fn once(
     let of_rules = resource.rules.validate_create(&stored);
     let errors = references::validate(api, asked, &stored, None, of_metadata, of_rules);
     invalid(resource, stored.name(), &errors)?;
-    warnings.add(resource.rules.warnings(&stored));
+    asked.warnings.add(resource.rules.warnings(&stored));
     let attributes = asked.attributes(Operation::Create, stored.name(), None, options.dry_run);
-    let attributes = attributes.warning(warnings);
     api.access.admission.validate(&stored, &attributes).await?;
     // A name of its own: the object changes while its charge is held.
     let attributes = asked.attributes(Operation::Create, "", None, options.dry_run);
