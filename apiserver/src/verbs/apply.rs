@@ -11,7 +11,7 @@ use crate::warnings::Warnings;
 use crate::{Api, body};
 use bytes::Bytes;
 use coracle_api::apply::{Applied, Writer};
-use coracle_api::decode::FieldValidation;
+use coracle_api::decode::{DecodeError, FieldValidation};
 use coracle_api::object::Object;
 use coracle_api::status::Status;
 use coracle_api::timestamp::format_time;
@@ -165,6 +165,9 @@ pub fn decoded(
         .and_then(|metadata| metadata.as_object_mut()?.remove("managedFields"));
     let conformed = expected.conform(Value::Object(object), FieldValidation::Ignore);
     let (mut object, _) = conformed.map_err(|error| {
+        if error == DecodeError::TooDeep {
+            return expected.message(&error, b"");
+        }
         let (version, kind) = (expected.api_version.as_str(), expected.kind);
         let shown = coracle_api::apply::shown(version, kind, patch);
         let gvk = coracle_api::apply::gvk(version, kind);

@@ -48,7 +48,7 @@ impl Expected {
         }
     }
 
-    fn message(&self, error: &DecodeError, body: &[u8]) -> Status {
+    pub fn message(&self, error: &DecodeError, body: &[u8]) -> Status {
         Status::bad_request(error.message(self.kind, self.version(), body))
     }
 

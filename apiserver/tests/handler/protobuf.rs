@@ -189,7 +189,43 @@ async fn what_nests_too_deep_is_refused_in_every_form() {
             assert_eq!(site.post(REVISIONS, &deep).await.failure(), why);
         }
     }
+    let yaml = revision("deep", deepest + 1).to_string().into_bytes();
+    let refused = site.ask("POST", REVISIONS, "application/yaml", yaml).await;
+    assert_eq!(refused.failure(), why);
     document(&ask(&site, "POST", REVISIONS, form(&revision("a", deepest))).await);
+    for (kind, refusal) in [
+        ("application/apply-patch+yaml", why.as_str()),
+        ("application/merge-patch+json", "422 Invalid"),
+        ("application/strategic-merge-patch+json", "422 Invalid"),
+    ] {
+        for (name, levels) in [("a", deepest + 1), ("a", 120), ("new", deepest + 1)] {
+            let is_new = name == "new";
+            if is_new && !kind.contains("apply") {
+                continue;
+            }
+            let query = if kind.contains("apply") {
+                "?fieldManager=m&force=true"
+            } else {
+                ""
+            };
+            let path = format!("{REVISIONS}/{name}{query}");
+            let deep = revision(name, levels).to_string().into_bytes();
+            let refused = site.ask("PATCH", &path, kind, deep).await.failure();
+            assert!(refused.starts_with(refusal), "{kind} {refused}");
+        }
+    }
+    let deep =
+        json!([{ "op": "add", "path": "/data", "value": revision("a", deepest + 1)["data"] }]);
+    let path = format!("{REVISIONS}/a");
+    let deep = deep.to_string().into_bytes();
+    let refused = site
+        .ask("PATCH", &path, "application/json-patch+json", deep)
+        .await;
+    assert!(
+        refused.failure().starts_with("422 Invalid"),
+        "{}",
+        refused.failure()
+    );
     site.post(REVISIONS, &revision("b", deepest)).await.ok();
     let list = site.get(REVISIONS).await.ok();
     assert_eq!(list["items"].as_array().unwrap().len(), 2);
