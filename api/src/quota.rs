@@ -12,13 +12,13 @@ mod scope; // Which of the objects a quota is about.
 mod services; // What Services use.
 mod volume_claims; // What claims of volumes use.
 
-pub use crate::amounts::Amounts;
 pub use check::{Charge, Request, check};
 pub use claims::{depends_on_classes, pod_served};
 pub use device_classes::DeviceClasses;
 pub use evaluator::{Evaluator, Surroundings, kinds_behind, kinds_maybe_behind};
 pub use scope::Scope;
 
+use crate::amounts::Amounts;
 use crate::object::Object;
 use serde_json::Value;
 

@@ -13,9 +13,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coracle_api::quota::{
-    Amounts, DeviceClasses, Evaluator, Quota, kinds_behind, kinds_maybe_behind,
-};
+use coracle_api::amounts::Amounts;
+use coracle_api::quota::{DeviceClasses, Evaluator, Quota, kinds_behind, kinds_maybe_behind};
 use coracle_client::control_loop::{self, Requeue};
 use coracle_client::informer::{Change, Informer};
 use coracle_client::queue::WorkQueue;

@@ -1,5 +1,6 @@
 //! Amounts of resources: cpu in thousandths, memory and storage in bytes, the rest by name.
 
+use coracle_api::pod_spec::resources::is_pod_level;
 use coracle_api::quantity::Quantity;
 use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
@@ -132,6 +133,19 @@ fn override_by_pod(total: &mut Resources, of_pod: &Quantities) {
     }
     if of_pod.contains_key("memory") {
         total.memory = asked.memory;
+    }
+    for (name, amount) in asked
+        .scalars
+        .into_iter()
+        .filter(|(name, _)| is_pod_level(name))
+    {
+        match total
+            .scalars
+            .binary_search_by(|(known, _)| known.cmp(&name))
+        {
+            Ok(index) => total.scalars[index].1 = amount,
+            Err(index) => total.scalars.insert(index, (name, amount)),
+        }
     }
 }
 

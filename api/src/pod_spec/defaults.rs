@@ -387,7 +387,7 @@ fn pod_level_requests(spec: &mut Value) {
         }
     }
     for (name, limit) in limits {
-        if matches!(name.as_str(), "cpu" | "memory") || name.starts_with("hugepages-") {
+        if resources::is_pod_level(&name) {
             requests.entry(name).or_insert(limit);
         }
     }

@@ -6,6 +6,9 @@ use crate::quantity::Quantity;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// The size of the pages follows.
+pub const HUGE_PAGES: &str = "hugepages-";
+
 /// True for an init container that keeps running beside the others.
 pub fn is_sidecar(init_container: &Value) -> bool {
     json::text(init_container, "restartPolicy") == "Always"
@@ -21,6 +24,11 @@ pub fn is_extended(name: &str) -> bool {
 /// True for a resource of Kubernetes' own.
 pub fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
+}
+
+/// Whether a pod may say this of itself as a whole.
+pub fn is_pod_level(name: &str) -> bool {
+    matches!(name, "cpu" | "memory") || name.starts_with(HUGE_PAGES)
 }
 
 /// What a container asks for: its `requests` or `limits`, as `what` says.
@@ -58,9 +66,7 @@ pub fn together(spec: &Value, of: impl Fn(&Value, bool) -> Amounts) -> Amounts {
 /// not what is.
 pub fn of_pod(spec: &Value, what: &str) -> Amounts {
     let mut all = together(spec, |container, _| asked(container, what));
-    override_by_pod(&mut all, spec, what, |name| {
-        matches!(name, "cpu" | "memory")
-    });
+    override_by_pod(&mut all, spec, what, is_pod_level);
     all
 }
 

@@ -1,6 +1,7 @@
 //! Whether a write fits, and what the quotas stand at after it.
 
-use super::{Amounts, Evaluator, Quota, Surroundings};
+use super::{Evaluator, Quota, Surroundings};
+use crate::amounts::Amounts;
 use crate::object::Object;
 
 /// A write that may be charged.

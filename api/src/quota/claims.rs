@@ -3,7 +3,8 @@
 //! A claim that the scheduler made for a pod which asks for extended resources is not charged for
 //! what that pod is charged for already.
 
-use super::{Amounts, DeviceClasses, Surroundings, pods};
+use super::{DeviceClasses, Surroundings, pods};
+use crate::amounts::Amounts;
 use crate::json;
 use crate::object::Object;
 use crate::quantity::{Format, Quantity};

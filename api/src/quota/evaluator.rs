@@ -1,6 +1,7 @@
 //! One kind of object: what it uses, and which scopes it is in.
 
-use super::{Amounts, DeviceClasses, Scope, claims, pods, services, volume_claims};
+use super::{DeviceClasses, Scope, claims, pods, services, volume_claims};
+use crate::amounts::Amounts;
 use crate::object::Object;
 use std::borrow::Cow;
 use std::collections::BTreeSet;

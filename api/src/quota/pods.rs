@@ -3,7 +3,8 @@
 //! A pod that has ended, or that should have been gone by now, uses no more than its place in the
 //! store.
 
-use super::{Amounts, Scope};
+use super::Scope;
+use crate::amounts::Amounts;
 use crate::json;
 use crate::object::Object;
 use crate::pod_spec::resources;
@@ -25,7 +26,6 @@ const NAMES: [&str; 11] = [
     "pods",
 ];
 const COUNT: &str = "count/pods";
-const HUGE_PAGES: &str = "hugepages-";
 const REQUESTS: &str = "requests.";
 /// A quota on one of these obliges every container to say its own. Upstream regrets it, and keeps
 /// it to these.
@@ -40,13 +40,13 @@ const OBLIGATORY: [&str; 6] = [
 
 pub fn counts(name: &str) -> bool {
     NAMES.contains(&name)
-        || name.starts_with(HUGE_PAGES)
+        || is_huge_pages(name)
         || name.strip_prefix(REQUESTS).is_some_and(is_huge_pages)
         || is_extended_request(name)
 }
 
 fn is_huge_pages(name: &str) -> bool {
-    name.starts_with(HUGE_PAGES)
+    name.starts_with(resources::HUGE_PAGES)
 }
 
 /// Of extended resources only requests are counted, as they are never overcommitted.
@@ -139,15 +139,12 @@ pub fn missing<'a>(pod: &Object, restricted: impl Iterator<Item = &'a str>) -> R
     Err(format!("must specify {}", each.join("; ")))
 }
 
-/// What a pod may say of itself as a whole.
-fn is_pod_level(name: &str) -> bool {
-    matches!(name, "cpu" | "memory") || is_huge_pages(name)
-}
-
 fn has_pod_level(pod: &Object, what: &str) -> bool {
     let list = pod.get(&["spec", "resources", what]);
     let names = list.and_then(Value::as_object).into_iter().flatten();
-    names.into_iter().any(|(name, _)| is_pod_level(name))
+    names
+        .into_iter()
+        .any(|(name, _)| resources::is_pod_level(name))
 }
 
 fn overhead(pod: &Object) -> Amounts {
@@ -178,7 +175,7 @@ fn together(pod: &Object, what: &str) -> Amounts {
             resources::asked(container, what)
         }
     });
-    resources::override_by_pod(&mut all, spec, what, is_pod_level);
+    resources::override_by_pod(&mut all, spec, what, resources::is_pod_level);
     all
 }
 

@@ -1,6 +1,6 @@
 //! What Services use: themselves, their node ports, their load balancers.
 
-use super::Amounts;
+use crate::amounts::Amounts;
 use crate::json;
 use crate::object::Object;
 

@@ -1,6 +1,7 @@
 //! What claims of volumes use: themselves and their storage, in all and of their storage class.
 
-use super::{Amounts, Scope};
+use super::Scope;
+use crate::amounts::Amounts;
 use crate::kinds::persistent_volume_claim::class;
 use crate::object::Object;
 use crate::quantity::Quantity;

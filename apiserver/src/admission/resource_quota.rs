@@ -12,6 +12,7 @@ use super::{Attributes, Operation};
 use crate::registry::{self, Refusal, Registry, Stored};
 use crate::verbs::write::ATTEMPTS_MAX;
 use crate::view::View;
+use coracle_api::amounts::Amounts;
 use coracle_api::apply::{Writer, put_managed_fields};
 use coracle_api::catalogue;
 use coracle_api::object::Object;
@@ -183,7 +184,7 @@ fn quotas(registry: &Registry, namespace: &str) -> Vec<Stored> {
         .collect()
 }
 
-fn charged(stored: &Object, used: &quota::Amounts, now: Timestamp) -> Object {
+fn charged(stored: &Object, used: &Amounts, now: Timestamp) -> Object {
     let mut charged = stored.clone();
     charged.set(&["status", "used"], used.to_value());
     let (version, now) = (row().api_version(), format_time(now));

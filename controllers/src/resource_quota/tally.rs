@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use coracle_api::amounts::Amounts;
 use coracle_api::object::Object;
 use coracle_api::quantity::Quantity;
-use coracle_api::quota::{Amounts, DeviceClasses, Evaluator, Quota, Surroundings};
+use coracle_api::quota::{DeviceClasses, Evaluator, Quota, Surroundings};
 
 use super::NewStatus;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use coracle_api::amounts::Amounts;
 use coracle_api::quantity::Quantity;
-use coracle_api::quota::Amounts;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus, ResourceQuota};
 use k8s_openapi::apimachinery::pkg::api::resource;
 

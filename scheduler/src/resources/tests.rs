@@ -43,6 +43,19 @@ fn overhead_and_pod_level_requests_count() {
     assert_eq!(asked(spec), (2000, 1024 * 1024));
 }
 
+/// Huge pages may be asked for by the pod as a whole too, devices may not.
+#[test]
+fn pod_level_huge_pages_count() {
+    let pages = |size: &str, device: &str| json!({ "hugepages-2Mi": size, "a.org/x": device });
+    let spec = serde_json::from_value(json!({
+        "containers": [{ "name": "c", "resources": { "requests": pages("2Mi", "1") } }],
+        "resources": { "requests": pages("6Mi", "3") },
+    }));
+    let found = pod_requests(&spec.unwrap());
+    assert_eq!(found.scalar("hugepages-2Mi"), 6 * 1024 * 1024);
+    assert_eq!(found.scalar("a.org/x"), 1);
+}
+
 #[test]
 fn scoring_gives_a_silent_container_a_default() {
     let spec = serde_json::from_value(json!({ "containers": [{ "name": "c" }] })).unwrap();
