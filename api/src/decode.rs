@@ -16,6 +16,7 @@ mod walk;
 use crate::json;
 use crate::object::Object;
 use crate::schema::{Schema, schema};
+pub(crate) use go::time_quoted;
 use serde::de::DeserializeSeed;
 use serde_json::{Map, Value};
 use walk::{Seed, Walk};

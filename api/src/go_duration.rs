@@ -1,6 +1,6 @@
 //! Durations as Go writes and reads them: `1h30m`, `-1.5s`, `0`.
 
-use std::fmt::Write;
+use crate::decode::time_quoted as quoted;
 
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
@@ -75,24 +75,6 @@ fn part<'a>(text: &'a str, whole: &str) -> Result<(u64, &'a str), String> {
     let rest = nanoseconds.checked_add(of_unit(fraction, *unit));
     let part = rest.filter(|sum| *sum <= HALF).ok_or_else(invalid)?;
     Ok((part, behind))
-}
-
-/// As this part of Go quotes, unlike the rest of it: each byte of what is not of ASCII as a number.
-fn quoted(text: &str) -> String {
-    let mut out = String::from('"');
-    for one in text.chars() {
-        match one {
-            '"' | '\\' => out.extend(['\\', one]),
-            ' '..='\x7f' => out.push(one),
-            other => {
-                for byte in other.encode_utf8(&mut [0; 4]).bytes() {
-                    let _ = write!(out, "\\x{byte:02x}");
-                }
-            }
-        }
-    }
-    out.push('"');
-    out
 }
 
 fn digits(text: &str) -> (&str, &str) {

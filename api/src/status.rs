@@ -2,6 +2,7 @@
 
 use crate::field::FieldError;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// A failure as it goes over the wire. `code` is the HTTP status code.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -53,12 +54,9 @@ impl Subject<'_> {
 
 /// Several errors as one text, each once, as upstream joins them.
 pub fn aggregate(errors: &[String]) -> String {
-    let mut different: Vec<&str> = Vec::new();
-    for error in errors {
-        if !different.contains(&error.as_str()) {
-            different.push(error);
-        }
-    }
+    let mut seen = BTreeSet::new();
+    let errors = errors.iter().map(String::as_str);
+    let different: Vec<&str> = errors.filter(|error| seen.insert(*error)).collect();
     match different.as_slice() {
         [one] => (*one).to_owned(),
         many => format!("[{}]", many.join(", ")),

@@ -107,10 +107,7 @@ fn split_authority(scheme: &str, authority: &str) -> Result<(Option<String>, Str
 
 fn checked_host(scheme: &str, host: &str) -> Result<String, String> {
     let port = match host.rfind('[') {
-        Some(0) => {
-            let end = host.rfind(']').ok_or("missing ']' in host")?;
-            &host[end + 1..]
-        }
+        Some(0) => host.rsplit_once(']').ok_or("missing ']' in host")?.1,
         Some(_) => return Err("invalid IP-literal".to_owned()),
         // Some databases take several hosts, each with its port.
         None if matches!(scheme, "http" | "https") => host.find(':').map_or("", |at| &host[at..]),

@@ -50,7 +50,7 @@ fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
 }
 
 /// As Go's package `time` quotes: bytes that are not plain ASCII in hexadecimal.
-fn time_quoted(text: &str) -> String {
+pub(crate) fn time_quoted(text: &str) -> String {
     let mut out = String::from('"');
     for byte in text.bytes() {
         match byte {

@@ -5,9 +5,11 @@
 
 use super::validate::{paths, security};
 use super::{LISTS, containers};
+use crate::decode::quoted;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 pub const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 /// The name of a container follows.
@@ -35,18 +37,19 @@ pub fn annotations(annotations: &Value, spec: &Value, path: &Path) -> ErrorList 
     for (key, profile) in of_pod.chain(of_containers) {
         errors.extend(seccomp(profile, &path.child(key)));
     }
+    let of_pod = containers(spec, &Path::root("spec")).into_iter();
+    let names: BTreeSet<&str> = of_pod.map(|(one, _)| json::text(one, "name")).collect();
     for (key, profile) in texts() {
         let Some(name) = key.strip_prefix(APPARMOR) else {
             continue;
         };
         let path = path.key(key);
-        let mut all = containers(spec, &Path::root("spec")).into_iter();
-        if !all.any(|(container, _)| json::text(container, "name") == name) {
+        if !names.contains(name) {
             errors.push(FieldError::invalid(&path, name, "container not found"));
         }
         let is_known = ["", RUNTIME_DEFAULT, UNCONFINED].contains(&profile);
         if !is_known && !profile.starts_with(LOCALHOST) {
-            let detail = format!("invalid AppArmor profile name: {profile:?}");
+            let detail = format!("invalid AppArmor profile name: {}", quoted(profile));
             errors.push(FieldError::invalid(&path, profile, detail));
         }
     }

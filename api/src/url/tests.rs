@@ -38,6 +38,14 @@ fn errors_are_those_of_go() {
         "parse \"https://a:b\": invalid port \":b\" after host"
     );
     assert_eq!(
+        parts("https://[::1:8443"),
+        "parse \"https://[::1:8443\": missing ']' in host"
+    );
+    assert_eq!(
+        parts("https://[::1]8443"),
+        "parse \"https://[::1]8443\": invalid port \"8443\" after host"
+    );
+    assert_eq!(
         parts("https://a b"),
         "parse \"https://a b\": invalid character \" \" in host name"
     );

@@ -2,6 +2,7 @@
 //! signer to check: here only its form is.
 
 use super::DECISIONS;
+use crate::der::{BIT_STRING, INTEGER, SEQUENCE};
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
 use crate::object::Object;
@@ -165,9 +166,6 @@ fn body_of(text: &str) -> Option<Vec<u8>> {
 fn form_of_request(bytes: &[u8]) -> Result<(), &'static str> {
     const TRUNCATED: &str = "asn1: syntax error: sequence truncated";
     const OTHER: &str = "asn1: structure error: tags don't match";
-    const INTEGER: u8 = 0x02;
-    const BITS: u8 = 0x03;
-    const SEQUENCE: u8 = 0x30;
     const ATTRIBUTES: u8 = 0xa0;
     if bytes.first().is_some_and(|tag| *tag != SEQUENCE) {
         return Err(OTHER);
@@ -179,7 +177,7 @@ fn form_of_request(bytes: &[u8]) -> Result<(), &'static str> {
     };
     let of_outer = tags(outer.content)?;
     let (asked, _) = der::first(outer.content).ok_or(TRUNCATED)?;
-    if of_outer != [SEQUENCE, SEQUENCE, BITS] {
+    if of_outer != [SEQUENCE, SEQUENCE, BIT_STRING] {
         return Err(OTHER);
     }
     if !after.is_empty() {
