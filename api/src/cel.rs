@@ -5,6 +5,7 @@
 //! how the pieces fit.
 
 mod bounds; // What an expression may cost to read.
+pub mod budget; // What all of one object may.
 mod check; // Start reading here: types of expressions.
 pub mod environment; // What an expression may name.
 mod functions; // What it may call.
@@ -23,6 +24,7 @@ use std::fmt::{self, Write};
 use types::Type;
 
 pub use bounds::on_deep_stack;
+pub use work::Work;
 
 /// As upstream: more problems with one expression are not told.
 const PROBLEMS_MAX: usize = 100;
@@ -40,9 +42,9 @@ pub struct Compiled {
     pub of: Type,
     /// As many operators and brackets as it has at most.
     pub operators: usize,
-    /// As which power of the size of its variables the work of evaluating it grows at most; `None`
-    /// where it may be any.
-    pub power: Option<u32>,
+    /// How the work of evaluating it grows with the size of its variables; `None` where it may be
+    /// any.
+    pub work: Option<Work>,
     /// The variables that it names, its own included.
     variables: BTreeSet<String>,
     /// The fields of variables that it looks at.
@@ -57,6 +59,8 @@ pub fn compile(text: &str, environment: &Environment) -> Result<Compiled, String
     if let Some(problem) = bounds::problem(text) {
         return Err(problem);
     }
+    let spent = environment.budget().expression(text);
+    spent.map_err(|why| format!("ERROR: <input>:-1:0: {why}"))?;
     let compile = || {
         let expression = Expression::parse(text)?;
         let of = expression.check(environment)?;
@@ -124,11 +128,11 @@ impl Expression {
 
     /// What the expression has in it.
     fn seen(&self, of: Type) -> Compiled {
-        let functions = Functions::new();
+        let functions = Functions::default();
         let mut seen = Compiled {
             of,
             operators: bounds::operators(&self.source.source),
-            power: work::power(&self.root, &functions),
+            work: work::work(&self.root, &functions),
             ..Compiled::default()
         };
         visit(&self.root, &mut |expression| match &expression.expr {

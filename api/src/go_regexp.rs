@@ -7,37 +7,99 @@
 
 mod class; // Characters and sets of them.
 mod group; // Parentheses and flags.
+mod memo; // Patterns that are matched again and again.
+
+pub use memo::Memo;
 
 use regex::{Regex, RegexBuilder};
 
 /// A pattern that compiles to more is refused: it is written by whoever may define resources, and
 /// kept as long as its validator. A label of any letters, `^[\p{L}\p{N}-]{1,63}$`, has room.
 const PATTERN_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// A longer pattern is refused before anybody looks at it: what it is read into takes memory by its
+/// length, and each brace may be looked for up to its end.
+const LENGTH_MAX: usize = 16 * 1024;
+/// So are more classes of Unicode, `\pL` and the like: each is read into hundreds of ranges,
+/// thousands where case does not count.
+const UNICODE_CLASSES_MAX: usize = 128;
+/// And more code points in ranges where case does not count, for each of which the other cases are
+/// looked up: sixteen times all there are.
+const FOLDED_MAX: usize = 16 * CODE_POINTS;
+const CODE_POINTS: usize = 0x11_0000;
+/// As how many bytes at least a pattern counts, however simple.
+const SIZE_MIN: usize = 64 * 1024;
+/// As how many bytes of what is compiled one of the text counts, which takes as long to read, and a
+/// class of Unicode. A code point that is folded counts as one.
+const READING_BYTES: usize = 1024;
+const CLASS_BYTES: usize = 64 * 1024;
+/// Of a pattern that is too long, its error shows no more.
+const SHOWN_BYTES: usize = 64;
+const TOO_LARGE: &str = "expression too large";
 /// As Go: nothing is repeated more often, by repetitions of repetitions neither.
 const REPETITIONS_MAX: u32 = 1000;
 
 /// The error is worded as Go's, for what often goes wrong.
 pub fn compile(pattern: &str) -> Result<Regex, String> {
-    let failed = |why: &str, of: &str| format!("error parsing regexp: {why}: `{of}`");
-    let translated = Translator::new(pattern)
-        .translated()
-        .map_err(|Problem { why, of }| failed(why, &of))?;
-    let mut builder = RegexBuilder::new(&translated);
-    let compiled = builder.size_limit(PATTERN_BYTES_MAX).build();
-    compiled.map_err(|error| {
-        if matches!(error, regex::Error::CompiledTooBig(_)) {
-            return failed("expression too large", pattern);
+    let translated = translated(pattern)?;
+    let compiled = build(&translated.text, PATTERN_BYTES_MAX);
+    compiled.map_err(|error| reason(&error, pattern))
+}
+
+/// The pattern, with about how many bytes it compiles to, by steps of four, and what reading it
+/// takes; or what is wrong with it.
+pub fn sized(pattern: &str) -> (usize, Result<Regex, String>) {
+    let reading = READING_BYTES * pattern.len().min(LENGTH_MAX);
+    let (translated, reading) = match translated(pattern) {
+        Ok(Translated { text, more }) => (text, reading + more),
+        Err(why) => return (reading, Err(why)),
+    };
+    let mut size = SIZE_MIN;
+    loop {
+        match build(&translated, size) {
+            Ok(regex) => return (reading + size, Ok(regex)),
+            Err(regex::Error::CompiledTooBig(_)) if size < PATTERN_BYTES_MAX => size *= 4,
+            Err(error) => return (reading + size, Err(reason(&error, pattern))),
         }
-        let text = error.to_string();
-        let last = text.lines().last().unwrap_or("");
-        let why = match last.strip_prefix("error: ").unwrap_or(last) {
-            "repetition operator missing expression" => "missing argument to repetition operator",
-            why if why.starts_with("Unicode property") => "invalid character class range",
-            why if why.contains("nested parentheses") => "expression nests too deeply",
-            other => other,
-        };
-        failed(why, pattern)
-    })
+    }
+}
+
+fn build(translated: &str, bytes_max: usize) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(translated).size_limit(bytes_max).build()
+}
+
+fn failed(why: &str, of: &str) -> String {
+    format!("error parsing regexp: {why}: `{of}`")
+}
+
+/// A pattern in the crate's form.
+struct Translated {
+    text: String,
+    /// Bytes as which what is in its classes counts.
+    more: usize,
+}
+
+fn translated(pattern: &str) -> Result<Translated, String> {
+    let told = |Problem { why, of }| failed(why, &of);
+    if pattern.len() > LENGTH_MAX {
+        let start = &pattern[..pattern.floor_char_boundary(SHOWN_BYTES)];
+        return Err(told(Problem::new(TOO_LARGE, start)));
+    }
+    Translator::new(pattern).translated().map_err(told)
+}
+
+fn reason(error: &regex::Error, pattern: &str) -> String {
+    if matches!(error, regex::Error::CompiledTooBig(_)) {
+        return failed(TOO_LARGE, pattern);
+    }
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or("");
+    let why = match last.strip_prefix("error: ").unwrap_or(last) {
+        "repetition operator missing expression" => "missing argument to repetition operator",
+        why if why.starts_with("Unicode property") => "invalid character class range",
+        why if why.contains("nested parentheses") => "expression nests too deeply",
+        other => other,
+    };
+    failed(why, pattern)
 }
 
 /// What Go does not take.
@@ -62,6 +124,12 @@ struct Translator<'p> {
     repeated: Vec<u32>,
     /// The same of what has just been read and may be repeated, if there is any.
     last: Option<u32>,
+    /// Classes of Unicode so far.
+    unicode_classes: usize,
+    /// Case does not count, from some flag on; taken for all that follows.
+    folds: bool,
+    /// Code points in classes since.
+    folded: usize,
 }
 
 /// `*`, `+`, `?` or `{1,2}`, with what makes it lazy.
@@ -79,10 +147,13 @@ impl<'p> Translator<'p> {
             out: String::with_capacity(pattern.len()),
             repeated: vec![1],
             last: None,
+            unicode_classes: 0,
+            folds: false,
+            folded: 0,
         }
     }
 
-    fn translated(mut self) -> Result<String, Problem> {
+    fn translated(mut self) -> Result<Translated, Problem> {
         // The repetition that has just been read.
         let mut before: Option<&'p str> = None;
         while let Some(first) = self.rest.chars().next() {
@@ -115,7 +186,10 @@ impl<'p> Translator<'p> {
         if self.repeated.len() > 1 {
             return Err(Problem::new("missing closing )", self.whole));
         }
-        Ok(self.out)
+        Ok(Translated {
+            more: CLASS_BYTES * self.unicode_classes + self.folded,
+            text: self.out,
+        })
     }
 
     fn copy(&mut self, bytes: usize) {

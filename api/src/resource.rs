@@ -264,6 +264,11 @@ pub trait Rules: Sync {
     #[allow(clippy::wrong_self_convention)] // The rules turn the object, not themselves.
     fn from_stored(&self, _object: &mut Object) {}
 
+    /// Whether looking at an object may take long, as patterns and expressions do.
+    fn is_slow_to_validate(&self) -> bool {
+        false
+    }
+
     /// Warnings for the `Warning` header (deprecated fields and the like).
     fn warnings(&self, _object: &Object) -> Vec<String> {
         Vec::new()

@@ -54,7 +54,7 @@ impl Problems {
 pub fn check(root: &IdedExpr, environment: &Environment) -> Result<Type, Problems> {
     let mut checker = Checker {
         environment,
-        functions: Functions::new(),
+        functions: Functions::default(),
         bindings: Bindings::default(),
         scope: Vec::new(),
         problems: Problems::default(),
@@ -63,11 +63,12 @@ pub fn check(root: &IdedExpr, environment: &Environment) -> Result<Type, Problem
     };
     let result = checker.check(root);
     if checker.problems.is_empty() {
-        literals::check(root, &mut checker.problems);
+        literals::check(root, environment.budget(), &mut checker.problems);
         checker.alike();
     }
     let result = checker.bindings.resolved(&result, true);
     checker.bounded(root.id, Type::Dyn);
+    environment.budget().add(checker.bindings.steps());
     if checker.problems.is_empty() {
         Ok(result)
     } else {

@@ -1,5 +1,6 @@
 //! What an expression may name: variables with their types, and the fields of structs.
 
+use super::budget::Budget;
 use super::types::Type;
 use crate::json;
 use serde_json::Value;
@@ -35,6 +36,8 @@ pub struct Environment {
     has_patches: bool,
     /// There is `cel.bind`.
     has_bind: bool,
+    /// Of the object whose expressions these are.
+    budget: Budget,
 }
 
 impl Environment {
@@ -42,6 +45,23 @@ impl Environment {
     pub fn with(mut self, name: &str, of: Type) -> Self {
         self.variables.insert(name.to_owned(), of);
         self
+    }
+
+    /// With the budget of an object. Without, an environment and its clones have one of their own.
+    #[must_use]
+    pub fn within(mut self, budget: &Budget) -> Self {
+        self.budget = budget.clone();
+        self
+    }
+
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// How much there is to name.
+    pub fn size(&self) -> usize {
+        let fields: usize = self.structs.values().map(BTreeMap::len).sum();
+        self.variables.len() + self.structs.len() + fields
     }
 
     #[must_use]

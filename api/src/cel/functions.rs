@@ -4,6 +4,7 @@ use super::types::Type;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
 static FACTS: &str = include_str!("../../facts/cel.tsv");
 
@@ -16,30 +17,27 @@ pub struct Overload {
     pub result: Type,
 }
 
+/// The overloads of each function as text. Some 20 KB, from the first expression on.
+static ROWS: LazyLock<BTreeMap<&str, Vec<&str>>> = LazyLock::new(|| {
+    let mut rows: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let lines = FACTS.lines().filter(|line| !line.starts_with('#'));
+    for (name, rest) in lines.filter_map(|line| line.split_once('\t')) {
+        rows.entry(name).or_default().push(rest);
+    }
+    rows
+});
+
 /// The overloads of each function, as text until somebody asks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Functions {
-    rows: BTreeMap<&'static str, Vec<&'static str>>,
     /// Those that have been asked for.
     parsed: RefCell<BTreeMap<&'static str, Rc<[Overload]>>>,
 }
 
 impl Functions {
-    pub fn new() -> Self {
-        let mut rows: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        let lines = FACTS.lines().filter(|line| !line.starts_with('#'));
-        for (name, rest) in lines.filter_map(|line| line.split_once('\t')) {
-            rows.entry(name).or_default().push(rest);
-        }
-        Self {
-            rows,
-            parsed: RefCell::default(),
-        }
-    }
-
     /// `None` for a function that there is not.
     pub fn find(&self, name: &str) -> Option<Rc<[Overload]>> {
-        let (name, rows) = self.rows.get_key_value(name)?;
+        let (name, rows) = ROWS.get_key_value(name)?;
         let mut parsed = self.parsed.borrow_mut();
         let overloads = parsed.entry(name).or_insert_with(|| {
             let rows = rows.iter().map(|row| parse(row));
@@ -50,8 +48,8 @@ impl Functions {
     }
 
     #[cfg(test)]
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.rows.keys().copied()
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        ROWS.keys().copied()
     }
 }
 

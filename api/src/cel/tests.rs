@@ -277,8 +277,8 @@ fn problems_of_macros_and_choices() {
 /// Every row of the facts can be read, and says something.
 #[test]
 fn the_facts_are_good() {
-    let functions = Functions::new();
-    let names: Vec<&str> = functions.names().collect();
+    let functions = Functions::default();
+    let names: Vec<&str> = Functions::names().collect();
     assert!(names.len() > 150);
     for name in names {
         assert!(!functions.find(name).unwrap().is_empty(), "{name}");
@@ -477,10 +477,52 @@ fn work_grows_as_a_power_of_what_is_looked_at() {
         ("[1, 2].all(x, v.a.all(y, x == y))", Some(1)),
         ("v.a.distinct().size() == 1", Some(2)),
         ("lists.range(10).all(x, x in v.a)", Some(1)),
+        // The square of each element may be that of the whole.
+        ("v.a.all(x, x.all(y, x.all(z, z == y)))", Some(2)),
+        ("v.a.all(x, x.b.matches(x.c))", Some(2)),
+        (
+            "v.a.all(x, x.matches('^[a-z]+$') && v.b.contains('x'))",
+            Some(2),
+        ),
+        ("v.a.replace('', v.b).contains('x')", Some(2)),
+        ("v.a.replace('-', '_').contains('x')", Some(1)),
+        ("v.a.join(v.b).contains('x')", Some(2)),
+        ("v.a.map(x, v.b).join(',').contains('x')", Some(2)),
+        ("v.a.matches(v.b)", Some(2)),
+        ("v.a.map(x, v).size() > 0", Some(2)),
+        (
+            "v.a.sortBy(x, v.b.filter(y, y == x).size()).size() > 0",
+            Some(2),
+        ),
+        ("v.a.sortBy(x, x.c)[0] == 'a'", Some(1)),
         ("lists.range(100000).all(x, x > 1)", None),
         ("lists.range(int(v.a)).all(x, x > 1)", None),
     ] {
         let compiled = compile(text, &environment).unwrap();
-        assert_eq!(compiled.power, power, "{text}");
+        let found = compiled.work.map(|work| work.power);
+        assert_eq!(found, power, "{text}");
     }
+}
+
+/// What an expression brings with it counts too, however small the variables are.
+#[test]
+fn work_has_a_factor() {
+    let environment = Environment::default().with("v", Type::Dyn);
+    let steps = |text: &str, size: u64| {
+        compile(text, &environment)
+            .unwrap()
+            .work
+            .unwrap()
+            .steps(size)
+    };
+    let ranges = "lists.range(1000).all(a, lists.range(1000).all(b, a < b))";
+    assert!(steps(ranges, 1) > 1_000_000);
+    assert!(steps("lists.range(1000).all(a, a < 1)", 1) < 20_000);
+    let list = format!("[{}1]", "1, ".repeat(999));
+    assert!(steps(&format!("{list}.all(a, {list}.all(b, a < b))"), 1) > 1_000_000);
+    assert!(steps(&format!("v.all(a, a in {list})"), 10) > 10_000);
+    let text = "x".repeat(8000);
+    assert!(steps(&format!("'{text}'.replace('', '{text}') == ''"), 1) > 1_000_000);
+    assert!(steps("v.a == 'x' && v.b.startsWith('y')", 1_000_000) < 100);
+    assert!(steps("v.groups.exists(g, g.matches('^[a-z]+$'))", 10_000) < 1_000_000);
 }

@@ -293,6 +293,11 @@ impl Bindings {
         self.is_over.get()
     }
 
+    /// Parts that were looked at.
+    pub fn steps(&self) -> usize {
+        self.steps.get()
+    }
+
     /// Counts a part; `false` when there have been too many.
     fn step(&self) -> bool {
         let steps = self.steps.get() + 1;

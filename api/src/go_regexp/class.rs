@@ -1,6 +1,6 @@
 //! Characters and sets of them: escapes, classes in brackets, and those with a name.
 
-use super::{Problem, Translator};
+use super::{CODE_POINTS, FOLDED_MAX, Problem, TOO_LARGE, Translator, UNICODE_CLASSES_MAX};
 
 const BAD_RANGE: &str = "invalid character class range";
 const BAD_ESCAPE: &str = "invalid escape sequence";
@@ -101,6 +101,8 @@ impl Translator<'_> {
         while is_first || !self.rest.starts_with(']') {
             is_first = false;
             if self.posix()? || self.unicode()? || self.letter(false) {
+                // Most that there are, where it is a negative one.
+                self.fold(CODE_POINTS, whole)?;
                 continue;
             }
             let of_range = self.rest;
@@ -115,10 +117,23 @@ impl Translator<'_> {
                 let length = of_range.len() - self.rest.len();
                 return Err(Problem::new(BAD_RANGE, &of_range[..length]));
             }
+            self.fold(1 + high as usize - low as usize, whole)?;
             self.literal(high);
         }
         self.copy(1);
         self.may_repeat(1);
+        Ok(())
+    }
+
+    /// Counts code points of a class for which other cases may be looked up.
+    fn fold(&mut self, count: usize, whole: &str) -> Result<(), Problem> {
+        if self.folds {
+            self.folded += count;
+        }
+        if self.folded > FOLDED_MAX {
+            let end = whole.len() - self.rest.len();
+            return Err(Problem::new(TOO_LARGE, &whole[..end]));
+        }
         Ok(())
     }
 
@@ -180,6 +195,10 @@ impl Translator<'_> {
         let plain: String = name.to_ascii_lowercase().chars().filter(plain).collect();
         if plain.is_empty() || !plain.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return Err(Problem::new(BAD_RANGE, &text[..length]));
+        }
+        self.unicode_classes += 1;
+        if self.unicode_classes > UNICODE_CLASSES_MAX {
+            return Err(Problem::new(TOO_LARGE, &text[..length]));
         }
         let is_category = plain.len() <= 2 || CATEGORIES.contains(&&*plain);
         let kind = if is_category { "gc" } else { "sc" };

@@ -70,6 +70,7 @@ impl Translator<'_> {
                 '-' if !is_off => (is_off, saw) = (true, false),
                 ':' | ')' if !is_off || saw => {
                     self.rest = &text[until..];
+                    self.folds |= on.contains('i');
                     if one == ':' || !(on.is_empty() && off.is_empty()) {
                         let sign = if off.is_empty() { "" } else { "-" };
                         self.out.push_str(&format!("(?{on}{sign}{off}{one}"));

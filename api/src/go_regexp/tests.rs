@@ -1,6 +1,6 @@
 //! What Go takes and what it matches.
 
-use super::compile;
+use super::{Memo, compile};
 
 #[test]
 fn patterns_match_what_they_match_in_go() {
@@ -117,4 +117,66 @@ fn what_is_no_pattern_is_told_in_gos_words() {
     ] {
         let _ = compile(pattern); // Whatever it says, it says it.
     }
+}
+
+/// Not even read: what is too long, and what would be read into too much.
+#[test]
+fn what_takes_too_much_to_read_is_refused() {
+    let refused = |pattern: &str| compile(pattern).unwrap_err();
+    let why = refused(&"a{".repeat(10_000));
+    let shown = "a{".repeat(32);
+    assert_eq!(
+        why,
+        format!("error parsing regexp: expression too large: `{shown}`")
+    );
+    for class in ["\\pL", "(?i)\\P{Lu}", "[^\\pL]"] {
+        assert!(compile(class).is_ok());
+        assert!(compile(&class.repeat(129)).is_err(), "{class}");
+        let why = refused(&class.repeat(1000));
+        assert!(
+            why.starts_with("error parsing regexp: expression too large: `\\"),
+            "{why}"
+        );
+    }
+    assert!(compile(&"\\p{Nd}".repeat(128)).is_ok());
+    for class in [r"[\x{0}-\x{10FFFF}]", r"[\D]", "[[:^alpha:]]", r"[\PL]"] {
+        let why = refused(&format!("(?i){}", class.repeat(17)));
+        let of = format!(
+            "error parsing regexp: expression too large: `{}",
+            &class[..3]
+        );
+        assert!(why.starts_with(&of), "{why}");
+        assert!(compile(&class.repeat(17)).is_ok(), "{class}");
+        assert!(super::sized(&format!("(?i){class}")).0 > 1 << 20);
+    }
+    assert!(compile(&"a".repeat(16 * 1024)).is_ok());
+    assert!(compile(&"a".repeat(16 * 1024 + 1)).is_err());
+}
+
+#[test]
+fn patterns_of_one_evaluation_end_and_equal_ones_count_once() {
+    let mut memo = Memo::default();
+    for _ in 0..1000 {
+        assert_eq!(memo.matches("abc", "^[a-z]+$"), Ok(true));
+    }
+    assert_eq!(memo.matches("ab1", "^[a-z]+$"), Ok(false));
+    assert_eq!(
+        memo.matches("a", "["),
+        Err("error parsing regexp: missing closing ]: `[`".to_owned())
+    );
+    let large = |count: usize| format!("[\\p{{L}}\\p{{N}}-]{{1,63}}a{{{count}}}");
+    let count = (0..).find(|count| memo.matches("a", &large(*count)).is_err());
+    assert!((2..20).contains(&count.unwrap()), "{count:?}");
+    assert!(memo.matches("a", "b").is_err());
+    assert_eq!(memo.matches("a", "^[a-z]+$"), Ok(true));
+}
+
+#[test]
+fn patterns_have_a_size() {
+    let of = |pattern: &str| super::sized(pattern).0 / 1024;
+    assert_eq!(of("^[a-z]$"), 64 + 7);
+    assert!(of(r"^[\p{L}\p{N}-]{1,63}$") > 1024);
+    assert!(of("[") < 64);
+    let (size, problem) = super::sized("(?:a{1000}){1000}");
+    assert!(size < 64 * 1024 && problem.is_err());
 }

@@ -89,6 +89,10 @@ impl Rules for CustomResourceDefinition {
         true
     }
 
+    fn is_slow_to_validate(&self) -> bool {
+        true
+    }
+
     fn validate_create(&self, object: &Object) -> ErrorList {
         validate::create(object)
     }

@@ -1,5 +1,6 @@
 //! Device classes: names for selections of devices.
 
+use crate::cel::budget::Budget;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::devices::{CONFIGURATIONS_MAX, configuration, each, selectors};
 use crate::kinds::row::{self, Names};
@@ -37,10 +38,14 @@ impl Rules for DeviceClass {
         true
     }
 
+    fn is_slow_to_validate(&self) -> bool {
+        true
+    }
+
     fn validate_create(&self, object: &Object) -> ErrorList {
         let path = Path::root("spec");
         let all = object.list(&["spec", "selectors"]);
-        let mut errors = selectors(all, &path.child("selectors"));
+        let mut errors = selectors(all, &Budget::default(), &path.child("selectors"));
         errors.extend(each(
             object.list(&["spec", "config"]),
             CONFIGURATIONS_MAX,

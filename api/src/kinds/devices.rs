@@ -7,6 +7,7 @@ pub mod policy; // How much of a capacity one request may take.
 pub mod status; // What was allocated.
 
 use crate::cel;
+use crate::cel::budget::Budget;
 use crate::cel::environment::Environment;
 use crate::cel::types::Type;
 use crate::field::{ErrorList, FieldError, Path};
@@ -72,21 +73,24 @@ pub fn name_key(item: &Value) -> String {
 }
 
 /// `selectors`: expressions over one device.
-pub fn selectors(selectors: &[Value], path: &Path) -> ErrorList {
+pub fn selectors(selectors: &[Value], budget: &Budget, path: &Path) -> ErrorList {
     each(selectors, SELECTORS_MAX, path, |selector, path| {
         let path = path.child("cel");
         match json::some(selector, "cel") {
             None => vec![FieldError::required(&path, "")],
-            Some(cel) => expression(json::text(cel, "expression"), &path.child("expression")),
+            Some(cel) => {
+                let text = json::text(cel, "expression");
+                expression(text, budget, &path.child("expression"))
+            }
         }
     })
 }
 
-fn expression(text: &str, path: &Path) -> ErrorList {
+fn expression(text: &str, budget: &Budget, path: &Path) -> ErrorList {
     if text.len() > EXPRESSION_BYTES_MAX {
         return vec![FieldError::too_long(path, EXPRESSION_BYTES_MAX)];
     }
-    let compiled = cel::compile(text, &device());
+    let compiled = cel::compile(text, &device().within(budget));
     let detail = match compiled.map(|compiled| compiled.of) {
         Err(error) => format!("compilation failed: {error}"),
         Ok(Type::Bool | Type::Any) => return ErrorList::new(),

@@ -52,6 +52,10 @@ impl Rules for MutatingAdmissionPolicy {
         true
     }
 
+    fn is_slow_to_validate(&self) -> bool {
+        true
+    }
+
     fn validate_create(&self, object: &Object) -> ErrorList {
         validate::spec(object)
     }

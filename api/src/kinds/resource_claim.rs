@@ -57,6 +57,10 @@ impl Rules for ResourceClaim {
         }
     }
 
+    fn is_slow_to_validate(&self) -> bool {
+        true
+    }
+
     fn validate_create(&self, object: &Object) -> ErrorList {
         let spec = object.get(&["spec"]).unwrap_or(&Value::Null);
         claim::spec(spec, &Path::root("spec"))

@@ -39,6 +39,10 @@ impl Rules for ResourceClaimTemplate {
 
     fn prepare_update(&self, _new: &mut Object, _old: &Object, _part: Part<'_>) {}
 
+    fn is_slow_to_validate(&self) -> bool {
+        true
+    }
+
     fn validate_create(&self, object: &Object) -> ErrorList {
         let path = Path::root("spec");
         let spec = object.get(&["spec"]).unwrap_or(&Value::Null);

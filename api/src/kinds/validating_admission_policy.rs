@@ -54,6 +54,10 @@ impl Rules for ValidatingAdmissionPolicy {
         true
     }
 
+    fn is_slow_to_validate(&self) -> bool {
+        true
+    }
+
     fn validate_create(&self, object: &Object) -> ErrorList {
         validate::spec(object)
     }

@@ -60,6 +60,10 @@ impl Rules for WebhookConfiguration {
         !json::same(new, old)
     }
 
+    fn is_slow_to_validate(&self) -> bool {
+        true
+    }
+
     fn validate_create(&self, object: &Object) -> ErrorList {
         webhook::validate(object, self.0)
     }

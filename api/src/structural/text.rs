@@ -7,6 +7,9 @@ use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+/// More compiled patterns are not kept: each may take megabytes.
+const PATTERNS_MAX: usize = 64;
+
 /// Compiled patterns of one schema; the text of the error for one that is none.
 #[derive(Debug, Default)]
 pub struct Patterns<'s>(RefCell<HashMap<&'s str, Result<Regex, String>>>);
@@ -15,6 +18,9 @@ impl<'s> Patterns<'s> {
     /// Why the text does not match.
     fn problem(&self, pattern: &'s str, text: &str) -> Option<String> {
         let mut known = self.0.borrow_mut();
+        if known.len() >= PATTERNS_MAX && !known.contains_key(pattern) {
+            known.clear();
+        }
         let compiled = known
             .entry(pattern)
             .or_insert_with(|| go_regexp::compile(pattern));

@@ -25,6 +25,7 @@ use coracle_api::{json, meta_validate};
 use coracle_store::{CommitError, Expect, Revision};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// A write that somebody else got ahead of is decided anew this often.
 pub const ATTEMPTS_MAX: usize = 64;
@@ -43,6 +44,17 @@ fn set_revision(object: &mut Object, revision: Revision) {
         &["metadata", "resourceVersion"],
         revision.to_string().into(),
     );
+}
+
+/// Calls `act`, which validates an object. Where that may take long, what else the worker has to do
+/// goes to another thread.
+fn validated<T>(resource: &Resource, act: impl FnOnce() -> T) -> T {
+    let has_others = Handle::current().runtime_flavor() != RuntimeFlavor::CurrentThread;
+    if has_others && resource.rules.is_slow_to_validate() {
+        tokio::task::block_in_place(act)
+    } else {
+        act()
+    }
 }
 
 /// Calls `act` with the user as the rules of kinds know one.
@@ -191,7 +203,7 @@ async fn once(
         hold.assign(&api.registry.store, &mut new, Some(old), dry_run)?;
     }
     let of_metadata = meta_validate::validate_metadata_update(&new, old);
-    let of_rules = resource.rules.validate_update(&new, old, part);
+    let of_rules = validated(resource, || resource.rules.validate_update(&new, old, part));
     let errors = references::validate(api, asked, &new, Some(old), of_metadata, of_rules);
     invalid(resource, name, &errors)?;
     if part != Part::Status {

@@ -2,21 +2,20 @@
 //! told of when it is written, not when it runs.
 
 use super::Problems;
+use crate::cel::budget::{Budget, PATTERNS_SPENT};
 use crate::cel::visit;
-use crate::{go_duration, go_regexp, timestamp};
+use crate::{go_duration, timestamp};
 use cel::IdedExpr;
 use cel::common::ast::{CallExpr, Expr, LiteralValue};
 
-pub fn check(root: &IdedExpr, problems: &mut Problems) {
+pub fn check(root: &IdedExpr, budget: &Budget, problems: &mut Problems) {
     visit(root, &mut |node| {
         if let Expr::Call(call) = &node.expr
             && let Some(argument) = argument(call)
             && let Expr::Literal(LiteralValue::String(text)) = &argument.expr
-            && !is_good(&call.func_name, text.inner())
+            && let Some(why) = problem(&call.func_name, text.inner(), budget)
         {
-            problems.add(argument.id, || {
-                format!("invalid {} argument", call.func_name)
-            });
+            problems.add(argument.id, || why);
         }
     });
 }
@@ -31,10 +30,14 @@ fn argument(call: &CallExpr) -> Option<&IdedExpr> {
     }
 }
 
-fn is_good(function: &str, text: &str) -> bool {
-    match function {
+fn problem(function: &str, text: &str, budget: &Budget) -> Option<String> {
+    let is_good = match function {
         "duration" => go_duration::parse(text).is_ok(),
         "timestamp" => timestamp::parse(text).is_some(),
-        _ => go_regexp::compile(text).is_ok(),
-    }
+        _ => match budget.pattern(text) {
+            Err(why) if why == PATTERNS_SPENT => return Some(why),
+            checked => checked.is_ok(),
+        },
+    };
+    (!is_good).then(|| format!("invalid {function} argument"))
 }

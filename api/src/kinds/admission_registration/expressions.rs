@@ -1,6 +1,7 @@
 //! Expressions: that they can be read, name only what is there, and give what is asked for.
 
 use crate::cel;
+use crate::cel::budget::Budget;
 use crate::cel::environment::{Environment, KEYWORDS};
 use crate::cel::types::Type;
 use crate::field::{ErrorList, FieldError, Path};
@@ -30,10 +31,10 @@ pub enum Gives {
 
 impl Scope {
     /// What is in the objects nobody knows here.
-    pub fn new(has_params: bool) -> Self {
+    pub fn new(has_params: bool, budget: &Budget) -> Self {
         let of = |name: &str| Type::of_struct(&format!("kubernetes.authorization.{name}"));
         let [authorizer, of_resource] = AUTHORIZER;
-        let mut environment = request(namespace(Environment::default()))
+        let mut environment = request(namespace(Environment::default().within(budget)))
             .with("object", Type::Dyn)
             .with("oldObject", Type::Dyn)
             .with(authorizer, of("Authorizer"))
@@ -200,7 +201,12 @@ fn invalid(path: &Path, text: &str, detail: &str) -> ErrorList {
 }
 
 /// Conditions that narrow what a webhook or a policy is asked about.
-pub fn match_conditions(conditions: &[Value], params: bool, path: &Path) -> ErrorList {
+pub fn match_conditions(
+    conditions: &[Value],
+    params: bool,
+    budget: &Budget,
+    path: &Path,
+) -> ErrorList {
     let mut errors = ErrorList::new();
     if conditions.len() > MATCH_CONDITIONS_MAX {
         let error = FieldError::too_many(path, conditions.len(), MATCH_CONDITIONS_MAX);
@@ -209,7 +215,7 @@ pub fn match_conditions(conditions: &[Value], params: bool, path: &Path) -> Erro
     if conditions.is_empty() {
         return errors;
     }
-    let scope = Scope::new(params);
+    let scope = Scope::new(params, budget);
     let mut seen = Vec::new();
     for (index, condition) in conditions.iter().enumerate() {
         let path = path.index(index);
@@ -236,9 +242,14 @@ pub fn match_conditions(conditions: &[Value], params: bool, path: &Path) -> Erro
 
 /// What is wrong with the variables of a policy, each of which may name those before it, and what
 /// other expressions may name.
-pub fn variables(variables: &[Value], params: bool, path: &Path) -> (ErrorList, Scope) {
+pub fn variables(
+    variables: &[Value],
+    params: bool,
+    budget: &Budget,
+    path: &Path,
+) -> (ErrorList, Scope) {
     let mut errors = ErrorList::new();
-    let mut scope = Scope::new(params).with_variables();
+    let mut scope = Scope::new(params, budget).with_variables();
     for (index, variable) in variables.iter().enumerate() {
         let path = path.index(index);
         let (name, of_name) = (json::text(variable, "name"), path.child("name"));

@@ -2,6 +2,7 @@
 
 use super::expressions::{self, Scope};
 use super::{FAILURE_POLICIES, rules};
+use crate::cel::budget::Budget;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
 use crate::object::Object;
@@ -58,14 +59,17 @@ pub fn head(spec: &Value, changes: bool, path: &Path) -> (ErrorList, Scope) {
             }
         }
     }
+    let budget = Budget::default();
     errors.extend(expressions::match_conditions(
         json::list(spec, "matchConditions"),
         params.is_some(),
+        &budget,
         &path.child("matchConditions"),
     ));
     let (found, scope) = expressions::variables(
         json::list(spec, "variables"),
         params.is_some(),
+        &budget,
         &path.child("variables"),
     );
     errors.extend(found);

@@ -1,6 +1,7 @@
 //! Webhooks: what they are asked about, and where they are.
 
 use super::{FAILURE_POLICIES, REINVOCATION_POLICIES, expressions, rules};
+use crate::cel::budget::Budget;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
 use crate::kinds::row::{self, column};
@@ -68,9 +69,10 @@ pub fn cells(object: &Object, now: i64) -> Vec<Value> {
 pub fn validate(object: &Object, does: Does) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen = Vec::new();
+    let budget = Budget::default();
     for (index, webhook) in object.list(&["webhooks"]).iter().enumerate() {
         let path = Path::root("webhooks").index(index);
-        errors.extend(one(webhook, does, &path));
+        errors.extend(one(webhook, does, &budget, &path));
         let versions = json::list(webhook, "admissionReviewVersions");
         errors.extend(review_versions(
             versions,
@@ -88,7 +90,7 @@ pub fn validate(object: &Object, does: Does) -> ErrorList {
     errors
 }
 
-fn one(webhook: &Value, does: Does, path: &Path) -> ErrorList {
+fn one(webhook: &Value, does: Does, budget: &Budget, path: &Path) -> ErrorList {
     let mut errors = full_name(json::text(webhook, "name"), &path.child("name"));
     for (index, rule) in json::list(webhook, "rules").iter().enumerate() {
         let path = path.child("rules").index(index);
@@ -131,6 +133,7 @@ fn one(webhook: &Value, does: Does, path: &Path) -> ErrorList {
     errors.extend(expressions::match_conditions(
         json::list(webhook, "matchConditions"),
         false,
+        budget,
         &path.child("matchConditions"),
     ));
     errors

@@ -3,6 +3,7 @@
 
 use super::field_path;
 use crate::cel;
+use crate::cel::budget::Budget;
 use crate::cel::environment::Environment;
 use crate::cel::types::Type;
 use crate::field::{ErrorList, FieldError, Path};
@@ -19,6 +20,8 @@ const REASONS: &[&str] = &[
 ];
 /// The name of the type of `self`, which no expression can name.
 const SELF: &str = "selfType@";
+/// Every schema that has rules has names of its own, all below it again.
+const STEPS_OF_NAME: usize = 4;
 const LINE_BREAKS: [char; 2] = ['\n', '\r'];
 
 /// What is wrong with rules, their expressions aside.
@@ -84,6 +87,7 @@ fn message(rule: &str, message: &str, path: &Path) -> Option<FieldError> {
 /// Where rules stand, as far as their expressions depend on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
+    pub budget: &'a Budget,
     pub is_resource: bool,
     /// Within what there is no `oldSelf`.
     pub uncorrelatable: Option<&'a Path>,
@@ -95,12 +99,15 @@ pub fn compile(rules: &[Value], schema: &Value, place: Place<'_>, path: &Path) -
     if rules.is_empty() {
         return errors;
     }
-    let mut environment = Environment::default();
+    let mut environment = Environment::default().within(place.budget);
     let Some(of_self) = environment.of_schema(schema, place.is_resource, SELF) else {
         let detail = "internal error: failed to retrieve type information for \
                       x-kubernetes-validations";
         return vec![FieldError::internal(&path.child(FIELD), detail)];
     };
+    if let Err(why) = place.budget.take(STEPS_OF_NAME * environment.size()) {
+        return vec![FieldError::internal(&path.child(FIELD), why)];
+    }
     let environment = environment.with("self", of_self.clone());
     let with_old = environment.clone().with("oldSelf", of_self.clone());
     let with_optional = environment.with("oldSelf", Type::optional(of_self));

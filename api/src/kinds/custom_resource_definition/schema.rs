@@ -1,6 +1,7 @@
 //! What a schema may say at all, and what Kubernetes' extensions ask of it.
 
 use super::expressions;
+use crate::cel::budget::Budget;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
 use serde_json::Value;
@@ -45,8 +46,9 @@ pub fn any(schema: &Value, holds: &dyn Fn(&Value) -> bool) -> bool {
 }
 
 /// Where a schema stands, as far as its rules depend on it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Place<'a> {
+    budget: &'a Budget,
     is_root: bool,
     is_inside_metadata: bool,
     /// Why no default may stand here.
@@ -63,10 +65,13 @@ struct Found {
 }
 
 /// Expressions are looked at when the schema is structural.
-pub fn validate(schema: &Value, is_structural: bool, path: &Path) -> ErrorList {
+pub fn validate(schema: &Value, is_structural: bool, budget: &Budget, path: &Path) -> ErrorList {
     let place = Place {
+        budget,
         is_root: true,
-        ..Place::default()
+        is_inside_metadata: false,
+        no_defaults: None,
+        no_old_self: None,
     };
     let mut found = walk(schema, place, is_structural, path);
     found.errors.append(&mut found.of_expressions);
@@ -127,6 +132,7 @@ fn walk(schema: &Value, place: Place<'_>, is_structural: bool, path: &Path) -> F
     found.errors.extend(expressions::form(rules, schema, path));
     if is_structural && found.errors.is_empty() {
         let place = expressions::Place {
+            budget: place.budget,
             is_resource: place.is_root || json::flag(schema, "x-kubernetes-embedded-resource"),
             uncorrelatable: place.no_old_self,
         };

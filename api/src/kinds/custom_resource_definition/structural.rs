@@ -1,8 +1,9 @@
 //! Structural schemas: every value that can be there has one known type, said once and outside of
 //! `anyOf` and the like; those only narrow.
 
+use crate::cel::budget::Budget;
 use crate::field::{ErrorList, FieldError, Path};
-use crate::{go_regexp, json};
+use crate::json;
 use serde_json::{Value, json};
 use std::cell::Cell;
 
@@ -60,9 +61,9 @@ fn own_unsupported(schema: &Value) -> Option<String> {
 }
 
 /// What is not structural, sorted as upstream sorts it.
-pub fn validate(schema: &Value, path: &Path) -> ErrorList {
+pub fn validate(schema: &Value, budget: &Budget, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
-    invariants(&mut errors, schema, Level::Root, path);
+    invariants(&mut errors, schema, budget, Level::Root, path);
     for_each_nested(schema, path, &mut |nested, of_nested| {
         complete(&mut errors, nested, Some(schema), path, of_nested);
     });
@@ -70,7 +71,7 @@ pub fn validate(schema: &Value, path: &Path) -> ErrorList {
     errors
 }
 
-fn invariants(errors: &mut ErrorList, schema: &Value, level: Level, path: &Path) {
+fn invariants(errors: &mut ErrorList, schema: &Value, budget: &Budget, level: Level, path: &Path) {
     let kind = json::text(schema, "type");
     match json::some(schema, "items") {
         None if kind == "array" => {
@@ -80,11 +81,11 @@ fn invariants(errors: &mut ErrorList, schema: &Value, level: Level, path: &Path)
             ));
         }
         None => {}
-        Some(items) => invariants(errors, items, Level::Item, &path.child("items")),
+        Some(items) => invariants(errors, items, budget, Level::Item, &path.child("items")),
     }
     for (name, property) in json::entries(schema, "properties") {
         let path = path.child("properties").key(name);
-        invariants(errors, property, Level::Field, &path);
+        invariants(errors, property, budget, Level::Field, &path);
     }
     if let Some(additional) = json::some(schema, "additionalProperties") {
         let path = path.child("additionalProperties");
@@ -92,15 +93,15 @@ fn invariants(errors: &mut ErrorList, schema: &Value, level: Level, path: &Path)
             errors.push(FieldError::forbidden(&path, "must not be used at the root"));
         }
         if additional.is_object() {
-            invariants(errors, additional, Level::Field, &path);
+            invariants(errors, additional, budget, Level::Field, &path);
         }
     }
     extensions(errors, schema, path);
-    pattern(errors, schema, path);
+    pattern(errors, schema, budget, path);
     let skips_any = is_int_or_string(json::list(schema, "anyOf"));
     let first = json::list(schema, "allOf").first();
     let skips_first = first.is_some_and(|one| is_int_or_string(json::list(one, "anyOf")));
-    narrowing(errors, schema, skips_any, skips_first, path);
+    narrowing(errors, schema, budget, [skips_any, skips_first], path);
     own_type(errors, schema, level, path);
     metadata(errors, schema, level, path);
 }
@@ -126,12 +127,12 @@ fn extensions(errors: &mut ErrorList, schema: &Value, path: &Path) {
     }
 }
 
-fn pattern(errors: &mut ErrorList, schema: &Value, path: &Path) {
+fn pattern(errors: &mut ErrorList, schema: &Value, budget: &Budget, path: &Path) {
     let pattern = json::text(schema, "pattern");
     if pattern.is_empty() {
         return;
     }
-    if let Err(error) = go_regexp::compile(pattern) {
+    if let Err(error) = budget.pattern(pattern) {
         let detail = format!("must be a valid regular expression, but isn't: {error}");
         errors.push(FieldError::invalid(&path.child("pattern"), pattern, detail));
     }
@@ -225,8 +226,8 @@ fn metadata(errors: &mut ErrorList, schema: &Value, level: Level, path: &Path) {
 fn narrowing(
     errors: &mut ErrorList,
     schema: &Value,
-    skips_any: bool,
-    skips_first: bool,
+    budget: &Budget,
+    [skips_any, skips_first]: [bool; 2],
     path: &Path,
 ) {
     for junctor in JUNCTORS {
@@ -235,22 +236,24 @@ fn narrowing(
         }
         for (index, clause) in json::list(schema, junctor).iter().enumerate() {
             let skips_any = junctor == "allOf" && index == 0 && skips_first;
-            nested(errors, clause, skips_any, &path.child(junctor).index(index));
+            let path = path.child(junctor).index(index);
+            nested(errors, clause, budget, skips_any, &path);
         }
     }
     if let Some(not) = json::some(schema, "not") {
-        nested(errors, not, false, &path.child("not"));
+        nested(errors, not, budget, false, &path.child("not"));
     }
 }
 
-fn nested(errors: &mut ErrorList, schema: &Value, skips_any: bool, path: &Path) {
-    pattern(errors, schema, path);
-    narrowing(errors, schema, skips_any, false, path);
+fn nested(errors: &mut ErrorList, schema: &Value, budget: &Budget, skips_any: bool, path: &Path) {
+    pattern(errors, schema, budget, path);
+    narrowing(errors, schema, budget, [skips_any, false], path);
     if let Some(items) = json::some(schema, "items") {
-        nested(errors, items, false, &path.child("items"));
+        nested(errors, items, budget, false, &path.child("items"));
     }
     for (name, property) in json::entries(schema, "properties") {
-        nested(errors, property, false, &path.child("properties").key(name));
+        let path = path.child("properties").key(name);
+        nested(errors, property, budget, false, &path);
     }
     let mut forbidden = |field: &str, detail: &str| {
         let detail = format!("must be {detail} to be structural");

@@ -1,6 +1,7 @@
 //! Versions: their schemas, subresources, printed columns and selectable fields.
 
 use super::{defaults, field_path, schema, structural, validate};
+use crate::cel::budget::Budget;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::{json, names};
 use serde_json::Value;
@@ -54,6 +55,8 @@ pub struct Shared<'a> {
     subresources: Option<&'a Value>,
     columns: Option<&'a Value>,
     selectable: Option<&'a Value>,
+    /// Of all their schemas.
+    budget: Budget,
 }
 
 impl<'a> Shared<'a> {
@@ -69,6 +72,7 @@ impl<'a> Shared<'a> {
             subresources: same("subresources"),
             columns: same("additionalPrinterColumns"),
             selectable: same("selectableFields"),
+            budget: Budget::default(),
         }
     }
 
@@ -131,7 +135,12 @@ pub fn own(version: &Value, shared: &Shared<'_>, path: &Path) -> ErrorList {
             None => json::has(subresources, "status"),
         };
         let schema = json::get(version, "schema");
-        errors.extend(root_schema(schema, has_status, &path.child("schema")));
+        errors.extend(root_schema(
+            schema,
+            has_status,
+            &shared.budget,
+            &path.child("schema"),
+        ));
     }
     if shared.subresources.is_none() {
         errors.extend(scale(subresources, &path.child("subresources")));
@@ -156,7 +165,12 @@ pub fn shared(shared: &Shared<'_>, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     if let Some(schema) = shared.schema {
         let path = path.child("validation");
-        errors.extend(root_schema(schema, shared.has_status(), &path));
+        errors.extend(root_schema(
+            schema,
+            shared.has_status(),
+            &shared.budget,
+            &path,
+        ));
     }
     if let Some(subresources) = shared.subresources {
         errors.extend(scale(subresources, &path.child("subresources")));
@@ -198,7 +212,7 @@ fn deprecation(version: &Value, path: &Path) -> ErrorList {
     errors
 }
 
-fn root_schema(validation: &Value, has_status: bool, path: &Path) -> ErrorList {
+fn root_schema(validation: &Value, has_status: bool, budget: &Budget, path: &Path) -> ErrorList {
     let Some(root) = json::some(validation, "openAPIV3Schema") else {
         return ErrorList::new();
     };
@@ -214,14 +228,14 @@ fn root_schema(validation: &Value, has_status: bool, path: &Path) -> ErrorList {
     let unsupported = structural::unsupported(root);
     let mut is_structural = unsupported.is_none();
     if is_structural {
-        let mut found = structural::validate(root, &path);
+        let mut found = structural::validate(root, budget, &path);
         if found.is_empty() {
             found = defaults::validate(root, &path);
         }
         is_structural = found.is_empty();
         errors.extend(found);
     }
-    errors.extend(schema::validate(root, is_structural, &path));
+    errors.extend(schema::validate(root, is_structural, budget, &path));
     if let Some(detail) = unsupported.filter(|_| errors.is_empty()) {
         errors.push(FieldError::invalid(&path, "", detail));
     }

@@ -2,6 +2,7 @@
 
 use super::{CONFIGURATIONS_MAX, configuration, each, each_of_set, name_key, names, selectors};
 use super::{text_key, toleration};
+use crate::cel::budget::Budget;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
 use serde_json::{Value, json};
@@ -103,11 +104,12 @@ pub fn spec(spec: &Value, path: &Path) -> ErrorList {
     let path = path.child("devices");
     let requests = Requests::of(devices);
     let all = json::list(devices, "requests");
+    let budget = Budget::default();
     let mut errors = each_of_set(
         all,
         REQUESTS_MAX,
         &path.child("requests"),
-        request,
+        |one, path| request(one, &budget, path),
         name_key,
     );
     errors.extend(each(
@@ -130,20 +132,20 @@ pub fn spec(spec: &Value, path: &Path) -> ErrorList {
     errors
 }
 
-fn request(request: &Value, path: &Path) -> ErrorList {
+fn request(request: &Value, budget: &Budget, path: &Path) -> ErrorList {
     const ONE: &str = "exactly one of `exactly` or `firstAvailable` is required";
     let mut errors = names::label(json::text(request, "name"), &path.child("name"));
     let alternatives = json::list(request, "firstAvailable");
     match (json::some(request, "exactly"), alternatives) {
         (None, []) => errors.push(FieldError::required(path, ONE)),
-        (Some(exactly), []) => errors.extend(exact(exactly, &path.child("exactly"))),
+        (Some(exactly), []) => errors.extend(exact(exactly, budget, &path.child("exactly"))),
         (None, alternatives) => {
             let path = path.child("firstAvailable");
             errors.extend(each_of_set(
                 alternatives,
                 ALTERNATIVES_MAX,
                 &path,
-                alternative,
+                |one, path| alternative(one, budget, path),
                 name_key,
             ));
         }
@@ -155,20 +157,20 @@ fn request(request: &Value, path: &Path) -> ErrorList {
     errors
 }
 
-fn alternative(alternative: &Value, path: &Path) -> ErrorList {
+fn alternative(alternative: &Value, budget: &Budget, path: &Path) -> ErrorList {
     let mut errors = names::label(json::text(alternative, "name"), &path.child("name"));
-    errors.extend(exact(alternative, path));
+    errors.extend(exact(alternative, budget, path));
     errors
 }
 
-fn exact(request: &Value, path: &Path) -> ErrorList {
+fn exact(request: &Value, budget: &Budget, path: &Path) -> ErrorList {
     let class_path = path.child("deviceClassName");
     let mut errors = match json::text(request, "deviceClassName") {
         "" => vec![FieldError::required(&class_path, "")],
         class => crate::kinds::storage::class_name(class, &class_path),
     };
     let all = json::list(request, "selectors");
-    errors.extend(selectors(all, &path.child("selectors")));
+    errors.extend(selectors(all, budget, &path.child("selectors")));
     errors.extend(count(request, path));
     let tolerations = json::list(request, "tolerations").iter().enumerate();
     for (index, one) in tolerations {

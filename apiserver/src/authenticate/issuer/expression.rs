@@ -3,15 +3,17 @@
 //!
 //! Compiled once. Numbers are doubles, as upstream reads them from JSON. The evaluator counts no
 //! steps and cannot be stopped, so what an expression would do with the claims at hand is bounded
-//! before it begins: loops in loops over long lists are an error. Patterns are Go's.
+//! before it begins: loops in loops over long lists are an error. Patterns are Go's, and each is
+//! compiled once for an evaluation, which has a thread of its own.
 
 use cel::common::types::{CelBool, CelString};
 use cel::{Context, Env, ExecutionError, Program, Value as Cel};
 use coracle_api::cel::environment::Environment;
 use coracle_api::cel::types::Type;
-use coracle_api::cel::{self as syntax, Compiled, on_deep_stack};
-use coracle_api::go_regexp;
+use coracle_api::cel::{self as syntax, Compiled, Work, on_deep_stack};
+use coracle_api::go_regexp::Memo;
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, LazyLock};
@@ -22,7 +24,7 @@ pub const USER: &str = "user";
 /// Operators of an expression: the evaluator takes 40 KB of stack for each where nothing is optimized.
 const OPERATORS_MAX: usize = 1000;
 /// Steps of one evaluation: about a second.
-const STEPS_MAX: u64 = 1_000_000;
+const STEPS_MAX: u64 = 10_000_000;
 /// Strings are compared and searched by as many bytes at least.
 const WORD_BYTES: u64 = 8;
 
@@ -43,14 +45,19 @@ static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     Arc::new(environment)
 });
 
+thread_local! {
+    /// The patterns of one evaluation.
+    static PATTERNS: RefCell<Memo> = RefCell::default();
+}
+
 fn matches(text: &CelString<'_>, pattern: &CelString<'_>) -> Result<CelBool, ExecutionError> {
-    match go_regexp::compile(pattern.inner()) {
-        Ok(regex) => Ok(CelBool::from(regex.is_match(text.inner()))),
-        Err(message) => Err(ExecutionError::FunctionError {
+    let matched = PATTERNS.with_borrow_mut(|all| all.matches(text.inner(), pattern.inner()));
+    matched
+        .map(CelBool::from)
+        .map_err(|message| ExecutionError::FunctionError {
             function: "matches".to_owned(),
             message,
-        }),
-    }
+        })
 }
 
 /// Named functions that can be evaluated; operators all can.
@@ -102,6 +109,7 @@ pub struct Expression {
     /// Taken when dropped alone.
     program: Option<Program>,
     compiled: Compiled,
+    work: Work,
 }
 
 impl std::fmt::Debug for Expression {
@@ -136,8 +144,12 @@ impl Expression {
         if let Some(name) = compiled.calls().find(|name| !can_evaluate(name)) {
             return Err(failed(format!("this server cannot evaluate '{name}'")));
         }
-        if compiled.power.is_none() {
+        let Some(work) = compiled.work else {
             let why = "this server evaluates 'lists.range' of small constants alone";
+            return Err(failed(why.to_owned()));
+        };
+        if work.steps(1) > STEPS_MAX {
+            let why = "this server takes too long to evaluate it, whatever it looks at";
             return Err(failed(why.to_owned()));
         }
         let program = on_deep_stack(|| ENVIRONMENT.compile(text).map_err(|why| why.to_string()));
@@ -147,6 +159,7 @@ impl Expression {
             variable,
             program: Some(program.map_err(failed)?),
             compiled,
+            work,
         })
     }
 
@@ -169,10 +182,14 @@ impl Expression {
         // Splitting makes values of characters.
         let splits = self.compiled.calls().any(|name| name == "split");
         let size = size(value, if splits { 1 } else { WORD_BYTES });
-        let power = self.compiled.power.unwrap_or(u32::MAX);
-        if size.saturating_pow(power) > STEPS_MAX {
+        if self.work.steps(size) > STEPS_MAX {
+            let loops = if self.work.power > 1 {
+                "loops in loops over "
+            } else {
+                ""
+            };
             return Err(failed(format!(
-                "loops in loops over {size} values and characters take too long"
+                "{loops}{size} values and characters take too long"
             )));
         }
         let program = self.program.as_ref();

@@ -1,6 +1,6 @@
 //! How an object comes to be.
 
-use super::{invalid, put_list, set_revision, with_requester};
+use super::{invalid, put_list, set_revision, validated, with_requester};
 use crate::Api;
 use crate::admission::Operation;
 use crate::admission::resource_quota::Charge;
@@ -116,7 +116,7 @@ async fn once(
         hold.assign(&api.registry.store, &mut stored, None, options.dry_run)?;
     }
     let of_metadata = meta_validate::validate_metadata(&stored, resource);
-    let of_rules = resource.rules.validate_create(&stored);
+    let of_rules = validated(resource, || resource.rules.validate_create(&stored));
     let errors = references::validate(api, asked, &stored, None, of_metadata, of_rules);
     invalid(resource, stored.name(), &errors)?;
     asked.warnings.add(resource.rules.warnings(&stored));
