@@ -6,7 +6,7 @@ use crate::admission::{Attributes, Operation};
 use crate::allocate::Allocator;
 use crate::at_rest::{self, AtRest};
 use crate::audit::{self, Audit};
-use crate::authenticate::{PeerCertificate, Recognized, User, impersonate};
+use crate::authenticate::{PeerCertificate, Recognized, User, bearer, impersonate};
 use crate::authorize;
 use crate::config::Clock;
 use crate::deadline;
@@ -281,12 +281,16 @@ impl Api {
     /// The user behind a request.
     async fn recognize(&self, parts: &Parts, caller: &Caller) -> Result<Recognized, Status> {
         let trail = audit::trail::of(parts);
+        let asked_at = Instant::now();
         let recognized = match caller {
             Caller::Inside(user) => User::clone(user).into(),
-            Caller::Peer(peer) => self.authenticate(parts, peer.as_deref()).await?,
+            Caller::Peer(peer) => {
+                let peer = peer.as_deref();
+                self.authenticate(parts, peer, asked_at).await?
+            }
         };
         let Recognized { user, remarks } = &recognized;
-        self.metrics.access.recognized(user);
+        self.metrics.access.recognized(user, asked_at.elapsed());
         if let Some(trail) = trail {
             trail.identified(user);
             for (key, value) in &remarks.audit {
@@ -317,6 +321,7 @@ impl Api {
         &self,
         parts: &Parts,
         peer: Option<&PeerCertificate>,
+        asked_at: Instant,
     ) -> Result<Recognized, Status> {
         let authenticator = &self.access.authenticator;
         let found = authenticator
@@ -328,7 +333,9 @@ impl Api {
                 if let Some(trail) = audit::trail::of(parts) {
                     trail.unrecognized(&parts.headers, peer.is_some());
                 }
-                self.metrics.access.unrecognized();
+                let has_shown = peer.is_some() || bearer::token(&parts.headers).is_some();
+                let took = asked_at.elapsed();
+                self.metrics.access.unrecognized(has_shown, took);
             }
         }
         found

@@ -308,3 +308,75 @@ fn tokens_in_a_file_and_no_anonymous_requests() {
     let nobody = bench.ask(&request(&[]), None, now());
     assert_eq!(nobody, Err(Status::unauthorized()));
 }
+
+/// What is logged, at every level, while `act` runs.
+fn logged(act: impl FnOnce()) -> String {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
+    tracing::subscriber::with_default(subscriber, act);
+    let bytes = log.0.lock().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<parking_lot::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A piece this long tells too much.
+const PIECE: usize = 8;
+
+#[test]
+fn a_refusal_is_logged_without_any_part_of_what_was_shown() {
+    let foreign = rcgen::KeyPair::generate().unwrap().serialize_pem();
+    let foreign = crate::jose::SigningKey::from_pem(foreign.as_bytes()).unwrap();
+    let claims = json!({ "iss": tokens::ISSUER_DEFAULT, "aud": [tokens::ISSUER_DEFAULT] });
+    let forged = foreign.sign(&claims).unwrap();
+    let (head, signature) = (
+        URL_SAFE_NO_PAD.encode("{\"alg\":\"none\"}"),
+        forged.split_once('.').unwrap().1,
+    );
+    let secret = secret(|data| data["expiration"] = "2026-05-31T23:59:59Z".into());
+    for token in [
+        TOKEN,
+        "abcdef.fedcba9876543210",
+        "nonsense-that-nobody-issued",
+        &forged,
+        &format!("{head}.{signature}"),
+        &forged[..forged.len() - 4],
+    ] {
+        let encoded = URL_SAFE_NO_PAD.encode(token);
+        let protocols = format!("{}{encoded}", bearer::PROTOCOL_PREFIX);
+        for (name, value) in [
+            ("authorization", format!("Bearer {token}")),
+            ("sec-websocket-protocol", protocols),
+        ] {
+            let bench = bench(vec![secret.clone()]);
+            let log = logged(|| {
+                let refused = bench.ask(&request(&[(name, &value)]), None, now());
+                assert_eq!(refused, Err(Status::unauthorized()));
+            });
+            assert!(log.contains("a request was not authenticated"), "{log}");
+            for shown in [token.as_bytes(), encoded.as_bytes()] {
+                for piece in shown.windows(PIECE) {
+                    let piece = str::from_utf8(piece).unwrap();
+                    assert!(!log.contains(piece), "{piece} of {token} is in {log}");
+                }
+            }
+        }
+    }
+}

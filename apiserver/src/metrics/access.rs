@@ -16,17 +16,22 @@ const NAMED: [&str; 5] = [
     "client",
     "kube_proxy",
     "kubelet",
-    "system:anonymous",
+    "system:serviceaccount:kube-system:default",
 ];
-const OTHER: usize = NAMED.len();
+/// Places after those of the names, for what looks like an address of mail and for the rest.
+const EMAIL: usize = NAMED.len();
+const OTHER: usize = EMAIL + 1;
 
 #[derive(Debug, Default)]
 pub struct Access {
-    succeeded: AtomicU64,
-    failed: AtomicU64,
+    succeeded: Outcome,
+    /// Nothing was shown where something must be.
+    failed: Outcome,
+    /// Something was shown and is not good.
+    refused: Outcome,
     users: [AtomicU64; OTHER + 1],
-    allowed: Decided,
-    denied: Decided,
+    allowed: Outcome,
+    denied: Outcome,
     /// By mode, in the order of `Mode::ALL`.
     impersonations: [AtomicU64; Mode::ALL.len()],
     impersonations_denied: AtomicU64,
@@ -44,25 +49,36 @@ const SECONDS: &[f64] = &[
     8.192, 16.384,
 ];
 
-/// Decisions with one outcome.
+/// How often one outcome came about, and how long that took.
 #[derive(Debug)]
-struct Decided(Durations);
+struct Outcome(Durations);
 
-impl Default for Decided {
+impl Default for Outcome {
     fn default() -> Self {
         Self(Durations::new(SECONDS))
     }
 }
 
 impl Access {
-    pub fn recognized(&self, user: &User) {
-        self.succeeded.fetch_add(1, Ordering::Relaxed);
+    pub fn recognized(&self, user: &User, elapsed: Duration) {
+        self.succeeded.0.add(elapsed);
         let place = NAMED.iter().position(|name| *name == user.name);
-        self.users[place.unwrap_or(OTHER)].fetch_add(1, Ordering::Relaxed);
+        let rest = if user.name.contains('@') {
+            EMAIL
+        } else {
+            OTHER
+        };
+        self.users[place.unwrap_or(rest)].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn unrecognized(&self) {
-        self.failed.fetch_add(1, Ordering::Relaxed);
+    /// Nobody was found behind a request, whether it showed something or not.
+    pub fn unrecognized(&self, has_shown: bool, elapsed: Duration) {
+        let outcome = if has_shown {
+            &self.refused
+        } else {
+            &self.failed
+        };
+        outcome.0.add(elapsed);
     }
 
     pub fn set_reloads(&self, reloads: Arc<Reloads>) {
@@ -106,29 +122,32 @@ impl Access {
         let users = "authenticated_user_requests";
         let help = "Counter of authenticated requests broken out by username.";
         text.family(users, "counter", help);
-        for (name, count) in NAMED.into_iter().chain(["other"]).zip(&self.users) {
+        let names = NAMED.into_iter().chain(["email_id", "other"]);
+        for (name, count) in names.zip(&self.users) {
             if load(count) > 0 {
                 text.sample(users, &[("username", name)], load(count));
             }
         }
-        let attempts = "authentication_attempts";
-        text.family(attempts, "counter", "Counter of authenticated attempts.");
-        for (result, count) in [("failure", &self.failed), ("success", &self.succeeded)] {
-            text.sample(attempts, &[("result", result)], load(count));
-        }
-        let decisions = "authorization_attempts_total";
-        let help = "Counter of authorization attempts broken down by result.";
-        text.family(decisions, "counter", help);
+        let attempts = Family {
+            count: "authentication_attempts",
+            count_help: "Counter of authenticated attempts.",
+            took: "authentication_duration_seconds",
+            took_help: "Authentication duration in seconds broken out by result.",
+        };
+        let outcomes = [
+            ("error", &self.refused),
+            ("failure", &self.failed),
+            ("success", &self.succeeded),
+        ];
+        attempts.text(text, &outcomes);
+        let decisions = Family {
+            count: "authorization_attempts_total",
+            count_help: "Counter of authorization attempts broken down by result.",
+            took: "authorization_duration_seconds",
+            took_help: "Authorization duration in seconds broken out by result.",
+        };
         let outcomes = [("allowed", &self.allowed), ("no-opinion", &self.denied)];
-        for (result, decided) in outcomes {
-            text.sample(decisions, &[("result", result)], decided.0.count());
-        }
-        let took = "authorization_duration_seconds";
-        let help = "Authorization duration in seconds broken out by result.";
-        text.family(took, "histogram", help);
-        for (result, decided) in outcomes {
-            decided.0.text(text, took, &[("result", result)]);
-        }
+        decisions.text(text, &outcomes);
         self.impersonations_text(text);
         if let Some(reloads) = self.reloads.get() {
             let name = "apiserver_authentication_config_controller_automatic_reloads_total";
@@ -179,6 +198,27 @@ impl Access {
             if count > 0 {
                 text.sample(name, &[("decision", decision), ("mode", mode)], count);
             }
+        }
+    }
+}
+
+/// A counter by result, and the histogram beside it.
+struct Family {
+    count: &'static str,
+    count_help: &'static str,
+    took: &'static str,
+    took_help: &'static str,
+}
+
+impl Family {
+    fn text(&self, text: &mut Text, outcomes: &[(&str, &Outcome)]) {
+        text.family(self.count, "counter", self.count_help);
+        for (result, outcome) in outcomes {
+            text.sample(self.count, &[("result", result)], outcome.0.count());
+        }
+        text.family(self.took, "histogram", self.took_help);
+        for (result, outcome) in outcomes {
+            outcome.0.text(text, self.took, &[("result", result)]);
         }
     }
 }

@@ -143,3 +143,57 @@ fn admission_is_timed_by_plugin_and_by_step() {
          rejected=\"true\",type=\"admit\"} 0.04",
     );
 }
+
+#[test]
+fn attempts_to_come_in_are_counted_and_timed_by_how_they_ended() {
+    use crate::authenticate::User;
+    let access = access::Access::default();
+    access.unrecognized(true, Duration::from_millis(2));
+    access.unrecognized(true, Duration::from_millis(22));
+    access.unrecognized(false, Duration::from_millis(1));
+    let names = [
+        "admin",
+        "system:serviceaccount:kube-system:default",
+        "jane@example.com",
+        "system:anonymous",
+        "jane",
+    ];
+    for name in names {
+        access.recognized(&User::named(name), Duration::from_millis(5));
+    }
+    let mut text = Text::default();
+    access.text(&mut text);
+    let text = text.into_string();
+    let told = |name: &str| -> Vec<&str> {
+        let start = format!("{name}{{");
+        let own = text.lines().filter(|line| line.starts_with(&start));
+        own.map(|line| &line[name.len()..]).collect()
+    };
+    let attempts = [
+        "{result=\"error\"} 2",
+        "{result=\"failure\"} 1",
+        "{result=\"success\"} 5",
+    ];
+    assert_eq!(told("authentication_attempts"), attempts);
+    assert_eq!(told("authentication_duration_seconds_count"), attempts);
+    assert_eq!(
+        told("authentication_duration_seconds_sum"),
+        [
+            "{result=\"error\"} 0.024",
+            "{result=\"failure\"} 0.001",
+            "{result=\"success\"} 0.025",
+        ]
+    );
+    let buckets = told("authentication_duration_seconds_bucket");
+    assert!(buckets.contains(&"{result=\"error\",le=\"0.004\"} 1"));
+    assert!(buckets.contains(&"{result=\"error\",le=\"16.384\"} 2"));
+    assert_eq!(
+        told("authenticated_user_requests"),
+        [
+            "{username=\"admin\"} 1",
+            "{username=\"system:serviceaccount:kube-system:default\"} 1",
+            "{username=\"email_id\"} 1",
+            "{username=\"other\"} 2",
+        ]
+    );
+}
