@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test may stop where it stands.
 
 mod handler {
+    mod bad_input; // Over the network, from strangers and forgers.
     mod basics; // Get, create, update, and what is refused.
     mod deletion; // Grace, finalizers, preconditions, collections.
     mod documents; // Discovery, OpenAPI, health, version, metrics.

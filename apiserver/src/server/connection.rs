@@ -1,7 +1,10 @@
 //! One connection: TLS, then HTTP/1.1 or HTTP/2, until either side ends it.
 
+mod beginning; // The first bytes, bounded in time.
+
 use crate::api::{Api, Caller, PeerAddress};
 use crate::authenticate::PeerCertificate;
+use beginning::Beginning;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -21,6 +24,7 @@ use tokio_util::task::TaskTracker;
 const CONNECTIONS_MAX: usize = 4096;
 /// A client that does not finish its handshake holds a place for this long at most.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// After the handshake, and after each answer.
 const HEADER_READ_MAX: Duration = Duration::from_secs(30);
 /// All headers of a request together.
 const HEADER_BYTES_MAX: usize = 64 * 1024;
@@ -90,7 +94,8 @@ async fn serve(
         async move { Ok::<_, Infallible>(answered.await) }
     });
     let builder = builder();
-    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    let stream = TokioIo::new(Beginning::new(stream, HEADER_READ_MAX));
+    let connection = builder.serve_connection_with_upgrades(stream, service);
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

@@ -10,7 +10,7 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 const SERVICES: &str = "/api/v1/namespaces/default/services";
 
 /// A quota in force, as the controller would leave it.
-async fn in_force(site: &Site, name: &str, spec: Value, used: Value) {
+pub async fn in_force(site: &Site, name: &str, spec: Value, used: Value) {
     let quota = json!({ "metadata": { "name": name }, "spec": spec });
     let mut quota = site.post(QUOTAS, &quota).await.ok();
     quota["status"] = json!({ "hard": quota["spec"]["hard"], "used": used });

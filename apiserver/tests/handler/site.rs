@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use coracle_apiserver::at_rest::{AtRest, Settings};
+use coracle_apiserver::audit;
 use coracle_apiserver::authenticate::User;
 use coracle_apiserver::config::Limits;
 use coracle_apiserver::{Config, InProcess, Server};
@@ -12,11 +13,17 @@ use serde_json::{Value, json};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 /// No test waits longer for anything.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+
+const AUDIT_LOG: &str = "audit.log";
+
+/// By the server's clock, which stands still.
+pub const NOW: &str = "2026-06-01T00:00:00Z";
 
 pub struct Site {
     /// Dropped last: the store and its directory are in use until then.
@@ -24,7 +31,7 @@ pub struct Site {
     stop: CancellationToken,
     pub admin: InProcess,
     pub store: Store,
-    pub directory: tempfile::TempDir,
+    pub directory: TempDir,
 }
 
 pub struct Answer {
@@ -67,7 +74,26 @@ pub async fn site() -> Site {
 
 /// With so many seats for requests.
 pub async fn site_with(limits: Limits) -> Site {
+    site_in(tempfile::tempdir().unwrap(), limits, None).await
+}
+
+/// That records what is said of every request but its bodies.
+pub async fn audited_site() -> Site {
     let directory = tempfile::tempdir().unwrap();
+    let policy_file = directory.path().join("policy.yaml");
+    let policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Metadata }]\n";
+    std::fs::write(&policy_file, policy).unwrap();
+    let log = audit::LogSettings {
+        path: Some(directory.path().join(AUDIT_LOG)),
+        age_days_max: 0,
+        backups_max: 0,
+        megabytes_max: 0,
+    };
+    let audit = audit::Settings { policy_file, log };
+    site_in(directory, Limits::default(), Some(audit)).await
+}
+
+async fn site_in(directory: TempDir, limits: Limits, audit: Option<audit::Settings>) -> Site {
     let at_rest = AtRest::open(Settings {
         key_file: directory.path().join("pki/secrets.key"),
         configuration: None,
@@ -79,7 +105,7 @@ pub async fn site_with(limits: Limits) -> Site {
     });
     let store = opened.unwrap();
     at_rest.settle().unwrap();
-    let now = "2026-06-01T00:00:00Z".parse().unwrap();
+    let now = NOW.parse().unwrap();
     let config = Config {
         data_dir: directory.path().to_owned(),
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
@@ -87,7 +113,7 @@ pub async fn site_with(limits: Limits) -> Site {
         tls_sans: Vec::new(),
         service_cidr: "10.43.0.0/16".to_owned(),
         limits,
-        audit: None,
+        audit,
         at_rest: Some(at_rest),
         access: coracle_apiserver::access::Settings::default(),
         admission: Default::default(),
@@ -124,6 +150,14 @@ impl Site {
     /// The API as another user sees it.
     pub fn acting_as(&self, user: User) -> InProcess {
         self.server.in_process(user)
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.local_addr()
+    }
+
+    pub fn ca_pem(&self) -> String {
+        self.server.ca_pem()
     }
 
     /// Serves, and follows what is written, for as long as the site is there.
@@ -163,6 +197,29 @@ impl Site {
             headers: parts.headers,
             body: body.collect().await.unwrap().to_bytes(),
         }
+    }
+
+    /// Waits until a request to a path is recorded from its beginning to its end.
+    pub async fn recorded(&self, path: &str) -> Value {
+        let log = self.directory.path().join(AUDIT_LOG);
+        let looked = async {
+            loop {
+                let text = std::fs::read_to_string(&log).unwrap();
+                // The last line may be half written.
+                let events = text
+                    .lines()
+                    .filter_map(|line| serde_json::from_str(line).ok());
+                let ended = |event: &Value| {
+                    event["stage"] == "ResponseComplete" && event["requestURI"] == path
+                };
+                if let Some(event) = { events }.find(ended) {
+                    return event;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE, looked).await;
+        waited.unwrap_or_else(|_| panic!("{path} is not recorded"))
     }
 
     /// Waits until the authorizer has seen that a user may do something.
