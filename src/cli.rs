@@ -254,7 +254,12 @@ pub struct AgentArgs {
     #[arg(long, value_name = "BOOL", env = "CORACLE_SECCOMP_DEFAULT")]
     pub seccomp_default: Option<String>,
     /// Processes that each pod may have [default: no bound of its own]
-    #[arg(long, value_name = "NUMBER", env = "CORACLE_POD_MAX_PIDS")]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        env = "CORACLE_POD_MAX_PIDS",
+        allow_negative_numbers = true
+    )]
     pub pod_max_pids: Option<String>,
     /// Directory with files of pods that run on this node, server or no server
     #[arg(long, value_name = "DIR", env = "CORACLE_STATIC_PODS")]

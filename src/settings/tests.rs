@@ -89,6 +89,31 @@ fn labels_and_taints_are_checked() {
 }
 
 #[test]
+fn pods_have_a_number_of_processes_or_no_bound() {
+    assert_eq!(parse::pids("1").unwrap(), 1);
+    assert_eq!(parse::pids("4096").unwrap(), 4096);
+    assert_eq!(parse::pids("-1").unwrap(), 0, "no bound");
+    for bad in ["", "0", "-2", "1k", "many", " 5", "9223372036854775808"] {
+        let error = parse::pids(bad).unwrap_err().to_string();
+        assert!(
+            error.contains("pod-max-pids") && error.contains("-1 for no bound"),
+            "{error}"
+        );
+    }
+    let read = |given: &[&str]| {
+        let words = [&["coracle", "agent"], given].concat();
+        let Command::Agent(command) = Cli::try_parse_from(words).unwrap().command else {
+            unreachable!()
+        };
+        command.agent.pod_max_pids
+    };
+    assert_eq!(read(&[]), None);
+    let below_zero = read(&["--pod-max-pids", "-1"]);
+    assert_eq!(below_zero.as_deref(), Some("-1"));
+    assert_eq!(read(&["--pod-max-pids=77"]).as_deref(), Some("77"));
+}
+
+#[test]
 fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("server.yaml");
