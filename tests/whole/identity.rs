@@ -22,7 +22,7 @@ fn file(cluster: &Cluster, name: &str) -> PathBuf {
 }
 
 /// kubectl with another kubeconfig, or with a token alone.
-fn with(cluster: &Cluster, options: &[&str], arguments: &[&str]) -> Result<String, String> {
+pub fn with(cluster: &Cluster, options: &[&str], arguments: &[&str]) -> Result<String, String> {
     let mut command = cluster.host.command(&cluster.kubectl);
     let output = command.args(options).args(arguments).output().unwrap();
     if output.status.success() {
@@ -30,6 +30,15 @@ fn with(cluster: &Cluster, options: &[&str], arguments: &[&str]) -> Result<Strin
     } else {
         Err(all_text(&output))
     }
+}
+
+/// A kubeconfig that shows this token and no certificate.
+pub fn kubeconfig_of_token(cluster: &Cluster, token: &str) -> String {
+    let path = file(cluster, "token.yaml");
+    let text = std::fs::read_to_string(cluster.kubeconfig()).unwrap();
+    let (head, _) = text.split_once("    client-certificate-data").unwrap();
+    std::fs::write(&path, format!("{head}    token: {token}\n")).unwrap();
+    path.display().to_string()
 }
 
 #[test]
@@ -127,12 +136,8 @@ metadata: { name: bot-token, annotations: { kubernetes.io/service-account.name: 
     let annotation = "{.metadata.annotations.kubernetes\\.io/service-account\\.uid}";
     assert_eq!(cluster.value(&secret, annotation), uid);
     let config = format!("--kubeconfig={}", cluster.kubeconfig().display());
-    let empty = file(&cluster, "nobody.yaml");
-    let text = std::fs::read_to_string(cluster.kubeconfig()).unwrap();
-    let (head, _) = text.split_once("    client-certificate-data").unwrap();
-    std::fs::write(&empty, format!("{head}    token: {token}\n")).unwrap();
-    let empty = format!("--kubeconfig={}", empty.display());
-    let who = || with(&cluster, &[&empty], &["auth", "whoami"]);
+    let bot = kubeconfig_of_token(&cluster, &token);
+    let who = || with(&cluster, &["--kubeconfig", &bot], &["auth", "whoami"]);
     let shown = who().unwrap();
     assert!(
         shown.contains("system:serviceaccount:default:bot"),
