@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test may stop where it stands.
 
 mod handler {
+    mod audit; // What plugins leave in the record of a request.
     mod bad_input; // Over the network, from strangers and forgers.
     mod basics; // Get, create, update, and what is refused.
     mod deletion; // Grace, finalizers, preconditions, collections.
@@ -21,6 +22,7 @@ mod handler {
     mod refusals; // Every route and verb, to whom nothing was given.
     mod secrets_at_rest; // What is on the disk, and under which key.
     mod site; // A server over a temporary store.
+    mod tokens; // Tokens of service accounts, as others check them.
     mod watches; // Events, selectors, bookmarks, the initial list.
     mod web_sockets; // Watches as messages.
 }

@@ -160,3 +160,6 @@ impl Controller {
             .map_err(ApproveError::Approve)
     }
 }
+
+#[cfg(test)]
+mod tests;

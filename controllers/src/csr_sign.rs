@@ -1,8 +1,8 @@
 //! Signs approved certificate requests of the signers that Kubernetes defines.
 //!
 //! `kube-apiserver-client`, `kube-apiserver-client-kubelet`, `kubelet-serving` and
-//! `legacy-unknown`, each within its rules; a request that breaks them gets the condition Failed. Requests of other signers are left
-//! to those. Never approves.
+//! `legacy-unknown`, each within its rules; a request that breaks them gets the condition Failed.
+//! Requests of other signers are left to those. Never approves.
 
 use crate::Context;
 use crate::csr;
@@ -119,3 +119,6 @@ impl Controller {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

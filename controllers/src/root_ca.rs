@@ -126,3 +126,6 @@ impl Controller {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! The bootstrap roles are complete, come back, and keep what was added.
 
 use super::*;
+use ring::digest::{SHA256, digest};
 
 fn role(rules: Value, autoupdate: &str) -> Object {
     Object::from_value(json!({
@@ -53,6 +54,97 @@ fn the_facts_are_complete_and_name_each_object_once() {
         assert!(found, "{} binds {kind} {name}", object.name());
     }
     assert!(!node_rules().is_empty());
+}
+
+/// What kube-apiserver v1.36 has after its first start, one object a line: labels that roles are
+/// gathered by, the number of rules, of the single rights in them and the hash of those; role and
+/// subjects of bindings.
+const POLICY: &str = include_str!("tests/policy.txt");
+
+fn row(object: &Object) -> String {
+    let last = |key: &str| key.rsplit('/').next().unwrap().to_owned();
+    let list = |path: &[&str]| object.get(path).and_then(Value::as_array).cloned();
+    let mut row = format!("{} ", object.kind());
+    if !object.namespace().is_empty() {
+        row += &format!("{}/", object.namespace());
+    }
+    row += object.name();
+    let labels = object.get(&["metadata", "labels"]).unwrap();
+    let labels = labels.as_object().unwrap().keys();
+    for label in labels.filter(|label| *label != "kubernetes.io/bootstrapping") {
+        row += &format!(" label:{}", last(label));
+    }
+    for selector in list(&["aggregationRule", "clusterRoleSelectors"]).unwrap_or_default() {
+        for label in selector["matchLabels"].as_object().unwrap().keys() {
+            row += &format!(" gathers:{}", last(label));
+        }
+    }
+    if object.kind().ends_with("Role") {
+        let rules = list(&["rules"]).unwrap_or_default();
+        let mut rights: Vec<String> = rules.iter().flat_map(rights).collect();
+        rights.sort();
+        let hash = digest(&SHA256, rights.join("\n").as_bytes());
+        let hash = hex::encode(&hash.as_ref()[..8]);
+        let (rules, rights) = (rules.len(), rights.len());
+        return row + &format!(" rules={rules} grants={rights} sha256={hash}");
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let role = |field| object.str(&["roleRef", field]);
+    row += &format!(" role={}/{}", role("kind"), role("name"));
+    for subject in list(&["subjects"]).unwrap_or_default() {
+        let namespace = match text(&subject["namespace"]).as_str() {
+            "" => String::new(),
+            namespace => format!("{namespace}/"),
+        };
+        let (kind, name) = (text(&subject["kind"]), text(&subject["name"]));
+        row += &format!(" {kind}:{namespace}{name}");
+    }
+    row
+}
+
+/// One verb on one resource, one name of it, or one path.
+fn rights(rule: &Value) -> Vec<String> {
+    let texts = |field: &str| -> Vec<String> {
+        let list = rule[field].as_array().into_iter().flatten();
+        list.map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    let mut what = texts("nonResourceURLs");
+    let mut names = texts("resourceNames");
+    if names.is_empty() {
+        names.push(String::new());
+    }
+    for group in texts("apiGroups") {
+        for resource in texts("resources") {
+            let one = |name: &String| format!("{group}:{resource} {name}").trim_end().to_owned();
+            what.extend(names.iter().map(one));
+        }
+    }
+    let verbs = texts("verbs");
+    let all = verbs
+        .iter()
+        .flat_map(|verb| what.iter().map(move |what| format!("{verb} {what}")));
+    all.collect()
+}
+
+#[test]
+fn the_policy_is_upstreams_row_by_row() {
+    let upstream: Vec<Object> = facts(UPSTREAM).iter().map(complete).collect();
+    let mut rows: Vec<String> = upstream.iter().map(row).collect();
+    rows.sort();
+    let expected: Vec<&str> = POLICY.lines().collect();
+    let more: Vec<&String> = rows
+        .iter()
+        .filter(|row| !expected.contains(&row.as_str()))
+        .collect();
+    let less: Vec<&&str> = expected
+        .iter()
+        .filter(|row| !rows.contains(&(**row).to_owned()))
+        .collect();
+    assert!(
+        more.is_empty() && less.is_empty(),
+        "only here: {more:#?}\nonly there: {less:#?}"
+    );
+    assert_eq!(rows.len(), expected.len());
 }
 
 #[test]

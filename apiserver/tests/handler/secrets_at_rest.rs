@@ -1,6 +1,8 @@
 //! What is on the disk of a Secret, and under which key.
 
 use crate::handler::site::{CONFIG_MAPS, Site, config_map, site};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use std::path::Path;
 
@@ -11,7 +13,7 @@ const PLAIN: &str = "hunter2-correct-horse-battery-staple";
 const ENCODED: &str = "aHVudGVyMi1jb3JyZWN0LWhvcnNlLWJhdHRlcnktc3RhcGxl";
 const OPEN: &str = "a-config-map-is-in-the-open";
 
-fn holds(path: &Path, text: &str) -> bool {
+fn holds(path: &Path, text: &[u8]) -> bool {
     if path.is_dir() {
         let entries = std::fs::read_dir(path).unwrap();
         return entries
@@ -19,12 +21,12 @@ fn holds(path: &Path, text: &str) -> bool {
             .any(|entry| holds(&entry.unwrap().path(), text));
     }
     let content = std::fs::read(path).unwrap();
-    content
-        .windows(text.len())
-        .any(|window| window == text.as_bytes())
+    content.windows(text.len()).any(|window| window == text)
 }
 
-fn is_on_disk(site: &Site, text: &str) -> bool {
+/// In what the store keeps, its snapshots among it.
+fn is_on_disk(site: &Site, text: impl AsRef<[u8]>) -> bool {
+    let text = text.as_ref();
     holds(&site.directory.path().join("store"), text)
 }
 
@@ -57,8 +59,13 @@ async fn a_secret_is_sealed_through_its_life_and_under_a_new_key_after_a_rotatio
     assert!(!is_on_disk(&site, PLAIN) && !is_on_disk(&site, ENCODED));
 
     let old = keys(&site);
-    let old_id = old[0].split(' ').next().unwrap();
+    let (old_id, old_key) = old[0].split_once(' ').unwrap();
     assert!(is_on_disk(&site, old_id), "records name their key");
+    let bytes = STANDARD.decode(old_key).unwrap();
+    assert!(
+        !is_on_disk(&site, old_key) && !is_on_disk(&site, bytes),
+        "the key is not kept with what it opens"
+    );
     let done = site.post(ROTATE, &json!({})).await.ok();
     assert_eq!(done["snapshots"], 1);
     assert!(

@@ -127,6 +127,46 @@ fn and_as_nobody_else() {
 }
 
 #[test]
+fn a_uid_may_be_taken_on_by_whoever_is_allowed_that_very_one() {
+    let authorizer = authorizer();
+    let legacy = json!([
+        {
+            "verbs": ["impersonate"], "apiGroups": [""], "resources": ["users"],
+            "resourceNames": ["jane"],
+        },
+        {
+            "verbs": ["impersonate"], "apiGroups": ["authentication.k8s.io"],
+            "resources": ["uids"], "resourceNames": ["7"],
+        },
+    ]);
+    allow(&authorizer, "ann", legacy);
+    let uid = json!([{
+        "verbs": ["impersonate:user-info"], "apiGroups": ["authentication.k8s.io"],
+        "resources": ["uids"], "resourceNames": ["7"],
+    }]);
+    let both = constrained("user-info", "users", "jane");
+    let both = [both.as_array().unwrap().as_slice(), uid.as_array().unwrap()].concat();
+    allow(&authorizer, "bob", both.into());
+    let act = |real: &str, name: &str, uid: &str| {
+        let headers = [("Impersonate-User", name), ("Impersonate-Uid", uid)];
+        act_as(&authorizer, &User::named(real), &headers, "list")
+    };
+    for (real, mode) in [("ann", Mode::Legacy), ("bob", Mode::UserInfo)] {
+        let acting = act(real, "jane", "7").unwrap();
+        assert_eq!(acting.by, Some(mode));
+        assert_eq!(
+            (acting.user.name.as_str(), acting.user.uid.as_str()),
+            ("jane", "7")
+        );
+        assert_eq!(acting.user.groups, [AUTHENTICATED]);
+        assert_eq!(act(real, "jane", "8").unwrap_err().code, 403, "another uid");
+        assert_eq!(act(real, "joe", "7").unwrap_err().code, 403, "another user");
+    }
+    // The right to be the user is none to its uid.
+    assert_eq!(act("helen", "jane", "7").unwrap_err().code, 403);
+}
+
+#[test]
 fn keys_of_extras_are_percent_decode() {
     assert_eq!(percent_decode("acme.com%2fproject"), "acme.com/project");
     assert_eq!(percent_decode("50%"), "50%");

@@ -174,6 +174,50 @@ fn a_role_binding_grants_in_its_namespace() {
 }
 
 #[test]
+fn paths_are_granted_one_by_one_below_a_prefix_or_all_and_by_cluster_bindings_alone() {
+    let cluster_role = |name: &str, verbs: Value, paths: Value| {
+        let rules = json!([{ "verbs": verbs, "nonResourceURLs": paths }]);
+        let role = json!({ "metadata": { "name": name }, "rules": rules });
+        ("clusterroles", role)
+    };
+    let bound = |name: &str, user: &str| {
+        let binding = json!({
+            "metadata": { "name": user },
+            "roleRef": { "kind": "ClusterRole", "name": name },
+            "subjects": [{ "kind": "User", "name": user }],
+        });
+        ("clusterrolebindings", binding)
+    };
+    let joe = json!({ "kind": "User", "name": "joe" });
+    let objects = [
+        cluster_role("some", json!(["get"]), json!(["/metrics", "/debug/*"])),
+        cluster_role("all", json!(["*"]), json!(["*"])),
+        bound("some", "jane"),
+        bound("all", "ann"),
+        ("rolebindings", binding("ClusterRole", "all", joe)),
+    ];
+    let asked = [
+        "get /metrics",
+        "get /metrics/slis",
+        "post /metrics",
+        "get /debug/pprof/profile",
+        "get /debug",
+        "get pods web p",
+    ];
+    let paths = |user: &str| -> Vec<&str> {
+        let authorizer = authorizer(&objects);
+        let user = User::named(user);
+        let mut allowed = asked.to_vec();
+        allowed.retain(|text| authorizer.authorize(&user, &request(text)).is_allowed());
+        allowed
+    };
+    assert_eq!(paths("jane"), ["get /metrics", "get /debug/pprof/profile"]);
+    // Every path, and no resource.
+    assert_eq!(paths("ann"), asked[..5]);
+    assert!(paths("joe").is_empty(), "a namespace has no paths");
+}
+
+#[test]
 fn a_missing_role_is_named_and_a_cluster_role_may_be_bound_in_a_namespace() {
     let group = json!({ "kind": "Group", "name": "system:authenticated" });
     let account = json!({ "kind": "ServiceAccount", "name": "robot" });
