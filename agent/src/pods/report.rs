@@ -236,6 +236,15 @@ fn body(base: &Pod, status: &PodStatus) -> Option<Value> {
         return None;
     }
     let mut body = difference.unwrap_or_else(|| json!({}));
+    for list in ["hostIPs", "podIPs"]
+        .into_iter()
+        .filter(|list| !old[list].is_null())
+    {
+        if let Some(addresses) = body.get_mut(list).and_then(Value::as_array_mut) {
+            // Else the former ones would stay beside them.
+            addresses.push(json!({ "$patch": "replace" }));
+        }
+    }
     if !changed.is_empty() {
         body["conditions"] = changed.into();
     }

@@ -56,6 +56,24 @@ fn a_condition_that_turned_loses_its_reason_and_message() {
 }
 
 #[test]
+fn another_address_takes_the_place_of_the_former() {
+    let at = |ip: &str| -> Pod {
+        let status = json!({ "hostIP": "192.0.2.1", "podIP": ip, "podIPs": [{ "ip": ip }] });
+        serde_json::from_value(json!({ "metadata": {"uid": "u"}, "status": status })).unwrap()
+    };
+    let status = at("10.0.0.3").status.unwrap();
+    assert_eq!(
+        body(&at("10.0.0.2"), &status).unwrap()["status"],
+        json!({
+            "podIP": "10.0.0.3",
+            "podIPs": [{ "ip": "10.0.0.3" }, { "$patch": "replace" }],
+        })
+    );
+    let first = body(&Pod::default(), &status).unwrap();
+    assert_eq!(first["status"]["podIPs"], json!([{ "ip": "10.0.0.3" }]));
+}
+
+#[test]
 fn conditions_of_resizes_go_when_they_no_longer_hold() {
     let with = |conditions: serde_json::Value| -> Pod {
         let status = json!({ "conditions": conditions });
