@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use session::Session;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -391,17 +391,7 @@ fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ImageError> {
 
 /// A reader sees the old content or the new, also after a power cut.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ImageError> {
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = directory.join(format!(".{name}.{}", std::process::id()));
-    let write = || -> io::Result<()> {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        File::open(directory)?.sync_all()
-    };
-    write().map_err(ImageError::io("cannot write", path))
+    crate::atomic_file::write(path, bytes).map_err(ImageError::io("cannot write", path))
 }
 
 /// An error with its sources, in one line.

@@ -28,6 +28,7 @@ mod beneath; // Paths that containers may tamper with.
 
 mod network; // A bridge, and an address a pod.
 
+mod atomic_file; // Replaces a file as a whole.
 mod file_watch; // Waits for changes of files.
 
 mod stream; // Logs and exec, over a connection that the node dialled.

@@ -61,7 +61,7 @@ impl Network {
         let subnet = Subnet::parse(cidr).ok_or_else(|| NetworkError::Subnet(cidr.to_owned()))?;
         let bridge = self.links.make_bridge(subnet).await?;
         *self.bridge.write() = Some((cidr.to_owned(), bridge));
-        if let Err(error) = std::fs::write(&self.cidr_file, cidr) {
+        if let Err(error) = crate::atomic_file::write(&self.cidr_file, cidr.as_bytes()) {
             tracing::warn!(%error, "the podCIDR is not kept for a start without the server");
         }
         tracing::info!(cidr, "pods have their network");

@@ -3,12 +3,13 @@
 //! A range is written in the pod's directory before it is used, and is free again when that
 //! directory is gone. Nothing of it is kept in memory.
 
+use crate::atomic_file;
 use crate::runtime::IdRange;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::Path;
 
 const FILE: &str = "userns";
@@ -115,13 +116,8 @@ fn write(directory: &Path, range: IdRange) -> io::Result<()> {
         groups: [mapping],
     };
     fs::create_dir_all(directory)?;
-    let unfinished = directory.join("userns.new");
-    let mut file = File::create(&unfinished)?;
-    file.write_all(serde_json::to_string(&kept)?.as_bytes())?;
-    file.sync_data()?;
-    fs::rename(unfinished, directory.join(FILE))?;
     // After a power cut the range must still be taken.
-    File::open(directory)?.sync_all()
+    atomic_file::write(&directory.join(FILE), &serde_json::to_vec(&kept)?)
 }
 
 #[cfg(test)]

@@ -206,7 +206,5 @@ fn write_files(directory: &Path, pod: &Pod, ip: Option<IpAddr>) -> std::io::Resu
         real
     };
     let resolver = files::resolv_conf(pod, &real);
-    let unfinished = directory.join("resolv.conf.new");
-    std::fs::write(&unfinished, resolver)?;
-    std::fs::rename(unfinished, directory.join(RESOLV_CONF))
+    crate::atomic_file::write(&directory.join(RESOLV_CONF), resolver.as_bytes())
 }

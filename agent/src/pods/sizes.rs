@@ -4,6 +4,7 @@
 //! what was given, and what containers still run with where that is something else.
 
 use super::state::{init_containers, is_sidecar, spec};
+use crate::atomic_file;
 use coracle_api::quantity::Quantity;
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Written;
@@ -94,19 +95,23 @@ impl Sizes {
 impl Kept {
     /// None when there is none, or none that can be read.
     pub fn load(directory: &Path) -> Option<Self> {
-        let bytes = fs::read(directory.join(FILE)).ok()?;
-        serde_json::from_slice(&bytes).ok()
+        let path = directory.join(FILE);
+        let read = match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => Err(error),
+        };
+        let path = path.display();
+        read.inspect_err(|error| tracing::warn!(%path, %error, "what a pod was given is forgotten"))
+            .ok()
     }
 
-    /// A reader finds the old content or the new.
     pub fn save(&self, directory: &Path) -> io::Result<()> {
         if self.allocated.is_nothing() {
             return Ok(());
         }
         fs::create_dir_all(directory)?;
-        let new = directory.join(format!("{FILE}.new"));
-        fs::write(&new, serde_json::to_vec(self)?)?;
-        fs::rename(new, directory.join(FILE))
+        atomic_file::write(&directory.join(FILE), &serde_json::to_vec(self)?)
     }
 
     /// Takes the sizes of a pod for what it is to have from now on.
