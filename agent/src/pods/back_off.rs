@@ -2,6 +2,7 @@
 //! after twice that of peace. Pure; the rules and the words are upstream's.
 
 use jiff::Timestamp;
+use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Pace {
@@ -61,11 +62,17 @@ impl BackOff {
 
 /// Whole seconds as Go prints a duration: `10s`, `1m20s`, `5m0s`.
 pub fn go_seconds(seconds: i64) -> String {
-    if seconds < 60 {
-        format!("{seconds}s")
-    } else {
-        format!("{}m{}s", seconds / 60, seconds % 60)
+    let (minutes, rest) = (seconds / 60, seconds % 60);
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => format!("{rest}s"),
+        (0, minutes) => format!("{minutes}m{rest}s"),
+        (hours, minutes) => format!("{hours}h{minutes}m{rest}s"),
     }
+}
+
+/// The same of the whole seconds of a duration.
+pub fn go_duration(duration: Duration) -> String {
+    go_seconds(i64::try_from(duration.as_secs()).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

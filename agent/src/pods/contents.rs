@@ -105,10 +105,7 @@ pub async fn keep_fresh(
 
 /// A pod whose volumes were made, and that has not ended.
 fn is_to_be_kept(context: &Context, pod: &Pod) -> bool {
-    let status = pod.status.as_ref();
-    let phase = status.and_then(|status| status.phase.as_deref());
-    let has_ended = matches!(phase, Some("Succeeded" | "Failed"));
-    !has_ended
+    !state::has_ended(pod)
         && pod.metadata.deletion_timestamp.is_none()
         && content::has_any(pod)
         && context.pod_directory(pod).join(volumes::VOLUMES).is_dir()

@@ -254,13 +254,15 @@ impl<'a> View<'a> {
 
     /// The phase of the API server's copy is final.
     pub fn is_ended(&self) -> bool {
-        let phase = self
-            .pod
-            .status
-            .as_ref()
-            .and_then(|status| status.phase.as_deref());
-        matches!(phase, Some("Failed" | "Succeeded"))
+        has_ended(self.pod)
     }
+}
+
+/// The phase of the API server's copy is final.
+pub fn has_ended(pod: &Pod) -> bool {
+    let status = pod.status.as_ref();
+    let phase = status.and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Failed" | "Succeeded"))
 }
 
 pub fn spec(pod: &Pod) -> &PodSpec {

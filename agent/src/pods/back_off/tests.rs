@@ -46,3 +46,9 @@ fn ends_and_is_forgotten() {
         10
     );
 }
+
+#[test]
+fn durations_are_written_as_go_writes_them() {
+    let written = [0, 59, 60, 3599, 3600, 7325].map(go_seconds);
+    assert_eq!(written, ["0s", "59s", "1m0s", "59m59s", "1h0m0s", "2h2m5s"]);
+}

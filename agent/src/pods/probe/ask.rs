@@ -1,6 +1,7 @@
 //! Asks a container how it is: a command, an HTTP request, a TCP connection,
 //! gRPC's health service.
 
+use super::super::back_off::go_duration;
 use super::super::context::Context;
 use super::super::hook;
 use super::grpc;
@@ -32,9 +33,9 @@ pub async fn ask(
             Ok(Ok((_, output))) => Answer::Failure(output),
             Ok(Err(error)) => Answer::Failure(error.to_string()),
             Err(_) => Answer::Failure(format!(
-                "command timed out: {:?} timed out after {}s",
+                "command timed out: {:?} timed out after {}",
                 command.join(" "),
-                bound.as_secs()
+                go_duration(bound)
             )),
         };
     }

@@ -1,5 +1,6 @@
 //! Asks `grpc.health.v1.Health/Check`. The words of a failure are upstream's.
 
+use super::super::back_off::go_duration;
 use super::ask::Answer;
 use crate::grpc::{Channel, Code, Endpoint, Status};
 use std::net::SocketAddr;
@@ -50,9 +51,8 @@ pub async fn check(address: SocketAddr, service: &str, bound: Duration) -> Answe
         Ok(Err(message)) => Answer::Failure(message),
         Err(_) if is_connected => Answer::Failure(deadline(bound)),
         Err(_) => Answer::Failure(format!(
-            "timeout: failed to connect service \"{address}\" within {}s: context deadline \
-             exceeded",
-            bound.as_secs()
+            "timeout: failed to connect service \"{address}\" within {}: context deadline exceeded",
+            go_duration(bound)
         )),
     }
 }
@@ -70,10 +70,8 @@ fn failed(status: &Status, bound: Duration) -> String {
 }
 
 fn deadline(bound: Duration) -> String {
-    format!(
-        "timeout: health rpc did not complete within {}s",
-        bound.as_secs()
-    )
+    let within = go_duration(bound);
+    format!("timeout: health rpc did not complete within {within}")
 }
 
 #[cfg(test)]
