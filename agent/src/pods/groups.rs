@@ -4,10 +4,9 @@
 //! upstream gives them: the burstable at what they ask for together, the others at the least.
 
 use super::context::Context;
-use super::state;
+use super::{sizes, state};
 use crate::runtime::Resources;
 use coracle_api::amounts::Amounts;
-use coracle_api::pod_spec::resources as of_spec;
 use coracle_api::quantity::Quantity;
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceRequirements};
 use std::sync::Arc;
@@ -30,7 +29,9 @@ pub fn of_pod(uid: &str, quality: &str) -> String {
 }
 
 pub fn huge_pages_of_pod(pod: &Pod) -> Vec<(String, u64)> {
-    huge_pages(&requests(pod))
+    let (requests, _) = sizes::totals(pod);
+    let amount = |name: &String| Some((name.clone(), sizes::amount(Some(&requests), name)?));
+    huge_pages(&requests.keys().filter_map(amount).collect())
 }
 
 /// What a container says stands over what its pod says.
@@ -61,17 +62,6 @@ fn huge_pages(amounts: &Amounts) -> Vec<(String, u64)> {
     sizes.collect()
 }
 
-/// With the overhead of the pod.
-fn requests(pod: &Pod) -> Amounts {
-    let spec = serde_json::to_value(state::spec(pod)).unwrap_or_default();
-    let mut all = of_spec::together(&spec, |container, _| of_spec::asked(container, "requests"));
-    of_spec::override_by_pod(&mut all, &spec, "requests", |name| {
-        matches!(name, "cpu" | "memory") || name.starts_with(HUGE_PAGES)
-    });
-    all.add(&Amounts::of(&spec["overhead"]));
-    all
-}
-
 pub async fn keep(
     context: Arc<Context>,
     list: impl Fn() -> Vec<Arc<Pod>>,
@@ -95,13 +85,8 @@ pub async fn keep(
 /// Of the classes that there are pods of.
 fn weights(pods: &[Arc<Pod>]) -> Vec<(&'static str, Resources)> {
     let quality = |pod: &Pod| pod.status.as_ref()?.qos_class.clone();
-    let is_ended = |pod: &Pod| {
-        let status = pod.status.as_ref();
-        let phase = status.and_then(|status| status.phase.as_deref());
-        matches!(phase, Some("Failed" | "Succeeded"))
-    };
     let of = |class: &str| -> Vec<&Arc<Pod>> {
-        let all = pods.iter().filter(|pod| !is_ended(pod));
+        let all = pods.iter().filter(|pod| !state::has_ended(pod));
         all.filter(|pod| quality(pod).as_deref() == Some(class))
             .collect()
     };
@@ -112,10 +97,7 @@ fn weights(pods: &[Arc<Pod>]) -> Vec<(&'static str, Resources)> {
     let mut weights = Vec::new();
     let burstable = of("Burstable");
     if !burstable.is_empty() {
-        let milli = burstable.iter().map(|pod| {
-            let cpu = requests(pod).get("cpu");
-            cpu.map_or(0, |cpu| cpu.milli_value())
-        });
+        let milli = burstable.iter().map(|pod| sizes::requests(pod).cpu_milli);
         let shares = milli.sum::<i64>() * 1024 / 1000;
         weights.push(("burstable", weight(shares)));
     }
@@ -182,6 +164,6 @@ mod tests {
         let container = &state::spec(&pod).containers[0];
         let large = ("1GB".to_owned(), 1 << 30);
         assert_eq!(huge_pages_of_container(&pod, container), [large, small()]);
-        assert_eq!(requests(&pod).get("cpu").map(|cpu| cpu.value()), Some(1));
+        assert_eq!(sizes::requests(&pod).cpu_milli, 1000);
     }
 }
