@@ -179,6 +179,7 @@ impl Shared {
         workers: &mut HashMap<String, Handle>,
         uid: String,
         desired: Desired,
+        let pod = manifest::of_server(pod);
     ) {
         let handle = Handle {
             desired: watch::Sender::new(desired),

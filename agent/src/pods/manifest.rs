@@ -8,6 +8,7 @@ use coracle_api::object::Object;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, PodStatus, Toleration, Volume};
 use serde_json::Value;
 use std::path::Path;
+use std::sync::Arc;
 
 pub const HASH: &str = "kubernetes.io/config.hash";
 pub const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -18,6 +19,17 @@ const UID_DIGITS: usize = 32;
 /// Made from a file of this node, and not by the API server.
 pub fn is_static(pod: &Pod) -> bool {
     annotation(pod, SOURCE).is_some_and(|source| source == "file") && !is_mirror(pod)
+}
+
+/// A pod of the API server is none of a file, whatever it says of itself.
+pub fn of_server(pod: &Arc<Pod>) -> Arc<Pod> {
+    if !is_static(pod) {
+        return pod.clone();
+    }
+    let mut pod = pod.as_ref().clone();
+    let annotations = pod.metadata.annotations.get_or_insert_default();
+    annotations.insert(SOURCE.to_owned(), "api".to_owned());
+    Arc::new(pod)
 }
 
 /// What the API server shows of a static pod.

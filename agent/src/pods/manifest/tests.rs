@@ -1,8 +1,9 @@
 //! Files of static pods, good and bad.
 
-use super::{annotation, is_mirror, is_static, parse};
+use super::{annotation, is_mirror, is_static, of_server, parse};
 use expect_test::{Expect, expect};
 use std::path::Path;
+use std::sync::Arc;
 
 const PLAIN: &str = "
 apiVersion: v1
