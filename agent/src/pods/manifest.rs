@@ -43,7 +43,8 @@ pub fn annotation<'a>(pod: &'a Pod, name: &str) -> Option<&'a str> {
 }
 
 /// The pod that a file describes, as it runs on this node; or what is wrong with the file. Its uid
-/// comes from all of it: what changes is another pod.
+/// comes from all of it: what changes is another pod. One that is written there is not taken: it
+/// names directories of this node, and may be that of another file.
 pub fn parse(text: &str, file: &Path, node_name: &str) -> Result<Pod, String> {
     let value: Value = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
     let written = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -58,8 +59,7 @@ pub fn parse(text: &str, file: &Path, node_name: &str) -> Result<Pod, String> {
     if pod.metadata.name.as_deref().unwrap_or_default().is_empty() {
         return Err("invalid pod: name is needed for the pod".to_owned());
     }
-    let known = pod.metadata.uid.take().filter(|uid| !uid.is_empty());
-    let uid = known.unwrap_or_else(|| uid(&value, file, node_name));
+    let uid = uid(&value, file, node_name);
     place(&mut pod, uid, node_name);
     let pod = complete(&pod)?;
     if let Some(what) = refers_to(spec(&pod)) {

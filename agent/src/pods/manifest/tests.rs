@@ -49,6 +49,30 @@ fn what_is_in_it_makes_its_uid() {
 }
 
 #[test]
+fn a_uid_that_is_written_in_a_file_is_not_its_uid() {
+    let named = PLAIN.replace("name: web, labels", "name: web, uid: ../.., labels");
+    let uid = |file: &str| {
+        let pod = parse(&named, Path::new(file), "edge-1").unwrap();
+        assert_eq!(annotation(&pod, super::HASH), pod.metadata.uid.as_deref());
+        pod.metadata.uid.unwrap()
+    };
+    let (one, other) = (uid("/etc/pods/one.yaml"), uid("/etc/pods/other.yaml"));
+    assert!(one.len() == 32 && one.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    assert_ne!(one, other);
+}
+
+#[test]
+fn a_pod_of_the_server_is_no_static_pod_whatever_it_says() {
+    let says = Arc::new(read(PLAIN).unwrap());
+    let pod = of_server(&says);
+    assert!(is_static(&says) && !is_static(&pod));
+    assert_eq!(annotation(&pod, super::SOURCE), Some("api"));
+    assert_eq!(pod.spec, says.spec);
+    // Others are not copied.
+    assert!(Arc::ptr_eq(&of_server(&pod), &pod));
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     refuses(
         "{",
