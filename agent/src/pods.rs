@@ -126,6 +126,8 @@ impl Pods {
         if !informer.synced().await {
             return Ok(());
         }
+        let listed = informer.list();
+        shared.hold_all(&listed);
         let feed = shared.clone();
         informer.on_change(move |change| match change {
             Change::Added(pod) | Change::Updated { new: pod, .. } | Change::Resync(pod) => {
@@ -133,6 +135,7 @@ impl Pods {
             }
             Change::Deleted(pod) => feed.want(pod, true),
         });
+        shared.release_gone(&listed);
         shared.adopt_orphans(&informer).await
     }
 
@@ -152,6 +155,26 @@ impl Pods {
 }
 
 impl Shared {
+    /// What pods were given counts before the first of them asks for more.
+    fn hold_all(&self, pods: &[Arc<Pod>]) {
+        let runs_here = |pod: &&Arc<Pod>| !manifest::is_mirror(pod) && !state::has_ended(pod);
+        for pod in pods.iter().filter(runs_here) {
+            if let Some(uid) = &pod.metadata.uid {
+                let given = sizes::given(&self.context.pod_directory(pod), pod);
+                self.context.ledger.hold(uid, given);
+            }
+        }
+    }
+
+    /// Of these, what went before it had a worker, which would give back what it had.
+    fn release_gone(&self, pods: &[Arc<Pod>]) {
+        let workers = self.workers.lock();
+        let uids = pods.iter().filter_map(|pod| pod.metadata.uid.as_ref());
+        for uid in uids.filter(|uid| !workers.contains_key(*uid)) {
+            self.context.ledger.release(uid);
+        }
+    }
+
     fn want(self: &Arc<Self>, pod: &Arc<Pod>, is_gone: bool) {
         if manifest::is_mirror(pod) {
             return self.note_mirror(pod, is_gone);

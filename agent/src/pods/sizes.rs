@@ -161,6 +161,14 @@ pub fn same_one(left: &ResourceRequirements, right: &ResourceRequirements, name:
         && of(left.limits.as_ref()) == of(right.limits.as_ref())
 }
 
+/// What a pod was given, by the file in its directory, or else what it asks for.
+pub fn given(directory: &Path, pod: &Pod) -> Amounts {
+    match Kept::load(directory) {
+        Some(kept) => requests(&kept.allocated.applied_to(pod)),
+        None => requests(pod),
+    }
+}
+
 /// What a pod takes of its node.
 pub fn requests(pod: &Pod) -> Amounts {
     Amounts {

@@ -150,6 +150,7 @@ impl Shared {
         }
         let workers = self.workers.lock();
         let wanted = self.statics.wanted.lock().get(&name).cloned();
+            self.hold_all(std::slice::from_ref(&pod));
         if let Some(pod) = wanted
             && let Some(uid) = &pod.metadata.uid
             && let Some(handle) = workers.get(uid)

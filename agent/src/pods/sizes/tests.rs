@@ -1,6 +1,6 @@
 //! What pods were given, what they take of a node, and what is kept of both.
 
-use super::{Amounts, Kept, Sizes, limit, requests, same};
+use super::{Amounts, Kept, Sizes, given, limit, requests, same};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
@@ -94,4 +94,19 @@ fn a_pod_is_limited_when_all_of_it_is() {
     assert_eq!(of(&open), None);
     open["resources"] = json!({"limits": {"memory": "70Mi"}});
     assert_eq!(of(&open), Some(71 << 20));
+}
+
+#[test]
+fn a_pod_that_waits_has_what_is_kept_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let cpu = |wanted: &str| given(directory.path(), &one(wanted)).cpu_milli;
+    assert_eq!(cpu("300m"), 1300);
+    let kept = Kept {
+        allocated: Sizes::of(&one("100m")),
+        ..Kept::default()
+    };
+    kept.save(directory.path()).unwrap();
+    assert_eq!(cpu("300m"), 1100);
+    std::fs::write(directory.path().join("sizes.json"), "{").unwrap();
+    assert_eq!(cpu("300m"), 1300);
 }
