@@ -43,9 +43,12 @@ impl Ledger {
         }
     }
 
-    /// The pod has this, whether or not it fits.
+    /// The pod has this, whether or not it fits, and wants no other. It may be less than before.
     pub fn hold(&self, uid: &str, amounts: Amounts) {
-        self.inner.lock().given.insert(uid.to_owned(), amounts);
+        let mut inner = self.inner.lock();
+        inner.waiting.retain(|ask| ask.uid != uid);
+        inner.given.insert(uid.to_owned(), amounts);
+        self.retry(&mut inner);
     }
 
     /// The pod has nothing any more, and wants nothing.
@@ -68,11 +71,6 @@ impl Ledger {
             Some(ask) => Err(self.missing(&inner, ask).unwrap_or_default()),
             None => Ok(()),
         }
-    }
-
-    /// The pod asks for nothing but what it has.
-    pub fn withdraw(&self, uid: &str) {
-        self.inner.lock().waiting.retain(|ask| ask.uid != uid);
     }
 
     fn retry(&self, inner: &mut Inner) {

@@ -76,8 +76,18 @@ async fn who_waits_is_served_by_priority_and_then_by_time() {
 fn who_went_or_wants_no_more_does_not_wait() {
     let ledger = ledger();
     ledger.ask(ask("a", 1900, 9, 1)).unwrap_err();
-    ledger.withdraw("a");
+    ledger.hold("a", cpu(500));
     ledger.ask(ask("b", 1900, 9, 1)).unwrap_err();
     ledger.release("b");
     assert_eq!(ledger.ask(ask("c", 1500, 0, 1)), Ok(()));
+}
+
+#[test]
+fn what_is_given_back_by_holding_less_goes_to_who_waits() {
+    let ledger = ledger();
+    assert_eq!(ledger.ask(ask("a", 1000, 0, 1)), Ok(()));
+    ledger.ask(ask("b", 1000, 0, 2)).unwrap_err();
+    ledger.hold("a", cpu(500));
+    let full = ledger.ask(ask("c", 501, 0, 3)).unwrap_err();
+    assert!(full.ends_with("used: 1500, capacity: 2000"), "{full}");
 }

@@ -4,7 +4,7 @@ use super::super::ledger::Ask;
 use super::super::plan::resize::is_in_progress;
 use super::super::resize::{Target, Try, resize};
 use super::super::sizes::{Kept, Sizes, requests};
-use super::super::state::{Note, Sizing, init_containers, spec};
+use super::super::state::{Note, Sizing, has_ended, init_containers, spec};
 use super::super::{start, status};
 use super::Worker;
 use crate::runtime::ContainerState;
@@ -93,8 +93,11 @@ impl Worker {
         self.wanted.metadata.uid.clone().unwrap_or_default()
     }
 
-    /// What the pod has of the node counts for the others from now on.
+    /// What the pod has of the node counts for the others from now on; it waits for no more.
     pub(super) fn enter_ledger(&self) {
+        if has_ended(&self.wanted) {
+            return self.context.ledger.release(&self.uid());
+        }
         let given = self.memory.sizing.kept.allocated.applied_to(&self.wanted);
         self.context.ledger.hold(&self.uid(), requests(&given));
     }
@@ -104,20 +107,19 @@ impl Worker {
     pub(super) fn settle_size(&mut self) {
         let wanted = self.wanted.clone();
         if self.memory.sizing.kept.allocated.fits(&wanted) {
-            if self.memory.sizing.pending.take().is_some() {
-                self.context.ledger.withdraw(&self.uid());
-            }
             self.pod = wanted;
+            if self.memory.sizing.pending.take().is_some() {
+                self.enter_ledger();
+            }
             return;
         }
-        let phase = wanted
-            .status
-            .as_ref()
-            .and_then(|status| status.phase.as_deref());
-        let is_over = self.is_gone
-            || wanted.metadata.deletion_timestamp.is_some()
-            || matches!(phase, Some("Failed" | "Succeeded"));
+        let is_over =
+            self.is_gone || wanted.metadata.deletion_timestamp.is_some() || has_ended(&wanted);
         let refusal = if is_over {
+            if self.memory.sizing.pending.is_some() {
+                // It may have been given meanwhile, unseen: that goes back.
+                self.enter_ledger();
+            }
             None
         } else {
             match self.context.ledger.ask(self.ask()) {
