@@ -1,7 +1,7 @@
 //! Pods of unusual shapes: looked into, with shared processes, with full names, with images as
 //! volumes.
 
-use crate::lab::{Lab, wait};
+use crate::lab::{Cluster, Lab, run, wait};
 use crate::workloads::{IMAGE, IMAGE_2, with_images};
 
 fn pod(name: &str, more: &str) -> String {
@@ -125,6 +125,8 @@ fn processes_names_and_images_are_shared_as_asked() {
         "{hosts}"
     );
 
+    it_has_another_sandbox(&cluster);
+
     let more = format!(
         r#"
     volumeMounts:
@@ -149,6 +151,29 @@ fn processes_names_and_images_are_shared_as_asked() {
         refused.contains("Read-only") && refused.contains("denied"),
         "{refused}"
     );
+}
+
+/// What keeps its processes together dies: another sandbox takes the place of all of it.
+fn it_has_another_sandbox(cluster: &Cluster) {
+    let agent = cluster.host.data_dir.join("agent");
+    let within = |part: &str| -> Vec<_> {
+        let entries = std::fs::read_dir(agent.join(part)).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    };
+    let former = within("sandboxes").remove(0);
+    let reaper = std::fs::read_to_string(former.join("reaper.json")).unwrap();
+    let address = || cluster.value(&["pod", "shared"], "{.status.podIP}");
+    let before = address();
+    run("kill", &["-s", "KILL", &reaper]);
+    let now = wait("it has another address", || {
+        Some(address()).filter(|now| !now.is_empty() && *now != before)
+    });
+    assert!(former.join("stopped").exists());
+    let addresses = within("network");
+    let held: Vec<_> = addresses.iter().map(|path| path.file_name()).collect();
+    assert_eq!(held, [Some(now.as_ref())]);
+    let ready = "{.status.containerStatuses[*].ready}";
+    cluster.wait_value(&["pod", "shared"], ready, "true true");
 }
 
 #[test]

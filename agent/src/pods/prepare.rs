@@ -90,6 +90,12 @@ async fn make(
     let sandbox = match existing {
         Some(sandbox) => sandbox,
         None => {
+            if attempt > 0 {
+                let stopped = stop_former(context, uid).await;
+                stopped.map_err(|error| {
+                    Failure("FailedKillPod", format!("error killing pod: {error}"))
+                })?;
+            }
             let config = sandbox_config(context, pod, attempt, quality).await;
             let config = config.map_err(|error| {
                 let message = format!("Failed to create pod sandbox: {error}");
@@ -109,6 +115,19 @@ async fn make(
     let ip = attached.map_err(|error| failed(&error))?;
     write_files(&directory, pod, Some(ip)).map_err(unwritten)?;
     Ok((status, Some(ip)))
+}
+
+/// A sandbox that broke off, since its own process died, still has its network and its namespaces.
+async fn stop_former(context: &Context, uid: &str) -> Result<(), String> {
+    let sandboxes = context.runtime.list_sandboxes().await;
+    let sandboxes = sandboxes.map_err(|error| chain(&error))?;
+    for former in sandboxes.iter().filter(|one| one.config.pod_uid == uid) {
+        let detached = context.network.detach(&former.id).await;
+        detached.map_err(|error| chain(&error))?;
+        let stopped = context.runtime.stop_sandbox(&former.id).await;
+        stopped.map_err(|error| chain(&error))?;
+    }
+    Ok(())
 }
 
 async fn sandbox_config(
