@@ -47,7 +47,7 @@ pub use start::chain;
 pub use tokens::Tokens;
 pub use volume_writes::VolumeWrites;
 
-use crate::runtime::{ContainerEvent, Runtime, RuntimeError};
+use crate::runtime::{ContainerEvent, Runtime, RuntimeError, SandboxStatus};
 use coracle_client::informer::{Change, Informer};
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -179,6 +179,7 @@ impl Shared {
         if manifest::is_mirror(pod) {
             return self.note_mirror(pod, is_gone);
         }
+        let pod = manifest::of_server(pod);
         let Some(uid) = pod.metadata.uid.clone() else {
             return;
         };
@@ -202,7 +203,6 @@ impl Shared {
         workers: &mut HashMap<String, Handle>,
         uid: String,
         desired: Desired,
-        let pod = manifest::of_server(pod);
     ) {
         let handle = Handle {
             desired: watch::Sender::new(desired),
@@ -247,7 +247,7 @@ impl Shared {
         }
         self.workers.lock().remove(&uid);
         self.changed.notify_one();
-        self.statics.ended.notify_one();
+        self.statics.note_end();
     }
 
     /// Tells each worker of its containers' ends.
@@ -306,22 +306,27 @@ impl Shared {
             }
         }
         for sandbox in &sandboxes {
-            let uid = &sandbox.config.pod_uid;
-            let mut workers = self.workers.lock();
-            if known.contains(uid) || workers.contains_key(uid) {
-                continue;
+            if !known.contains(&sandbox.config.pod_uid) {
+                self.take_down(sandbox);
             }
-            tracing::info!(
-                pod = sandbox.config.pod_name,
-                "takes down a pod that was deleted"
-            );
-            let desired = Desired {
-                is_gone: true,
-                ..Desired::of(Arc::new(lost_pod(sandbox)))
-            };
-            self.begin(&mut workers, uid.clone(), desired);
         }
         Ok(())
+    }
+
+    /// Begins to end a pod of which only this is left; one that has a worker is its worker's.
+    fn take_down(self: &Arc<Self>, sandbox: &SandboxStatus) {
+        let uid = &sandbox.config.pod_uid;
+        let mut workers = self.workers.lock();
+        if workers.contains_key(uid) {
+            return;
+        }
+        let pod = &sandbox.config.pod_name;
+        tracing::info!(pod, "takes down a pod that was deleted");
+        let desired = Desired {
+            is_gone: true,
+            ..Desired::of(Arc::new(lost_pod(sandbox)))
+        };
+        self.begin(&mut workers, uid.clone(), desired);
     }
 }
 
@@ -340,14 +345,16 @@ pub(crate) async fn observe(runtime: &dyn Runtime, uid: &str) -> Result<Observed
     })
 }
 
-/// What is left to know of a pod that the API server has forgotten.
-fn lost_pod(sandbox: &crate::runtime::SandboxStatus) -> Pod {
+/// What is left to know of a pod that the API server, or the directory of static pods, has
+/// forgotten.
+fn lost_pod(sandbox: &SandboxStatus) -> Pod {
     let config = &sandbox.config;
     Pod {
         metadata: ObjectMeta {
             name: Some(config.pod_name.clone()),
             namespace: Some(config.pod_namespace.clone()),
             uid: Some(config.pod_uid.clone()),
+            annotations: Some(config.annotations.clone()),
             ..ObjectMeta::default()
         },
         spec: Some(PodSpec {

@@ -96,7 +96,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         if let Err(error) = context.network.use_kept_cidr().await {
             tracing::warn!(%error, "static pods wait for their network");
         }
-        pods.run_static(directory, &config.node_name).await;
+        pods.run_static(directory, &config.node_name).await?;
     }
     if !enrolled.is_new {
         register(&client, &config, &facts, false).await?;

@@ -95,9 +95,20 @@ fn files_of_a_node_are_pods_that_the_server_only_shows() {
     cluster.wait_value(&["pod", "bad-statics"], "{.status.phase}", "Running");
     assert_eq!(value("{.status.phase}"), "Running");
     for name in ["web", "bad"] {
-        std::fs::remove_file(files.join(format!("{name}.yaml"))).unwrap();
-        is_gone(&cluster, &format!("{name}-statics"));
+        let file = files.join(format!("{name}.yaml"));
+        let name = format!("{name}-statics");
+        let hash = "{.metadata.annotations.kubernetes\\.io/config\\.hash}";
+        let uid = cluster.value(&["pod", &name], hash);
+        let kept = cluster.host.data_dir.join("agent/pods").join(&uid);
+        assert!(!uid.is_empty() && kept.exists(), "{}", kept.display());
+        std::fs::remove_file(file).unwrap();
+        is_gone(&cluster, &name);
+        // The server shows it until nothing of it is left: what runs takes two seconds to end.
+        assert!(!kept.exists(), "{}", kept.display());
     }
+    let containers = cluster.host.data_dir.join("agent/containers");
+    let left: Vec<_> = std::fs::read_dir(containers).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
@@ -125,7 +136,9 @@ fn a_node_that_cannot_reach_its_server_runs_its_own_pods() {
         "    volumeMounts: [{{ name: marks, mountPath: /marks }}]\n  volumes: [{{ name: marks, hostPath: {{ path: {} }} }}]",
         marks.display()
     );
-    let script = "cat /sys/class/net/eth0/operstate > /marks/net";
+    // Takes a while to end.
+    let script = "touch /marks/runs; cat /sys/class/net/eth0/operstate > /marks/net; trap 'sleep 3; \
+                  /bin/busybox rm /marks/runs; exit 0' TERM; sleep 100000 & wait";
     put(&files, "lone.yaml", &manifest("lone", IMAGE, script, &more));
     let url = format!("https://{}:6443", server.host.address);
     let data_dir = host.data_dir.display().to_string();
@@ -138,7 +151,7 @@ fn a_node_that_cannot_reach_its_server_runs_its_own_pods() {
         "--data-dir",
         &data_dir,
     ];
-    lab.spawn_with(&host, &environment, &words);
+    let agent = lab.spawn_with(&host, &environment, &words);
     wait("it runs, with its network", || {
         let state = std::fs::read_to_string(marks.join("net")).unwrap_or_default();
         (state == "up\n").then_some(())
@@ -147,4 +160,16 @@ fn a_node_that_cannot_reach_its_server_runs_its_own_pods() {
     server.wait_value(&["pod", "lone-far"], "{.status.phase}", "Running");
     let restarts = "{.status.containerStatuses[0].restartCount}";
     assert_eq!(server.value(&["pod", "lone-far"], restarts), "0");
+
+    // A file that changed while the agent was down: one ends before the other begins.
+    lab.process(agent).terminate();
+    let script = "test -e /marks/runs && echo two > /marks/met || echo one > /marks/met";
+    put(&files, "lone.yaml", &manifest("lone", IMAGE, script, &more));
+    assert!(marks.join("runs").exists());
+    lab.spawn_with(&host, &environment, &words);
+    let met = wait("the other runs", || {
+        let met = std::fs::read_to_string(marks.join("met")).unwrap_or_default();
+        met.ends_with('\n').then_some(met)
+    });
+    assert_eq!(met, "one\n");
 }

@@ -9,7 +9,8 @@ mod directory; // The files, read again when they changed.
 mod mirror; // Their images in the API server.
 
 use super::manifest::{SEEN, is_static, with_status_of};
-use super::{Pods, Shared, worker::Desired};
+use super::{Handle, Pods, Shared, lost_pod, worker::Desired};
+use crate::runtime::{RuntimeError, SandboxStatus};
 use directory::Directory;
 use k8s_openapi::api::core::v1::Pod;
 use parking_lot::Mutex;
@@ -33,9 +34,45 @@ pub struct Statics {
     /// What the API server has of them, and of those that were.
     mirrors: Mutex<HashMap<FullName, Arc<Pod>>>,
     /// A worker has ended: its successor may begin.
-    pub ended: Notify,
+    ended: Notify,
     /// There is something to do about mirrors.
     changed: Notify,
+}
+
+impl Statics {
+    /// Of a worker: the successor may begin, the mirror may go.
+    pub fn note_end(&self) {
+        self.ended.notify_one();
+        self.changed.notify_one();
+    }
+}
+
+/// Of two files with one name the first is taken.
+fn by_name(pods: Vec<Pod>) -> BTreeMap<FullName, Pod> {
+    let mut all = BTreeMap::new();
+    for pod in pods {
+        all.entry(full_name(&pod)).or_insert(pod);
+    }
+    all
+}
+
+/// What a former agent ran by files that have changed since, or have gone.
+fn outdated<'a>(
+    sandboxes: &'a [SandboxStatus],
+    wanted: &BTreeMap<FullName, Pod>,
+) -> Vec<&'a SandboxStatus> {
+    let is_outdated = |sandbox: &&SandboxStatus| {
+        let uid = &sandbox.config.pod_uid;
+        let is_wanted = |pod: &Pod| pod.metadata.uid.as_ref() == Some(uid);
+        is_static(&lost_pod(sandbox)) && !wanted.values().any(is_wanted)
+    };
+    sandboxes.iter().filter(is_outdated).collect()
+}
+
+/// The name of the static pod that a worker runs, or ends.
+fn static_name(handle: &Handle) -> Option<FullName> {
+    let pod = handle.desired.borrow().pod.clone();
+    is_static(&pod).then(|| full_name(&pod))
 }
 
 fn full_name(pod: &Pod) -> FullName {
@@ -46,12 +83,19 @@ fn full_name(pod: &Pod) -> FullName {
 
 impl Pods {
     /// Begins with what the directory holds now; goes on until the stop.
-    pub async fn run_static(&self, path: &Path, node_name: &str) {
+    pub async fn run_static(&self, path: &Path, node_name: &str) -> Result<(), RuntimeError> {
         let shared = self.shared.clone();
-        let directory = Directory::new(path, node_name);
-        let directory = shared.clone().look(directory).await;
+        let (directory, wanted) = read(Directory::new(path, node_name)).await;
+        if let Some(wanted) = wanted {
+            let sandboxes = shared.context.runtime.list_sandboxes().await?;
+            for sandbox in outdated(&sandboxes, &wanted) {
+                shared.take_down(sandbox);
+            }
+            shared.apply(wanted);
+        }
         let tasks = shared.tasks.clone();
         tasks.spawn(shared.follow_directory(directory));
+        Ok(())
     }
 
     /// Shows the API server what runs. The informer has listed by then.
@@ -70,34 +114,18 @@ impl Shared {
                 () = directory.changed() => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
-            directory = self.clone().look(directory).await;
-        }
-    }
-
-    /// Reads the directory and lets pods begin and end by it.
-    async fn look(self: Arc<Self>, mut directory: Directory) -> Directory {
-        let read = tokio::task::spawn_blocking(move || {
-            let pods = directory.read();
-            (directory, pods)
-        });
-        match read.await {
-            Ok((directory, pods)) => {
-                if let Some(pods) = pods {
-                    self.apply(pods);
-                }
-                directory
+            let wanted;
+            (directory, wanted) = read(directory).await;
+            if let Some(wanted) = wanted {
+                self.apply(wanted);
             }
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     }
 
-    fn apply(self: &Arc<Self>, pods: Vec<Pod>) {
+    /// Lets pods begin and end.
+    fn apply(self: &Arc<Self>, next: BTreeMap<FullName, Pod>) {
         let mut workers = self.workers.lock();
         let mut wanted = self.statics.wanted.lock();
-        let mut next: BTreeMap<FullName, Pod> = BTreeMap::new();
-        for pod in pods {
-            next.entry(full_name(&pod)).or_insert(pod);
-        }
         let mut is_changed = false;
         for (name, pod) in wanted.iter() {
             let uid = pod.metadata.uid.as_deref().unwrap_or_default();
@@ -114,10 +142,7 @@ impl Shared {
                 .is_some_and(|next| next.metadata.uid == pod.metadata.uid)
         });
         for (name, mut pod) in next {
-            let is_running = |handle: &super::Handle| {
-                let desired = handle.desired.borrow();
-                is_static(&desired.pod) && full_name(&desired.pod) == name
-            };
+            let is_running = |handle: &Handle| static_name(handle).as_ref() == Some(&name);
             if wanted.contains_key(&name) || workers.values().any(is_running) {
                 continue; // A former one that is still there is waited for.
             }
@@ -125,6 +150,7 @@ impl Shared {
             let annotations = pod.metadata.annotations.get_or_insert_default();
             annotations.insert(SEEN.to_owned(), now);
             let pod = Arc::new(pod);
+            self.hold_all(std::slice::from_ref(&pod));
             let uid = pod.metadata.uid.clone().unwrap_or_default();
             tracing::info!(pod = name.1, namespace = name.0, "runs a static pod");
             wanted.insert(name, pod.clone());
@@ -150,7 +176,6 @@ impl Shared {
         }
         let workers = self.workers.lock();
         let wanted = self.statics.wanted.lock().get(&name).cloned();
-            self.hold_all(std::slice::from_ref(&pod));
         if let Some(pod) = wanted
             && let Some(uid) = &pod.metadata.uid
             && let Some(handle) = workers.get(uid)
@@ -165,3 +190,18 @@ impl Shared {
         self.statics.changed.notify_one();
     }
 }
+
+/// None when the directory cannot be read now.
+async fn read(mut directory: Directory) -> (Directory, Option<BTreeMap<FullName, Pod>>) {
+    let reading = tokio::task::spawn_blocking(move || {
+        let pods = directory.read();
+        (directory, pods.map(by_name))
+    });
+    match reading.await {
+        Ok(read) => read,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,15 +1,18 @@
 //! Mirror pods: what the API server shows of static pods.
 //!
 //! Each has one, made anew when it is deleted or when it shows another pod than runs. Those that
-//! show nothing are deleted. Repeated until the API server has it so.
+//! show nothing any more, not even a pod that is ending, are deleted. Repeated until the API server
+//! has it so.
 
 use super::super::Shared;
 use super::super::manifest::{HASH, MIRROR, annotation};
 use super::super::start::chain;
+use super::static_name;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams, Preconditions};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,10 +30,11 @@ enum Act {
     Delete(Arc<Pod>),
 }
 
-/// What is to be done about one pod's mirror.
-fn decide(pod: Option<&Arc<Pod>>, mirror: Option<&Arc<Pod>>) -> Option<Act> {
+/// What is to be done about one pod's mirror. `is_running`: a pod of that name runs, or is ending.
+fn decide(pod: Option<&Arc<Pod>>, mirror: Option<&Arc<Pod>>, is_running: bool) -> Option<Act> {
     match (pod, mirror) {
         (Some(pod), None) => Some(Act::Create(pod.clone())),
+        (None, Some(_)) if is_running => None,
         (None, Some(mirror)) => Some(Act::Delete(mirror.clone())),
         (Some(pod), Some(mirror)) => {
             let is_good = shows(mirror, pod) && mirror.metadata.deletion_timestamp.is_none();
@@ -56,6 +60,8 @@ pub(in super::super) async fn run(shared: Arc<Shared>, node_name: String) {
             }
         };
         tokio::select! {
+            // Workers that end for the stop have not ended their containers.
+            biased;
             () = shared.stop.cancelled() => return,
             () = shared.statics.changed.notified() => {}
             () = retry => {}
@@ -64,6 +70,9 @@ pub(in super::super) async fn run(shared: Arc<Shared>, node_name: String) {
 }
 
 fn acts(shared: &Shared) -> Vec<Act> {
+    let workers = shared.workers.lock();
+    let running: BTreeSet<_> = workers.values().filter_map(static_name).collect();
+    drop(workers);
     let wanted = shared.statics.wanted.lock().clone();
     let mirrors = shared.statics.mirrors.lock().clone();
     let mut names: Vec<_> = wanted.keys().chain(mirrors.keys()).collect();
@@ -71,7 +80,7 @@ fn acts(shared: &Shared) -> Vec<Act> {
     names.dedup();
     let decided = names
         .into_iter()
-        .map(|name| decide(wanted.get(name), mirrors.get(name)));
+        .map(|name| decide(wanted.get(name), mirrors.get(name), running.contains(name)));
     decided.flatten().collect()
 }
 

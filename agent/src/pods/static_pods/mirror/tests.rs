@@ -20,22 +20,27 @@ fn each_static_pod_has_the_one_that_shows_it() {
     let (one, other) = (pod("1"), pod("2"));
     let mirror = Arc::new(image(&one, &node()));
     assert!(shows(&mirror, &one) && !shows(&mirror, &other));
-    assert_eq!(decide(Some(&one), None), Some(Act::Create(one.clone())));
-    assert_eq!(decide(Some(&one), Some(&mirror)), None);
     assert_eq!(
-        decide(Some(&other), Some(&mirror)),
+        decide(Some(&one), None, true),
+        Some(Act::Create(one.clone()))
+    );
+    assert_eq!(decide(Some(&one), Some(&mirror), true), None);
+    assert_eq!(
+        decide(Some(&other), Some(&mirror), true),
         Some(Act::Delete(mirror.clone()))
     );
     assert_eq!(
-        decide(None, Some(&mirror)),
+        decide(None, Some(&mirror), false),
         Some(Act::Delete(mirror.clone()))
     );
+    // It shows the end of a pod to the last.
+    assert_eq!(decide(None, Some(&mirror), true), None);
     let mut deleted = mirror.as_ref().clone();
     deleted.metadata.deletion_timestamp =
         serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
     let deleted = Arc::new(deleted);
     assert_eq!(
-        decide(Some(&one), Some(&deleted)),
+        decide(Some(&one), Some(&deleted), true),
         Some(Act::Delete(deleted.clone()))
     );
 }
