@@ -3,6 +3,10 @@
 //! Every value stays text here; `settings` checks them all, together with the file and the
 //! environment, and says in one line what is wrong.
 
+mod resources;
+
+pub use resources::ResourceArgs;
+
 use clap::{Args, Parser, Subcommand};
 
 /// Kubernetes small enough for the edge.
@@ -264,6 +268,8 @@ pub struct AgentArgs {
     /// Directory with files of pods that run on this node, server or no server
     #[arg(long, value_name = "DIR", env = "CORACLE_STATIC_PODS")]
     pub static_pods: Option<String>,
+    #[command(flatten)]
+    pub resources: ResourceArgs,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -423,6 +429,16 @@ pub enum ImageAction {
     },
     /// List the images
     List,
+    /// Keep an image for good: it is not removed when the disk runs full
+    Pin {
+        /// Name or digest
+        image: String,
+    },
+    /// Take the mark away that keeps an image
+    Unpin {
+        /// Name or digest
+        image: String,
+    },
     /// Remove an image
     Remove {
         /// Name or digest

@@ -13,7 +13,10 @@ pub fn run(command: ImageCommand) -> Result<(), Failure> {
     let directory = data_dir.join("agent/images");
     let needs_images = matches!(
         command.action,
-        ImageAction::List | ImageAction::Remove { .. }
+        ImageAction::List
+            | ImageAction::Remove { .. }
+            | ImageAction::Pin { .. }
+            | ImageAction::Unpin { .. }
     );
     if needs_images && !directory.is_dir() {
         let expected = "no node has kept images there";
@@ -23,6 +26,18 @@ pub fn run(command: ImageCommand) -> Result<(), Failure> {
     let store = ImageStore::open(&directory)
         .with_context(|| format!("cannot open the images in {}", directory.display()))?;
     match command.action {
+        ImageAction::Pin { image } => {
+            store
+                .pin(&image, true)
+                .with_context(|| format!("cannot pin {image}"))?;
+            show::line(&format!("pinned {image}"));
+        }
+        ImageAction::Unpin { image } => {
+            store
+                .pin(&image, false)
+                .with_context(|| format!("cannot unpin {image}"))?;
+            show::line(&format!("unpinned {image}"));
+        }
         ImageAction::Import { file } => import(&store, Path::new(&file))?,
         ImageAction::Pull { image } => {
             let pulled = runtime()?

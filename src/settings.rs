@@ -5,6 +5,7 @@
 
 pub mod file;
 pub mod parse;
+mod resources;
 
 use crate::cli::{AgentArgs, CommonArgs, ServerArgs};
 use coracle_apiserver::access;
@@ -77,6 +78,7 @@ pub struct AgentSettings {
     /// 0 for no bound.
     pub pod_pids_max: i64,
     pub static_pods: Option<PathBuf>,
+    pub resources: coracle_agent::Resources,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -329,6 +331,7 @@ pub fn agent(
             None => false,
         },
         static_pods: args.static_pods.as_ref().map(PathBuf::from),
+        resources: resources::resources(&args.resources)?,
     })
 }
 

@@ -1,5 +1,8 @@
 //! What the binary tells the agent. Checked by the binary; nothing here is read from elsewhere.
 
+use crate::collect::ImagePolicy;
+use crate::pressure;
+use coracle_api::amounts::Amounts;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -23,6 +26,46 @@ pub struct Config {
     pub pod_pids_max: i64,
     /// Where files of static pods are.
     pub static_pods: Option<PathBuf>,
+    pub resources: Resources,
     /// The agent's own directory, `<data-dir>/agent`.
     pub data_dir: PathBuf,
+}
+
+/// What the node has for pods, and what it does when that runs short.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resources {
+    /// Kept from pods for the machine's own services: cpu, memory, ephemeral-storage, pid and
+    /// hugepages-*.
+    pub system_reserved: Amounts,
+    /// Kept from pods for the node's agent.
+    pub kube_reserved: Amounts,
+    pub eviction: pressure::Settings,
+    pub pods_max: u32,
+    pub images: ImagePolicy,
+    pub logs: LogBounds,
+}
+
+/// Of the log of one container.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LogBounds {
+    /// A file that has grown past this is set aside.
+    pub bytes_max: u64,
+    /// The one that is written to, and those set aside.
+    pub files_max: usize,
+}
+
+impl Default for Resources {
+    fn default() -> Self {
+        Self {
+            system_reserved: Amounts::default(),
+            kube_reserved: Amounts::default(),
+            eviction: pressure::Settings::default(),
+            pods_max: 110,
+            images: ImagePolicy::default(),
+            logs: LogBounds {
+                bytes_max: 10 << 20,
+                files_max: 5,
+            },
+        }
+    }
 }

@@ -56,6 +56,8 @@ pub enum AgentError {
     },
     #[error("another agent runs on {path}")]
     DataDirBusy { path: PathBuf },
+    #[error("more is kept from pods than this machine has: {0}")]
+    Reservations(String),
     #[error("the container runtime does not start")]
     Runtime(#[from] crate::runtime::RuntimeError),
     #[error("the node's network cannot be set up")]

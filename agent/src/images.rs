@@ -67,6 +67,8 @@ pub struct ImageInfo {
     pub user: String,
     /// Brought by hand: never collected as garbage.
     pub imported: bool,
+    /// Marked to stay: never collected either.
+    pub pinned: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -182,6 +184,17 @@ impl ImageStore {
             if !untagged || record.names.is_empty() {
                 index.images.remove(&id);
             }
+            Ok(())
+        })
+    }
+
+    /// Marks an image to stay for good, or takes the mark away.
+    pub fn pin(&self, image: &str, is_pinned: bool) -> Result<(), ImageError> {
+        self.change(|index| {
+            let id = index.find(image)?.map(|record| record.id.clone());
+            let record = id.and_then(|id| index.images.get_mut(&id));
+            let record = record.ok_or_else(|| ImageError::NotPresent(image.to_owned()))?;
+            record.pinned = is_pinned;
             Ok(())
         })
     }

@@ -4,7 +4,7 @@
 //! it and are adopted by the next run. Meets the control plane in API objects alone.
 
 mod config; // What the binary tells the agent.
-pub use config::Config;
+pub use config::{Config, LogBounds, Resources};
 
 mod error;
 pub use error::{AgentError, WipeError};
@@ -21,6 +21,12 @@ mod node; // The Node object, its status and lease.
 
 mod pods; // Runs the pods bound to this node.
 pub use pods::admission::check_pattern as check_sysctl_pattern;
+
+pub mod usage; // What the node and its pods use.
+
+pub mod pressure; // Acts when the node runs short of something.
+
+pub mod collect; // Removes images and containers that nobody needs.
 
 mod volumes; // What pods keep files in.
 

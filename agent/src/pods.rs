@@ -6,13 +6,17 @@
 //! A worker that panics is made again from what the runtime has.
 
 pub mod admission; // What is not run here at all.
+pub(crate) mod asked; // What a pod requests. Pure.
 pub mod back_off;
 mod container_config;
 mod contents;
 pub mod context;
+mod door; // Who is let in.
 pub(crate) mod environment;
 mod ephemeral;
+mod evict;
 mod files;
+mod fit; // Pure.
 mod groups;
 mod hook;
 mod id_ranges;
@@ -22,6 +26,7 @@ mod last_words;
 pub mod ledger;
 mod manifest;
 mod plan; // Pure. Start reading here.
+mod preempt; // Pure.
 mod prepare;
 mod probe;
 mod report;
@@ -40,9 +45,13 @@ mod worker;
 #[cfg(test)]
 mod testing; // Pods in a few words.
 
+pub use container_config::shares as cpu_shares;
 pub use context::{Confines, Context, PODS};
+pub use evict::Eviction;
 pub use image::Puller;
 pub use manifest::is_static;
+pub use prepare::{HOSTS, RESOLV_CONF};
+pub use rotate::remove as remove_log;
 pub use start::chain;
 pub use tokens::Tokens;
 pub use volume_writes::VolumeWrites;
@@ -87,6 +96,8 @@ struct Shared {
 struct Handle {
     desired: watch::Sender<Desired>,
     wake: Arc<Notify>,
+    /// It was let in and has its share of the node.
+    is_admitted: bool,
 }
 
 impl Pods {
@@ -183,18 +194,18 @@ impl Shared {
         let Some(uid) = pod.metadata.uid.clone() else {
             return;
         };
-        let desired = Desired {
-            is_gone,
-            ..Desired::of(pod.clone())
-        };
         let mut workers = self.workers.lock();
         if let Some(handle) = workers.get(&uid) {
-            handle.desired.send_replace(desired);
+            handle.desired.send_modify(|desired| {
+                desired.pod = pod.clone();
+                desired.is_gone = is_gone;
+            });
             return;
         }
         if is_gone {
             return; // Its worker has ended before.
         }
+        let desired = Desired::of(pod.clone());
         self.begin(&mut workers, uid, desired);
     }
 
@@ -207,6 +218,7 @@ impl Shared {
         let handle = Handle {
             desired: watch::Sender::new(desired),
             wake: Arc::new(Notify::new()),
+            is_admitted: false,
         };
         let (receiver, wake) = (handle.desired.subscribe(), handle.wake.clone());
         workers.insert(uid.clone(), handle);
@@ -229,13 +241,15 @@ impl Shared {
                     continue;
                 }
             };
-            let context = self.context.clone();
+            let now = desired.borrow().clone();
+            let refused = self.admit(&uid, &now, &observed).await;
             let worker = Worker::new(
-                context,
+                self.context.clone(),
                 desired.clone(),
                 wake.clone(),
                 self.stop.clone(),
                 observed,
+                refused,
             );
             match tokio::spawn(worker.run()).await {
                 Ok(()) => break,

@@ -1,5 +1,6 @@
 //! The order in which a node starts and stops.
 
+use crate::collect::Collector;
 use crate::enrol::{self, Enrolled};
 use crate::network::Network;
 use crate::node::{Facts, Heartbeat, Lease, node_address, register};
@@ -8,7 +9,7 @@ use crate::pods::sizes::Amounts;
 use crate::pods::{Confines, Context, PODS, Pods, Puller, Tokens, VolumeWrites, admission};
 use crate::runtime::Runtime;
 use crate::runtime::embedded::{self, EmbeddedRuntime};
-use crate::{AgentError, Config, stream, volumes};
+use crate::{AgentError, Config, node, pressure, stream, volumes};
 use coracle_client::Client;
 use coracle_client::clock::Clock;
 use coracle_client::connect::{self, Endpoint};
@@ -63,6 +64,8 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     let network = Network::open(config.data_dir.join("network"));
     let network = Arc::new(network.map_err(|error| AgentError::Network(Box::new(error)))?);
     let facts = facts(&config, runtime.as_ref()).await;
+    let allocatable = node::allocatable::of_machine(&facts, &config.resources);
+    let allocatable = allocatable.map_err(AgentError::Reservations)?;
     let enrolled = enrol::enrol(&config, &clock).await?;
     let client = connect::client(&enrolled.endpoint);
     if enrolled.is_new {
@@ -70,6 +73,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     }
     let informers = Informers::new(client.clone(), stop.clone());
     let services = informers.get::<Service>();
+    let own_name = Filter::fields(format!("metadata.name={}", config.node_name));
     let context = Arc::new(Context {
         recorder: Recorder::new(client.clone(), "kubelet", &config.node_name),
         client: client.clone(),
@@ -80,10 +84,13 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         images: Puller::default(),
         tokens: Tokens::default(),
         volume_writes: VolumeWrites::default(),
-        ledger: Ledger::new(Amounts {
-            cpu_milli: facts.cpus * 1000,
-            memory_bytes: facts.memory_bytes,
-        }),
+        ledger: ledger(&allocatable),
+        disks: crate::usage::Disks::default(),
+        pressures: pressure::Conditions::default(),
+        node_name: config.node_name.clone(),
+        node: informers.get_filtered::<Node>(own_name),
+        allocatable,
+        logs: config.resources.logs,
         host_ip: address(&config, &enrolled.endpoint).await,
         cpu_milli: facts.cpus * 1000,
         memory_bytes: facts.memory_bytes,
@@ -91,34 +98,74 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         confines: confines(&config),
     });
     let pods = Pods::new(context.clone(), stop.clone());
+    let care = Care::begin(&context, &pods, &config).await;
     pods.begin();
-    if let Some(directory) = &config.static_pods {
-        if let Err(error) = context.network.use_kept_cidr().await {
-            tracing::warn!(%error, "static pods wait for their network");
-        }
-        pods.run_static(directory, &config.node_name).await?;
-    }
+    begin_statics(&context, &pods, &config).await?;
     if !enrolled.is_new {
         register(&client, &config, &facts, false).await?;
     }
     let tasks = TaskTracker::new();
     let node_name = config.node_name.clone();
-    tend_node(
-        &tasks, config, facts, &informers, &context, &enrolled, &stop,
-    );
+    tend_node(&tasks, config, facts, &context, &enrolled, &stop);
     let tunnel = stream::Tunnel {
         endpoint: enrolled.endpoint,
         node_name: node_name.clone(),
-        context,
+        context: context.clone(),
         pods: pods.clone(),
     };
     tasks.spawn(tunnel.run(stop.clone()));
     // Containers need the services' variables; an incomplete list would leave some out.
     let _ = services.synced().await;
+    // Pods are compared with it.
+    let _ = context.node.synced().await;
     let bound_here = Filter::fields(format!("spec.nodeName={node_name}"));
     pods.run(informers.get_filtered::<Pod>(bound_here)).await?;
     pods.mirror_statics(&node_name);
+    tasks.spawn(care.collector.run(stop.clone()));
+    tasks.spawn(care.keeper.run(pods.clone(), stop));
     Ok((pods, tasks))
+}
+
+fn ledger(allocatable: &coracle_api::amounts::Amounts) -> Ledger {
+    Ledger::new(Amounts {
+        cpu_milli: node::allocatable::cpu_milli(allocatable),
+        memory_bytes: node::allocatable::memory_bytes(allocatable),
+    })
+}
+
+/// Static pods run before the server is asked for anything.
+async fn begin_statics(context: &Context, pods: &Pods, config: &Config) -> Result<(), AgentError> {
+    let Some(directory) = &config.static_pods else {
+        return Ok(());
+    };
+    if let Err(error) = context.network.use_kept_cidr().await {
+        tracing::warn!(%error, "static pods wait for their network");
+    }
+    pods.run_static(directory, &config.node_name).await?;
+    Ok(())
+}
+
+/// What looks after the node itself, once its pods are known.
+struct Care {
+    collector: Arc<Collector>,
+    keeper: pressure::Keeper,
+}
+
+impl Care {
+    /// Looks at the node once, so that the first pods and the first report know how it is.
+    async fn begin(context: &Arc<Context>, pods: &Pods, config: &Config) -> Self {
+        let reference = node::reference(&config.node_name);
+        let policy = config.resources.images;
+        let collector = Collector::new(context.clone(), pods.clone(), policy, reference.clone());
+        let collector = Arc::new(collector);
+        let settings = config.resources.eviction.clone();
+        let keeper =
+            pressure::Keeper::begin(context.clone(), collector.clone(), settings, reference);
+        Self {
+            keeper: keeper.await,
+            collector,
+        }
+    }
 }
 
 /// Keeps the Node, its lease and its certificates.
@@ -126,14 +173,18 @@ fn tend_node(
     tasks: &TaskTracker,
     config: Config,
     facts: Facts,
-    informers: &Informers,
-    context: &Context,
+    context: &Arc<Context>,
     enrolled: &Enrolled,
     stop: &CancellationToken,
 ) {
     let (client, clock) = (context.client.clone(), context.clock.clone());
-    let own_name = Filter::fields(format!("metadata.name={}", config.node_name));
-    let node = informers.get_filtered::<Node>(own_name);
+    let node = context.node.clone();
+    let reference = node::reference(&config.node_name);
+    let watching = node::oom::watch(context.recorder.clone(), reference, stop.clone());
+    tasks.spawn(watching);
+    let (limited, machine) = (config.clone(), facts.clone());
+    let limiting = node::limit_pods(context.clone(), limited, machine, stop.clone());
+    tasks.spawn(limiting);
     let lease = NodeLease::new(client.clone(), &config.node_name, clock.clone());
     tasks.spawn(Lease::run(lease, node.clone(), stop.clone()));
     let keeper = enrol::Keeper {
@@ -157,6 +208,7 @@ fn tend_node(
         network: context.network.clone(),
         recorder: context.recorder.clone(),
         clock,
+        pressures: context.pressures.clone(),
         informer: node,
     };
     tasks.spawn(heartbeat.run(stop.clone()));

@@ -18,8 +18,10 @@ mod user;
 
 pub use contract::*;
 
+use crate::usage::DiskUse;
 use futures::future::BoxFuture;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use tokio::sync::broadcast;
 
 /// The name that a RuntimeClass may call this runtime by; an empty one means it too.
@@ -100,6 +102,18 @@ pub trait Runtime: Send + Sync + std::fmt::Debug {
     fn sandbox_limits<'a>(&'a self, id: &'a SandboxId) -> Answer<'a, Limits>;
     /// What the container uses now; None when it does not run.
     fn container_usage<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, Option<Usage>>;
+    /// What all of the pod uses now, by its group; None when it has none.
+    fn sandbox_usage<'a>(&'a self, id: &'a SandboxId) -> Answer<'a, Option<Usage>>;
+    /// What all pods use together; None when the host does not count it.
+    fn total_usage(&self) -> Answer<'_, Option<TotalUsage>>;
+    /// What the container has written to its own layer. A walk: not to be asked often.
+    fn container_disk<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, DiskUse>;
+    /// Holds all pods together to this. Limits that the host cannot set are left out.
+    fn limit_total(&self, resources: Resources) -> Answer<'_, ()>;
+    /// Where writable layers are.
+    fn containers_directory(&self) -> PathBuf;
+    /// Where images are.
+    fn images_directory(&self) -> PathBuf;
     /// Asks the shim to open the log file again, after a rotation renamed it.
     fn reopen_log<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, ()>;
     fn exec<'a>(&'a self, id: &'a ContainerId, config: ExecConfig) -> Answer<'a, ExecStreams>;

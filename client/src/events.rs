@@ -5,6 +5,7 @@
 //! and an object that causes too many is muted for a while (see `correlate`).
 
 use k8s_openapi::api::core::v1::ObjectReference;
+use std::collections::BTreeMap;
 use tokio::sync::mpsc;
 
 use crate::Client;
@@ -66,11 +67,24 @@ impl Recorder {
         reason: &str,
         message: impl Into<String>,
     ) {
+        self.annotated(object, BTreeMap::new(), event_type, reason, message);
+    }
+
+    /// An event with annotations of its own.
+    pub fn annotated(
+        &self,
+        object: &ObjectReference,
+        annotations: BTreeMap<String, String>,
+        event_type: EventType,
+        reason: &str,
+        message: impl Into<String>,
+    ) {
         let observed = Observed {
             object: object.clone(),
             event_type,
             reason: reason.to_owned(),
             message: message.into(),
+            annotations,
             at: self.clock.now(),
         };
         if self.queue.try_send(observed).is_err() {

@@ -19,6 +19,7 @@ pub mod expectations;
 
 pub mod patch; // Writes with preconditions.
 
+pub mod node_selector; // Whether a node selector term matches a node.
 pub mod toleration; // Whether a toleration bears a taint.
 
 pub mod events;

@@ -2,7 +2,7 @@
 //! wins over the file.
 
 use super::BadSetting;
-use crate::cli::{AgentArgs, CommonArgs, ServerArgs};
+use crate::cli::{AgentArgs, CommonArgs, ResourceArgs, ServerArgs};
 use serde_yaml_ng::Value;
 
 /// A configuration file is some kilobytes; one past this is something else.
@@ -44,6 +44,29 @@ pub fn merge(mut targets: Targets<'_>) -> Result<(), BadSetting> {
     Ok(())
 }
 
+/// Keys whose value may be a map, and what stands between name and value on the command line.
+const PAIRS: [(&str, char); 6] = [
+    ("system-reserved", '='),
+    ("kube-reserved", '='),
+    ("eviction-hard", '<'),
+    ("eviction-soft", '<'),
+    ("eviction-soft-grace-period", '='),
+    ("eviction-minimum-reclaim", '='),
+];
+
+/// A map as the flag would have it.
+fn pairs(key: &str, value: &Value) -> Option<Result<Vec<String>, String>> {
+    let (_, sign) = PAIRS.into_iter().find(|(name, _)| *name == key)?;
+    let pair = |(name, value): (&Value, &Value)| {
+        let [name, value] = [texts(name)?, texts(value)?];
+        match (name.as_slice(), value.as_slice()) {
+            ([name], [value]) => Ok(format!("{name}{sign}{value}")),
+            _ => Err("must have one value a name".to_owned()),
+        }
+    };
+    Some(value.as_mapping()?.iter().map(pair).collect())
+}
+
 /// Texts of a scalar or of a list of scalars.
 fn texts(value: &Value) -> Result<Vec<String>, String> {
     match value {
@@ -59,7 +82,7 @@ fn texts(value: &Value) -> Result<Vec<String>, String> {
 }
 
 fn set(targets: &mut Targets<'_>, key: &str, value: &Value) -> Result<(), String> {
-    let given = texts(value)?;
+    let given = pairs(key, value).unwrap_or_else(|| texts(value))?;
     let Some(slot) = slot(targets, key) else {
         return Err("is not a setting of this command".to_owned());
     };
@@ -155,6 +178,37 @@ fn agent_slot<'a>(agent: &'a mut AgentArgs, key: &str) -> Option<Slot<'a>> {
         "allowed-unsafe-sysctls" => Some(Slot::Many(&mut agent.allowed_unsafe_sysctls)),
         "pod-max-pids" => Some(Slot::One(&mut agent.pod_max_pids)),
         "seccomp-default" => Some(Slot::One(&mut agent.seccomp_default)),
-        _ => None,
+        _ => resource(&mut agent.resources, key),
     }
+}
+
+fn resource<'a>(resources: &'a mut ResourceArgs, key: &str) -> Option<Slot<'a>> {
+    let many = match key {
+        "system-reserved" => &mut resources.system_reserved,
+        "kube-reserved" => &mut resources.kube_reserved,
+        "eviction-hard" => &mut resources.eviction_hard,
+        "eviction-soft" => &mut resources.eviction_soft,
+        "eviction-soft-grace-period" => &mut resources.eviction_soft_grace_period,
+        "eviction-minimum-reclaim" => &mut resources.eviction_minimum_reclaim,
+        _ => return resource_value(resources, key).map(Slot::One),
+    };
+    Some(Slot::Many(many))
+}
+
+fn resource_value<'a>(
+    resources: &'a mut ResourceArgs,
+    key: &str,
+) -> Option<&'a mut Option<String>> {
+    Some(match key {
+        "eviction-max-pod-grace-period" => &mut resources.eviction_max_pod_grace_period,
+        "eviction-pressure-transition-period" => &mut resources.eviction_pressure_transition_period,
+        "max-pods" => &mut resources.max_pods,
+        "image-gc-high-threshold" => &mut resources.image_gc_high_threshold,
+        "image-gc-low-threshold" => &mut resources.image_gc_low_threshold,
+        "minimum-image-ttl-duration" => &mut resources.minimum_image_ttl_duration,
+        "image-maximum-gc-age" => &mut resources.image_maximum_gc_age,
+        "container-log-max-size" => &mut resources.container_log_max_size,
+        "container-log-max-files" => &mut resources.container_log_max_files,
+        _ => return None,
+    })
 }

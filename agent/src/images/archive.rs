@@ -86,6 +86,7 @@ fn import_one(
         size_bytes,
         user: document.config.user,
         imported: true,
+        pinned: false,
     };
     store.commit(session, record)
 }

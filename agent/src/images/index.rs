@@ -21,6 +21,8 @@ pub struct Record {
     pub user: String,
     #[serde(default)]
     pub imported: bool,
+    #[serde(default)]
+    pub pinned: bool,
 }
 
 impl Record {
@@ -32,6 +34,7 @@ impl Record {
             size_bytes: self.size_bytes,
             user: self.user.clone(),
             imported: self.imported,
+            pinned: self.pinned,
         }
     }
 }
@@ -98,12 +101,14 @@ impl Index {
             digests: BTreeSet::new(),
             blobs: BTreeSet::new(),
             imported: false,
+            pinned: false,
             ..record.clone()
         });
         known.names.extend(record.names);
         known.digests.extend(record.digests);
         known.blobs.extend(record.blobs);
         known.imported |= record.imported;
+        known.pinned |= record.pinned;
         known
     }
 }

@@ -156,6 +156,7 @@ async fn fetch(
         size_bytes: config.size + layers.iter().map(|layer| layer.size).sum::<u64>(),
         user: document.config.user,
         imported: false,
+        pinned: false,
     };
     let store = store.clone();
     blocking(move || store.commit(session, record)).await

@@ -41,6 +41,23 @@ fn images_are_found_by_name_digest_and_id() {
 }
 
 #[test]
+fn an_image_is_pinned_until_it_is_not() {
+    let (directory, store) = store();
+    let image = import(directory.path(), &store, &Sample::new("app:1", &["a"]));
+    let is_pinned = || store.find("app:1").unwrap().unwrap().pinned;
+    assert!(!is_pinned());
+    store.pin("app:1", true).unwrap();
+    assert!(is_pinned());
+    // Imported again it is the same image, and stays so.
+    import(directory.path(), &store, &Sample::new("app:1", &["a"]));
+    assert!(is_pinned());
+    store.pin(&image.id, false).unwrap();
+    assert!(!is_pinned());
+    let missing = store.pin("app:2", true).unwrap_err().to_string();
+    assert!(missing.contains("is not present"), "{missing}");
+}
+
+#[test]
 fn a_name_moves_and_shared_layers_are_kept_once() {
     let (directory, store) = store();
     let old = import(

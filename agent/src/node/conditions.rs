@@ -1,45 +1,20 @@
-//! The node's conditions. Pure but for the measures that are given.
+//! The node's conditions. Pure.
 
-use super::facts::Disk;
+use crate::pressure::Condition;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use std::collections::BTreeSet;
 
-/// Below this much memory the node takes no more pods: upstream's hard eviction threshold.
-const MEMORY_AVAILABLE_BYTES_MIN: i64 = 100 << 20;
-/// Half of upstream's threshold, as other distributions for the edge have it: a tenth of a disk
-/// that holds other things too is not yet distress. Of the files a twentieth, as upstream.
-const DISK_FREE_PERCENT_MIN: i64 = 5;
-const FILES_FREE_PERCENT_MIN: i64 = 5;
-/// Upstream has none by default; a node with so few free process ids is in trouble.
-const PROCESS_IDS_FREE_PERCENT_MIN: i64 = 5;
-
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Measures {
-    pub disk: Option<Disk>,
-    pub available_memory_bytes: Option<i64>,
-    pub process_count: Option<i64>,
-    pub process_ids_max: i64,
+    pub pressures: BTreeSet<Condition>,
     pub has_network: bool,
 }
 
 /// The conditions now; what did not change keeps its transition time. Conditions of others stay.
 pub fn make(measures: &Measures, old: &[NodeCondition], now: Timestamp) -> Vec<NodeCondition> {
-    let memory_is_low = measures
-        .available_memory_bytes
-        .is_some_and(|bytes| bytes < MEMORY_AVAILABLE_BYTES_MIN);
-    let disk_is_low = measures.disk.is_some_and(|disk| {
-        let below = |free: i64, total: i64, percent: i64| {
-            total > 0 && i128::from(free) * 100 < i128::from(total) * i128::from(percent)
-        };
-        below(disk.free_bytes, disk.total_bytes, DISK_FREE_PERCENT_MIN)
-            || below(disk.free_files, disk.files, FILES_FREE_PERCENT_MIN)
-    });
-    let ids_are_low = measures.process_count.is_some_and(|count| {
-        let free = measures.process_ids_max - count;
-        measures.process_ids_max > 0
-            && free * 100 < measures.process_ids_max * PROCESS_IDS_FREE_PERCENT_MIN
-    });
+    let has = |condition: Condition| measures.pressures.contains(&condition);
     // The names and words of no pressure, then of pressure.
     let pressure = |type_: &str, holds: bool, names: [&str; 2], words: [&str; 2]| {
         let at = usize::from(holds);
@@ -50,7 +25,7 @@ pub fn make(measures: &Measures, old: &[NodeCondition], now: Timestamp) -> Vec<N
     let made = [
         pressure(
             "MemoryPressure",
-            memory_is_low,
+            has(Condition::Memory),
             ["SufficientMemory", "InsufficientMemory"],
             [
                 "sufficient memory available",
@@ -59,13 +34,13 @@ pub fn make(measures: &Measures, old: &[NodeCondition], now: Timestamp) -> Vec<N
         ),
         pressure(
             "DiskPressure",
-            disk_is_low,
+            has(Condition::Disk),
             ["NoDiskPressure", "DiskPressure"],
             ["no disk pressure", "disk pressure"],
         ),
         pressure(
             "PIDPressure",
-            ids_are_low,
+            has(Condition::Pid),
             ["SufficientPID", "InsufficientPID"],
             ["sufficient PID available", "insufficient PID available"],
         ),

@@ -1,8 +1,12 @@
 //! What this machine is: read once from /proc, /sys and /etc, disk space on each look.
 
+use crate::usage::disk::file_system;
+use crate::usage::node;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
+
+const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages";
 
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
@@ -19,6 +23,14 @@ pub struct Facts {
     pub has_recursive_read_only: bool,
     /// Containers' ids can be mapped to others on this kernel, and on the disk of the data.
     pub has_user_namespaces: bool,
+    pub huge_pages: Vec<HugePages>,
+}
+
+/// Of one size.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct HugePages {
+    pub page_bytes: i64,
+    pub count: i64,
 }
 
 impl Facts {
@@ -42,52 +54,36 @@ impl Facts {
             os_image: pretty_name(&text("/etc/os-release")),
             architecture: go_architecture(std::env::consts::ARCH).to_owned(),
             cpus: i64::try_from(cpus).unwrap_or(i64::MAX),
-            memory_bytes: meminfo(&text("/proc/meminfo"), "MemTotal").unwrap_or(0),
-            disk_bytes: disk(data_dir).map_or(0, |disk| disk.total_bytes),
-            process_ids_max: text("/proc/sys/kernel/pid_max").parse().unwrap_or(0),
+            memory_bytes: node::field(&text("/proc/meminfo"), "MemTotal").unwrap_or(0),
+            disk_bytes: file_system(data_dir).map_or(0, |disk| disk.total_bytes),
+            process_ids_max: node::process_ids_max().unwrap_or(0),
+            huge_pages: huge_pages(Path::new(HUGE_PAGES)),
             has_recursive_read_only: crate::kernel::has_recursive_read_only(),
             has_user_namespaces: false,
         }
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct Disk {
-    pub total_bytes: i64,
-    pub free_bytes: i64,
-    pub files: i64,
-    pub free_files: i64,
-}
-
-pub fn disk(path: &Path) -> Option<Disk> {
-    let stat = rustix::fs::statvfs(path).ok()?;
-    let bytes = |blocks: u64| i64::try_from(blocks.saturating_mul(stat.f_frsize)).ok();
-    Some(Disk {
-        total_bytes: bytes(stat.f_blocks)?,
-        free_bytes: bytes(stat.f_bavail)?,
-        files: i64::try_from(stat.f_files).ok()?,
-        free_files: i64::try_from(stat.f_favail).ok()?,
-    })
-}
-
-/// Memory that can be had without swapping.
-pub fn available_memory_bytes() -> Option<i64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    meminfo(&text, "MemAvailable")
-}
-
-pub fn process_count() -> Option<i64> {
-    let text = fs::read_to_string("/proc/loadavg").ok()?;
-    let (_, total) = text.split_whitespace().nth(3)?.split_once('/')?;
-    total.parse().ok()
-}
-
-fn meminfo(text: &str, name: &str) -> Option<i64> {
-    let line = text
-        .lines()
-        .find(|line| line.starts_with(&format!("{name}:")))?;
-    let kib: i64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib * 1024)
+/// The sizes that the kernel has, whether or not there are any of them. The directories are called
+/// `hugepages-2048kB`.
+fn huge_pages(directory: &Path) -> Vec<HugePages> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let pages = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        let kib: i64 = name
+            .strip_prefix("hugepages-")?
+            .strip_suffix("kB")?
+            .parse()
+            .ok()?;
+        let count = fs::read_to_string(entry.path().join("nr_hugepages")).ok()?;
+        Some(HugePages {
+            page_bytes: kib * 1024,
+            count: count.trim().parse().ok()?,
+        })
+    };
+    let mut found: Vec<_> = entries.filter_map(pages).collect();
+    found.sort_by_key(|pages| pages.page_bytes);
+    found
 }
 
 fn pretty_name(os_release: &str) -> String {

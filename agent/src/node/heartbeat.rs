@@ -1,10 +1,11 @@
 //! Keeps the Node's status current, its network up and its lease renewed.
 
 use super::conditions::{self, Measures};
-use super::facts::{self, Facts};
+use super::facts::Facts;
 use super::object;
 use crate::Config;
 use crate::network::Network;
+use crate::pressure;
 use crate::runtime::Runtime;
 use coracle_client::Client;
 use coracle_client::clock::{Clock, Instant, seconds};
@@ -13,7 +14,7 @@ use coracle_client::informer::Informer;
 use coracle_client::key_of;
 use coracle_client::lease::NodeLease;
 use coracle_client::patch::merge_difference;
-use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeStatus, ObjectReference};
+use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeStatus};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use rand::RngExt;
@@ -37,6 +38,7 @@ pub struct Heartbeat {
     pub network: Arc<Network>,
     pub recorder: Recorder,
     pub clock: Clock,
+    pub pressures: pressure::Conditions,
     /// Of this Node alone.
     pub informer: Informer<Node>,
 }
@@ -56,6 +58,7 @@ impl std::fmt::Debug for Heartbeat {
 
 impl Heartbeat {
     pub async fn run(self, stop: CancellationToken) {
+        let mut pressures = self.pressures.clone();
         let changed = Arc::new(Notify::new());
         let wake = changed.clone();
         self.informer.on_change(move |_| wake.notify_one());
@@ -69,6 +72,7 @@ impl Heartbeat {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = changed.notified() => {}
+                () = pressures.changed() => {}
                 () = tokio::time::sleep(LOOK_EVERY.mul_f64(jitter)) => {}
             }
         }
@@ -122,12 +126,16 @@ impl Heartbeat {
     async fn status(&self, old: &NodeStatus) -> NodeStatus {
         let images = self.runtime.list_images().await.unwrap_or_default();
         let (name, version) = (&self.config.node_name, self.runtime.version());
-        let mut status = object::status(name, self.address, &self.facts, &version, &images);
+        let mut status = object::status(
+            name,
+            self.address,
+            &self.facts,
+            &self.config.resources,
+            &version,
+            &images,
+        );
         let measures = Measures {
-            disk: facts::disk(&self.config.data_dir),
-            available_memory_bytes: facts::available_memory_bytes(),
-            process_count: facts::process_count(),
-            process_ids_max: self.facts.process_ids_max,
+            pressures: self.pressures.now(),
             has_network: self.network.is_ready(),
         };
         let before = old.conditions.as_deref().unwrap_or_default();
@@ -176,16 +184,8 @@ impl Heartbeat {
         }
     }
 
-    /// As upstream does, the uid of the reference is the node's name.
     fn event(&self, reason: &str, message: &str) {
-        let name = self.config.node_name.clone();
-        let object = ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Node".to_owned()),
-            uid: Some(name.clone()),
-            name: Some(name),
-            ..ObjectReference::default()
-        };
+        let object = super::reference(&self.config.node_name);
         self.recorder
             .event(&object, EventType::Normal, reason, message);
     }

@@ -1,8 +1,10 @@
 //! The Node object from what is known of the machine. Pure.
 
+use super::allocatable;
 use super::facts::Facts;
-use crate::Config;
 use crate::images::ImageInfo;
+use crate::{Config, Resources};
+use coracle_api::amounts::Amounts;
 use k8s_openapi::api::core::v1::{
     ContainerImage, DaemonEndpoint, Node, NodeAddress, NodeDaemonEndpoints, NodeFeatures,
     NodeRuntimeHandler, NodeRuntimeHandlerFeatures, NodeSpec, NodeStatus, NodeSystemInfo, Taint,
@@ -14,14 +16,9 @@ use std::net::IpAddr;
 
 /// The version of Kubernetes whose kubelet this node stands in for.
 pub const KUBELET_VERSION: &str = "v1.36.0";
-const PODS_MAX: i64 = 110;
 /// Upstream reports the largest images alone; the scheduler looks at no more.
 const IMAGES_MAX: usize = 50;
 const IMAGE_NAMES_MAX: usize = 5;
-/// Kept from pods for the eviction threshold of memory, as upstream does.
-const MEMORY_RESERVED_BYTES: i64 = 100 << 20;
-/// A tenth of the disk is kept from pods for the same reason.
-const DISK_RESERVED_PERCENT: i64 = 10;
 /// The kubelet's port. Nothing listens there: requests come back over the node's own connection.
 const KUBELET_PORT: i32 = 10250;
 
@@ -74,6 +71,7 @@ pub fn status(
     node_name: &str,
     internal_ip: IpAddr,
     facts: &Facts,
+    resources: &Resources,
     runtime_version: &str,
     images: &[ImageInfo],
 ) -> NodeStatus {
@@ -81,17 +79,15 @@ pub fn status(
         type_: type_.to_owned(),
         address,
     };
+    let capacity = allocatable::capacity(facts, resources);
+    let allocatable = allocatable::allocatable(&capacity, resources);
     NodeStatus {
         addresses: Some(vec![
             address("InternalIP", internal_ip.to_string()),
             address("Hostname", node_name.to_owned()),
         ]),
-        capacity: Some(resources(facts.memory_bytes, facts.disk_bytes, facts.cpus)),
-        allocatable: Some(resources(
-            (facts.memory_bytes - MEMORY_RESERVED_BYTES).max(0),
-            facts.disk_bytes / 100 * (100 - DISK_RESERVED_PERCENT),
-            facts.cpus,
-        )),
+        capacity: Some(resource_list(&capacity)),
+        allocatable: Some(resource_list(&allocatable)),
         daemon_endpoints: Some(NodeDaemonEndpoints {
             kubelet_endpoint: Some(DaemonEndpoint { port: KUBELET_PORT }),
         }),
@@ -129,19 +125,11 @@ fn runtime_handlers(facts: &Facts) -> Vec<NodeRuntimeHandler> {
     vec![handler(""), handler(crate::runtime::HANDLER)]
 }
 
-fn resources(memory_bytes: i64, disk_bytes: i64, cpus: i64) -> BTreeMap<String, Quantity> {
-    BTreeMap::from([
-        ("cpu".to_owned(), Quantity(cpus.to_string())),
-        (
-            "ephemeral-storage".to_owned(),
-            Quantity(format!("{}Ki", disk_bytes / 1024)),
-        ),
-        (
-            "memory".to_owned(),
-            Quantity(format!("{}Ki", memory_bytes / 1024)),
-        ),
-        ("pods".to_owned(), Quantity(PODS_MAX.to_string())),
-    ])
+fn resource_list(amounts: &Amounts) -> BTreeMap<String, Quantity> {
+    let amounts = amounts.iter();
+    amounts
+        .map(|(name, amount)| (name.to_owned(), Quantity(amount.to_string())))
+        .collect()
 }
 
 fn image_list(images: &[ImageInfo]) -> Vec<ContainerImage> {

@@ -54,15 +54,19 @@ pub fn check_pattern(pattern: &str) -> Result<(), String> {
     }
 }
 
-/// Why the pod is not run here, as its status says it.
-pub fn refuse(pod: &Pod, rules: &Rules) -> Option<Verdict> {
-    let refused = |reason: &str, message: String| Verdict {
+fn refused(reason: &str, message: String) -> Verdict {
+    Verdict {
         reason: reason.to_owned(),
         message,
-    };
-    if let Some(message) = forbidden_sysctl(pod, rules) {
-        return Some(refused("SysctlForbidden", message));
     }
+}
+
+/// Why the pod is not run here, as its status says it.
+pub fn refuse_sysctls(pod: &Pod, rules: &Rules) -> Option<Verdict> {
+    forbidden_sysctl(pod, rules).map(|message| refused("SysctlForbidden", message))
+}
+
+pub fn refuse_app_armor(pod: &Pod, rules: &Rules) -> Option<Verdict> {
     let (needs_app_armor, empty) = security::needs_app_armor(pod);
     if needs_app_armor && !rules.has_app_armor {
         let message = "Cannot enforce AppArmor: AppArmor is not enabled on the host";

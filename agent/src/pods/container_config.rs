@@ -107,7 +107,7 @@ fn request(resources: Option<&ResourceRequirements>, name: &str) -> Option<Quant
     requested.or_else(|| limit(resources, name))
 }
 
-fn shares(milli: i64) -> u64 {
+pub fn shares(milli: i64) -> u64 {
     let milli = u64::try_from(milli).unwrap_or(0);
     (milli * 1024 / 1000).clamp(CPU_SHARES_MIN, CPU_SHARES_MAX)
 }

@@ -2,11 +2,13 @@
 
 use crate::network::Network;
 use crate::runtime::Runtime;
+use crate::usage::pods::{Places, PodDisk};
+use coracle_api::amounts::Amounts;
 use coracle_client::Client;
 use coracle_client::clock::Clock;
 use coracle_client::events::{EventType, Recorder, reference};
 use coracle_client::informer::Informer;
-use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,6 +41,16 @@ pub struct Context {
     pub volume_writes: super::VolumeWrites,
     /// What the pods were given of the node.
     pub ledger: super::ledger::Ledger,
+    /// What was measured of pods' disks.
+    pub disks: crate::usage::Disks,
+    /// What the node is short of.
+    pub pressures: crate::pressure::Conditions,
+    pub node_name: String,
+    /// Of this Node alone.
+    pub node: Informer<Node>,
+    /// What of the node is for pods.
+    pub allocatable: Amounts,
+    pub logs: crate::LogBounds,
     pub host_ip: IpAddr,
     /// What the node has for pods.
     pub cpu_milli: i64,
@@ -74,6 +86,24 @@ impl Context {
     /// Of the logs of all containers of a pod.
     pub fn log_directory(&self, pod: &Pod) -> PathBuf {
         log_directory(&self.data_dir, pod)
+    }
+
+    /// What the pod keeps on the node's disk, at most some minutes old; None when it cannot be
+    /// measured.
+    pub async fn disk_of(&self, pod: &Pod) -> Option<Arc<PodDisk>> {
+        let places = Places {
+            directory: self.pod_directory(pod),
+            logs: self.log_directory(pod),
+        };
+        let now = self.clock.monotonic();
+        let measured = self.disks.of_pod(self.runtime.as_ref(), pod, places, now);
+        match measured.await {
+            Ok(disk) => Some(disk),
+            Err(error) => {
+                tracing::warn!(%error, "cannot measure what a pod keeps on disk");
+                None
+            }
+        }
     }
 
     pub fn event(&self, pod: &Pod, type_: EventType, reason: &str, message: impl Into<String>) {

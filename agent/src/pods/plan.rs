@@ -87,13 +87,14 @@ impl Plan {
 pub fn plan(view: &View<'_>) -> Plan {
     let mut plan = Plan::default();
     if view.is_deleting() {
-        take_down(view, deletion_grace(view), &mut plan);
+        take_down(view, shortened(view, deletion_grace(view)), &mut plan);
         return plan;
     }
     plan.verdict = verdict(view, &mut plan);
+    plan.verdict = plan.verdict.take().or_else(|| evicted(view));
     let has_verdict = plan.verdict.is_some() || view.memory.verdict.is_some();
     if has_verdict || view.is_ended() || has_finished(view) {
-        take_down(view, spec_grace(view), &mut plan);
+        take_down(view, shortened(view, spec_grace(view)), &mut plan);
         return plan;
     }
     run(view, &mut plan);
@@ -116,6 +117,23 @@ fn verdict(view: &View<'_>, plan: &mut Plan) -> Option<Verdict> {
         reason: "DeadlineExceeded".to_owned(),
         message: "Pod was active on the node longer than the specified deadline".to_owned(),
     })
+}
+
+/// The node takes the pod down; once that is remembered it is no news.
+fn evicted(view: &View<'_>) -> Option<Verdict> {
+    let eviction = view.memory.eviction.as_ref()?;
+    let is_news = view.memory.verdict.is_none() && !view.is_ended();
+    is_news.then(|| Verdict {
+        reason: eviction.reason.clone(),
+        message: eviction.message.clone(),
+    })
+}
+
+/// A node that evicts a pod may be in a hurry.
+fn shortened(view: &View<'_>, grace_seconds: i64) -> i64 {
+    let eviction = view.memory.eviction.as_ref();
+    let own = eviction.and_then(|eviction| eviction.grace_seconds);
+    own.map_or(grace_seconds, |own| own.min(grace_seconds))
 }
 
 /// Every container has ended for good, or an init container has failed for good.

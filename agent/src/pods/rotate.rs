@@ -1,7 +1,8 @@
 //! Keeps the logs of running containers small: a file that has grown is set aside and a new one
-//! begun; the oldest ones go. The bounds are upstream's.
+//! begun; the oldest ones go.
 
 use super::context::Context;
+use crate::LogBounds;
 use crate::runtime::ContainerState;
 use jiff::Timestamp;
 use std::fs;
@@ -11,9 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-const LOG_BYTES_MAX: u64 = 10 << 20;
-/// The one that is written to, and those set aside.
-const FILES_MAX: usize = 5;
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 pub async fn run(context: Arc<Context>, stop: CancellationToken) {
@@ -29,10 +27,10 @@ pub async fn run(context: Arc<Context>, stop: CancellationToken) {
             let path = &container.config.log_path;
             let is_running = container.state == ContainerState::Running;
             let size = fs::metadata(path).map_or(0, |meta| meta.len());
-            if !is_running || size <= LOG_BYTES_MAX {
+            if !is_running || size <= context.logs.bytes_max {
                 continue;
             }
-            let old = match set_aside(path, context.clock.now()) {
+            let old = match set_aside(path, context.logs, context.clock.now()) {
                 Ok(old) => old,
                 Err(error) => {
                     tracing::warn!(path = %path.display(), %error, "cannot rotate a log");
@@ -49,10 +47,10 @@ pub async fn run(context: Arc<Context>, stop: CancellationToken) {
 }
 
 /// Gives the file another name, and removes the oldest of those that have one.
-fn set_aside(path: &Path, now: Timestamp) -> io::Result<PathBuf> {
+fn set_aside(path: &Path, bounds: LogBounds, now: Timestamp) -> io::Result<PathBuf> {
     let mut old = rotated(path)?;
     old.sort();
-    let surplus = (old.len() + 2).saturating_sub(FILES_MAX);
+    let surplus = (old.len() + 2).saturating_sub(bounds.files_max);
     for file in old.iter().take(surplus) {
         fs::remove_file(file)?;
     }

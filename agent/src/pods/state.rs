@@ -2,6 +2,7 @@
 
 use super::back_off::{BackOff, Pace};
 use super::ephemeral;
+use super::evict::Eviction;
 use super::sizes::Kept;
 use super::start::after;
 use crate::runtime::{
@@ -12,6 +13,7 @@ use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// What the runtime has of a pod, dead things included.
 #[derive(Clone, Debug, Default)]
@@ -172,6 +174,10 @@ pub struct Memory {
     pub is_resizing: bool,
     /// When the next try to change sizes may begin.
     pub resize_after: Option<Timestamp>,
+    /// The node has taken the pod down, or is about to.
+    pub eviction: Option<Arc<Eviction>>,
+    /// The pod is down and its volumes are gone.
+    pub is_settled: bool,
 }
 
 impl Memory {
@@ -196,6 +202,8 @@ impl Memory {
             restarting: BTreeSet::new(),
             is_resizing: false,
             resize_after: None,
+            eviction: None,
+            is_settled: false,
         }
     }
 

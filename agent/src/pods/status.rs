@@ -9,6 +9,7 @@ mod resources;
 
 pub use conditions::OF_RESIZES;
 
+use super::asked;
 use super::ephemeral;
 use super::plan::Plan;
 use super::state::{View, init_containers};
@@ -50,6 +51,11 @@ pub fn make(view: &View<'_>, plan: &Plan, host_ip: IpAddr) -> PodStatus {
     );
     let phase = phase::of(view, &inits, &regular, plan.is_ending);
     let verdict = plan.verdict.as_ref().or(view.memory.verdict.as_ref());
+    // What runs still has its share of the node: the end is told when it has come.
+    let (phase, verdict) = match verdict.filter(|_| is_coming_down(view)) {
+        Some(_) => (old.phase.as_deref().unwrap_or("Pending"), None),
+        None => (phase, verdict),
+    };
     let mut status = PodStatus {
         observed_generation: view.pod.metadata.generation,
         start_time: Some(Time(view.memory.start_time)),
@@ -65,11 +71,24 @@ pub fn make(view: &View<'_>, plan: &Plan, host_ip: IpAddr) -> PodStatus {
         status.reason = None;
         status.message = None;
     }
+    set_addresses(view, host_ip, &mut status);
+    let mut conditions = conditions::make(view, &old, &inits, &regular, phase);
+    if verdict.is_some() {
+        conditions::disrupt(view, &mut conditions);
+    }
+    status.conditions = Some(conditions);
+    status.init_container_statuses = has_init.then_some(inits);
+    status.container_statuses = Some(regular);
+    status.ephemeral_container_statuses = (!ephemeral.is_empty()).then_some(ephemeral);
+    status
+}
+
+fn set_addresses(view: &View<'_>, host_ip: IpAddr, status: &mut PodStatus) {
     status.host_ip = Some(host_ip.to_string());
     status.host_ips = Some(vec![HostIP {
         ip: host_ip.to_string(),
     }]);
-    let is_host_network = spec.host_network.unwrap_or(false);
+    let is_host_network = view.spec().host_network.unwrap_or(false);
     let ip = if is_host_network {
         view.observed.sandbox().map(|_| host_ip)
     } else {
@@ -79,11 +98,6 @@ pub fn make(view: &View<'_>, plan: &Plan, host_ip: IpAddr) -> PodStatus {
         status.pod_ip = Some(ip.to_string());
         status.pod_ips = Some(vec![PodIP { ip: ip.to_string() }]);
     }
-    status.conditions = Some(conditions::make(view, &old, &inits, &regular, phase));
-    status.init_container_statuses = has_init.then_some(inits);
-    status.container_statuses = Some(regular);
-    status.ephemeral_container_statuses = (!ephemeral.is_empty()).then_some(ephemeral);
-    status
 }
 
 /// Of a pod that the node did not take: nothing of its containers.
@@ -100,14 +114,13 @@ fn rejected(view: &View<'_>, old: PodStatus) -> PodStatus {
     }
 }
 
-/// The API server has set it; a pod from before that gets it here.
+/// The pod is to end and has containers that run or may run any moment.
+fn is_coming_down(view: &View<'_>) -> bool {
+    !view.is_ended() && (view.observed.running().next().is_some() || view.memory.is_starting)
+}
+
 pub fn quality_of_service(view: &View<'_>) -> String {
-    let known = view.pod.status.as_ref();
-    let known = known.and_then(|status| status.qos_class.clone());
-    known.unwrap_or_else(|| {
-        let spec = serde_json::to_value(view.spec()).unwrap_or_default();
-        coracle_api::pod_spec::resources::quality_of_service(&spec).to_owned()
-    })
+    asked::class(view.pod)
 }
 
 #[cfg(test)]

@@ -9,13 +9,14 @@ mod finish;
 mod size;
 
 use super::context::Context;
+use super::evict::Eviction;
 use super::manifest::is_static;
 use super::plan::{Plan, plan};
 use super::probe::Probes;
 use super::report::Reporter;
 use super::sizes::Kept;
 use super::state::{Health, Memory, Observed, Retry, Verdict, View, Waiting, full_name};
-use super::{admission, last_words, prepare, status};
+use super::{last_words, prepare, status};
 use crate::runtime::{
     ContainerId, ContainerState, ContainerStatus, RuntimeError, SandboxId, SandboxState,
     SandboxStatus,
@@ -42,6 +43,8 @@ pub struct Desired {
     /// As the API server has it; a static pod as its file has it.
     pub pod: Arc<Pod>,
     pub is_gone: bool,
+    /// The node wants it to end.
+    pub eviction: Option<Arc<Eviction>>,
     /// What the API server has of a static pod.
     pub mirror: Option<Arc<Pod>>,
 }
@@ -52,6 +55,7 @@ impl Desired {
             pod,
             is_gone: false,
             mirror: None,
+            eviction: None,
         }
     }
 
@@ -110,27 +114,33 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// `observed` is what the runtime has of the pod from before.
+    /// `observed` is what the runtime has of the pod from before, `refused` why the node does not
+    /// take it.
     pub fn new(
         context: Arc<Context>,
         desired: watch::Receiver<Desired>,
         wake: Arc<Notify>,
         stop: CancellationToken,
         observed: Observed,
+        refused: Option<Verdict>,
     ) -> Self {
-        let Desired { pod, is_gone, .. } = desired.borrow().clone();
+        let Desired {
+            pod,
+            is_gone,
+            eviction,
+            ..
+        } = desired.borrow().clone();
         let status = pod.status.as_ref();
         let started = status.and_then(|status| status.start_time.as_ref());
         let started = started.map_or_else(|| seconds(context.clock.now()), |time| time.0);
         let mut memory = Memory::new(started);
+        memory.eviction = eviction;
         memory.ip = observed
             .ready_sandbox()
             .filter(|_| prepare::is_complete(&context.pod_directory(&pod)))
             .and_then(|sandbox| context.network.address_of(&sandbox.id));
-        if let Some(verdict) = reject(&context, &pod, is_gone, &observed) {
-            memory.verdict = Some(verdict);
-            memory.is_rejected = true;
-        }
+        memory.is_rejected = refused.is_some();
+        memory.verdict = refused;
         let kept = Kept::load(&context.pod_directory(&pod));
         memory.sizing = size::remembered(kept, &pod);
         let updates = mpsc::channel(UPDATES_MAX);
@@ -153,8 +163,10 @@ impl Worker {
     }
 
     pub async fn run(mut self) {
-        self.enter_ledger();
-        self.settle_size();
+        if !self.memory.is_rejected {
+            self.enter_ledger();
+            self.settle_size();
+        }
         loop {
             if self.memory.sizing.pending.is_some() {
                 self.settle_size();
@@ -168,6 +180,9 @@ impl Worker {
                     () = stop.cancelled() => {}
                 }
                 return;
+            }
+            if plan.is_down {
+                self.settle().await;
             }
             let wake_at = plan.wake_at;
             self.act(plan);
@@ -197,6 +212,7 @@ impl Worker {
                 self.wanted = desired.pod;
                 self.is_gone = desired.is_gone;
                 self.settle_size();
+                self.memory.eviction = desired.eviction;
             }
             Some(update) = self.updates.1.recv() => self.note(update),
             () = self.wake.notified() => {}
@@ -322,9 +338,12 @@ impl Worker {
     fn look(&mut self) -> Plan {
         let plan = plan(&self.view());
         if let Some(verdict) = &plan.verdict {
-            let type_ = EventType::Normal;
-            self.context
-                .event(&self.pod, type_, &verdict.reason, verdict.message.clone());
+            // Who evicts a pod says so.
+            if self.memory.eviction.is_none() {
+                let (type_, message) = (EventType::Normal, verdict.message.clone());
+                self.context
+                    .event(&self.pod, type_, &verdict.reason, message);
+            }
             self.memory.verdict = Some(verdict.clone());
         }
         for (name, waiting) in &plan.waiting {
@@ -359,19 +378,4 @@ impl Worker {
         self.context
             .container_event(&self.pod, name, type_, "BackOff", message);
     }
-}
-
-/// Whether the node refuses a pod of which nothing was made yet, and says so in an event.
-fn reject(context: &Context, pod: &Pod, is_gone: bool, observed: &Observed) -> Option<Verdict> {
-    let status = pod.status.as_ref();
-    let phase = status.and_then(|status| status.phase.as_deref());
-    let is_new = observed.sandboxes.is_empty() && matches!(phase, None | Some("Pending"));
-    if !is_new || is_gone || pod.metadata.deletion_timestamp.is_some() {
-        return None;
-    }
-    let mut verdict = admission::refuse(pod, &context.confines.admission)?;
-    let message = verdict.message.clone();
-    context.event(pod, EventType::Warning, &verdict.reason, message);
-    verdict.message = format!("Pod was rejected: {}", verdict.message);
-    Some(verdict)
 }

@@ -5,10 +5,11 @@
 //! is left out, never an error.
 
 mod limits; // Pure but for reading and writing.
+mod usage; // What groups use, and the bound of all pods.
 
 pub use limits::weight;
 
-use super::contract::{Resources, Usage};
+use super::contract::Resources;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
@@ -282,26 +283,6 @@ impl Hierarchies {
             return 0;
         };
         keyed(&directory.join(file), "oom_kill").unwrap_or(0)
-    }
-
-    pub fn usage(&self, group: &str) -> Option<Usage> {
-        let memory = self.directory("memory", group)?;
-        let (total, inactive, cpu) = match self.is_unified() {
-            true => (
-                number(&memory.join("memory.current"))?,
-                keyed(&memory.join("memory.stat"), "inactive_file")?,
-                keyed(&memory.join("cpu.stat"), "usage_usec")? * 1000,
-            ),
-            false => (
-                number(&memory.join("memory.usage_in_bytes"))?,
-                keyed(&memory.join("memory.stat"), "total_inactive_file")?,
-                number(&self.directory("cpuacct", group)?.join("cpuacct.usage"))?,
-            ),
-        };
-        Some(Usage {
-            cpu_ns: cpu,
-            memory_working_set_bytes: total.saturating_sub(inactive),
-        })
     }
 }
 

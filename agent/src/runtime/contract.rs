@@ -289,7 +289,22 @@ pub struct ContainerUser {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     pub cpu_ns: u64,
+    pub memory_usage_bytes: u64,
+    /// Without what is cached of files and was not used lately.
     pub memory_working_set_bytes: u64,
+    pub memory_rss_bytes: u64,
+    pub page_faults: u64,
+    pub major_page_faults: u64,
+    /// Threads count too.
+    pub process_count: u64,
+}
+
+/// What all pods use together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TotalUsage {
+    pub usage: Usage,
+    /// None when they are not held to one.
+    pub memory_limit_bytes: Option<u64>,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -19,6 +19,7 @@ use super::cgroups::Hierarchies;
 use super::contract::*;
 use super::{Answer, Runtime, RuntimeError};
 use crate::images::{ImageError, ImageStore};
+use crate::usage::DiskUse;
 use container::Container;
 use futures::future::BoxFuture;
 use nix::fcntl::{Flock, FlockArg};
@@ -396,6 +397,46 @@ impl Runtime for EmbeddedRuntime {
                 .flatten()
         });
         Box::pin(std::future::ready(usage))
+    }
+
+    fn sandbox_usage<'a>(&'a self, id: &'a SandboxId) -> Answer<'a, Option<Usage>> {
+        let sandbox = self.0.sandbox(id);
+        let usage = sandbox.map(|sandbox| self.0.hierarchies.usage(&sandbox.record.cgroup));
+        Box::pin(std::future::ready(usage))
+    }
+
+    fn total_usage(&self) -> Answer<'_, Option<TotalUsage>> {
+        let (hierarchies, group) = (&self.0.hierarchies, self.cgroup_root());
+        let usage = hierarchies.usage(group).map(|usage| TotalUsage {
+            usage,
+            memory_limit_bytes: hierarchies.memory_limit_bytes(group),
+        });
+        Box::pin(std::future::ready(Ok(usage)))
+    }
+
+    fn container_disk<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, DiskUse> {
+        Box::pin(async {
+            let upper = self.0.container(id)?.directory.join("upper");
+            blocking(move || {
+                let failed = io_error(format!("cannot measure {}", upper.display()));
+                crate::usage::disk::measure(&upper).map_err(failed)
+            })
+            .await
+        })
+    }
+
+    fn limit_total(&self, resources: Resources) -> Answer<'_, ()> {
+        let limited = self.0.hierarchies.limit_all(self.cgroup_root(), &resources);
+        let limited = limited.map_err(|error| RuntimeError::Failed(error.to_string()));
+        Box::pin(std::future::ready(limited))
+    }
+
+    fn containers_directory(&self) -> PathBuf {
+        self.0.containers_directory()
+    }
+
+    fn images_directory(&self) -> PathBuf {
+        self.0.config.data_dir.join("images")
     }
 
     fn reopen_log<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, ()> {

@@ -2,7 +2,7 @@
 //!
 //! Pure: time is an argument. The numbers are those of upstream's event correlator.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 
 use jiff::Timestamp;
@@ -37,6 +37,8 @@ pub(super) struct Observed {
     pub event_type: EventType,
     pub reason: String,
     pub message: String,
+    /// Of the event itself.
+    pub annotations: BTreeMap<String, String>,
     pub at: Timestamp,
 }
 
@@ -217,6 +219,7 @@ impl Correlator {
             metadata: ObjectMeta {
                 name: Some(name),
                 namespace: Some(namespace),
+                annotations: (!observed.annotations.is_empty()).then_some(observed.annotations),
                 ..ObjectMeta::default()
             },
             involved_object: observed.object,

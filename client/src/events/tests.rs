@@ -34,6 +34,7 @@ fn check(events: impl IntoIterator<Item = (i64, &'static str, String)>, expected
             event_type: EventType::Normal,
             reason: "Pulled".to_owned(),
             message,
+            annotations: BTreeMap::new(),
             at: Timestamp::from_second(1_700_000_000 + second).unwrap(),
         };
         let (word, event) = match correlator.correlate(observed) {
@@ -119,6 +120,7 @@ fn an_object_that_causes_too_many_is_muted_for_a_while() {
                 event_type: EventType::Warning,
                 reason: "BackOff".to_owned(),
                 message,
+                annotations: BTreeMap::new(),
                 at: Timestamp::from_second(second).unwrap(),
             };
             correlator.correlate(observed).is_some()

@@ -1,45 +1,15 @@
-//! How node selector terms match a node: labels by `matchExpressions`, `metadata.name` by
-//! `matchFields`. Terms are alternatives, the requirements of a term must all hold, and a term
-//! without any matches nothing.
+//! Node selector terms against what the scheduler knows of a node.
 
 use crate::node_info::NodeInfo;
-use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm};
+use coracle_client::node_selector;
+use k8s_openapi::api::core::v1::NodeSelectorTerm;
 
 pub fn any_term_matches(terms: &[NodeSelectorTerm], node: &NodeInfo) -> bool {
     terms.iter().any(|term| term_matches(term, node))
 }
 
 pub fn term_matches(term: &NodeSelectorTerm, node: &NodeInfo) -> bool {
-    let expressions = term.match_expressions.as_deref().unwrap_or(&[]);
-    let fields = term.match_fields.as_deref().unwrap_or(&[]);
-    if expressions.is_empty() && fields.is_empty() {
-        return false;
-    }
-    expressions
-        .iter()
-        .all(|one| requirement_matches(one, node.label(&one.key)))
-        && fields.iter().all(|one| {
-            let value = (one.key == "metadata.name").then_some(node.name.as_ref());
-            requirement_matches(one, value)
-        })
-}
-
-fn requirement_matches(requirement: &NodeSelectorRequirement, value: Option<&str>) -> bool {
-    let values = requirement.values.as_deref().unwrap_or(&[]);
-    let listed = || value.is_some_and(|value| values.iter().any(|one| one == value));
-    let numbers = || {
-        let bound = values.first()?.parse::<i64>().ok()?;
-        Some((value?.parse::<i64>().ok()?, bound))
-    };
-    match requirement.operator.as_str() {
-        "In" => listed(),
-        "NotIn" => !listed(),
-        "Exists" => value.is_some(),
-        "DoesNotExist" => value.is_none(),
-        "Gt" => numbers().is_some_and(|(value, bound)| value > bound),
-        "Lt" => numbers().is_some_and(|(value, bound)| value < bound),
-        _ => false,
-    }
+    node_selector::term_matches(term, |key| node.label(key), &node.name)
 }
 
 #[cfg(test)]

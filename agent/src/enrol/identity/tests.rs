@@ -2,7 +2,7 @@
 
 use super::super::files::{Files, Pair};
 use super::{CLIENT, enrol, known, parse_token};
-use crate::{AgentError, Config};
+use crate::{AgentError, Config, Resources};
 use coracle_client::clock::Clock;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -19,6 +19,7 @@ fn config(data_dir: &Path, token: Option<&str>) -> Config {
         seccomp_default: false,
         pod_pids_max: 0,
         static_pods: None,
+        resources: Resources::default(),
         data_dir: data_dir.to_owned(),
     }
 }

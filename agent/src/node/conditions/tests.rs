@@ -1,8 +1,10 @@
 //! Conditions of a healthy node and of one in trouble.
 
-use super::{Disk, Measures, make};
+use super::{Measures, make};
+use crate::pressure::Condition;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::NodeCondition;
+use std::collections::BTreeSet;
 
 fn text(conditions: &[NodeCondition]) -> String {
     let lines: Vec<_> = conditions
@@ -20,18 +22,12 @@ fn text(conditions: &[NodeCondition]) -> String {
     lines.join("\n")
 }
 
-const HEALTHY: Measures = Measures {
-    disk: Some(Disk {
-        total_bytes: 100,
-        free_bytes: 50,
-        files: 0,
-        free_files: 0,
-    }),
-    available_memory_bytes: Some(1 << 30),
-    process_count: Some(100),
-    process_ids_max: 32768,
-    has_network: true,
-};
+fn healthy() -> Measures {
+    Measures {
+        pressures: BTreeSet::new(),
+        has_network: true,
+    }
+}
 
 #[test]
 fn a_healthy_node_says_so() {
@@ -40,22 +36,16 @@ fn a_healthy_node_says_so() {
         DiskPressure=False KubeletHasNoDiskPressure: kubelet has no disk pressure
         PIDPressure=False KubeletHasSufficientPID: kubelet has sufficient PID available
         Ready=True KubeletReady: kubelet is posting ready status"#]]
-    .assert_eq(&text(&make(&HEALTHY, &[], Timestamp::UNIX_EPOCH)));
+    .assert_eq(&text(&make(&healthy(), &[], Timestamp::UNIX_EPOCH)));
 }
 
 #[test]
 fn trouble_shows_and_time_is_kept_while_nothing_changes() {
-    let first = make(&HEALTHY, &[], Timestamp::UNIX_EPOCH);
+    let first = make(&healthy(), &[], Timestamp::UNIX_EPOCH);
     let later = Timestamp::from_second(60).unwrap();
     let full = Measures {
-        disk: Some(Disk {
-            total_bytes: 100,
-            free_bytes: 4,
-            files: 0,
-            free_files: 0,
-        }),
+        pressures: BTreeSet::from([Condition::Disk]),
         has_network: false,
-        ..HEALTHY
     };
     let second = make(&full, &first, later);
     let since = |at: usize| {

@@ -1,6 +1,7 @@
 //! What is read from the machine's files.
 
-use super::{Facts, meminfo, node_address, pretty_name};
+use super::{Facts, node_address, pretty_name};
+use crate::usage::node::field;
 use std::path::Path;
 
 #[test]
@@ -13,7 +14,7 @@ fn this_machine_has_facts() {
 #[test]
 fn texts_are_picked_apart() {
     let text = "MemTotal:       16 kB\nMemAvailable:    8 kB\n";
-    assert_eq!(meminfo(text, "MemAvailable"), Some(8192));
+    assert_eq!(field(text, "MemAvailable"), Some(8192));
     assert_eq!(
         pretty_name("ID=x\nPRETTY_NAME=\"Edge OS 1\"\n"),
         "Edge OS 1"

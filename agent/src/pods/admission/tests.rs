@@ -1,6 +1,10 @@
 use super::*;
 use serde_json::json;
 
+fn refuse(pod: &Pod, rules: &Rules) -> Option<Verdict> {
+    refuse_sysctls(pod, rules).or_else(|| refuse_app_armor(pod, rules))
+}
+
 fn refusal(allowed: &[&str], spec: serde_json::Value) -> Option<String> {
     let pod: Pod = serde_json::from_value(json!({ "metadata": {}, "spec": spec })).unwrap();
     let allowed: Vec<String> = allowed.iter().map(|one| (*one).to_owned()).collect();

@@ -83,6 +83,23 @@ fn of_resize(type_: &str, note: &Note) -> PodCondition {
     }
 }
 
+/// Says that the pod did not end by its own fault.
+pub fn disrupt(view: &View<'_>, conditions: &mut Vec<PodCondition>) {
+    let eviction = view.memory.eviction.as_ref();
+    let Some(message) = eviction.and_then(|eviction| eviction.disruption.clone()) else {
+        return;
+    };
+    let type_ = "DisruptionTarget";
+    let finding = Finding {
+        holds: true,
+        reason: "TerminationByKubelet",
+        message,
+    };
+    let made = condition(view, conditions, type_, finding);
+    conditions.retain(|known| known.type_ != type_);
+    conditions.push(made);
+}
+
 fn condition(view: &View<'_>, old: &[PodCondition], type_: &str, finding: Finding) -> PodCondition {
     let status = if finding.holds { "True" } else { "False" };
     let before = old.iter().find(|condition| condition.type_ == type_);

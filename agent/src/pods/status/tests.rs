@@ -186,15 +186,27 @@ fn pods_end_by_their_exit_codes() {
             a: Error(143) last - restarts 0 started false ready false"#]],
     );
     check(
-        "pod main=a deadline=60\n sandbox 0 ready\n memory ip\n a running",
+        "pod main=a deadline=60 phase=Running\n sandbox 0 ready\n memory ip\n a running",
         expect![[r#"
-            Failed DeadlineExceeded 10.42.0.5
+            Running 10.42.0.5
             PodReadyToStartContainers=True
+            Initialized=True
+            Ready=True
+            ContainersReady=True
+            PodScheduled=True
+            a: running last - restarts 0 started true ready true"#]],
+    );
+    // The end is told once nothing runs any more.
+    check(
+        "pod main=a deadline=60 phase=Running\n sandbox 0 dead\n a exited code=137",
+        expect![[r#"
+            Failed DeadlineExceeded
+            PodReadyToStartContainers=False
             Initialized=True
             Ready=False PodFailed
             ContainersReady=False PodFailed
             PodScheduled=True
-            a: running last - restarts 0 started true ready true"#]],
+            a: Error(137) last - restarts 0 started false ready false"#]],
     );
 }
 

@@ -13,6 +13,12 @@ impl Worker {
     pub(super) async fn finish(&mut self, plan: &Plan) {
         self.probes.end_all();
         self.tasks.shutdown().await;
+        // Whoever waits for the pod's end waits for what follows no longer than for its volumes.
+        let _done = self
+            .memory
+            .eviction
+            .clone()
+            .map(|one| one.done.clone().drop_guard());
         while let Err(error) = self.clean().await {
             tracing::warn!(
                 pod = self.pod.metadata.name,
@@ -26,6 +32,25 @@ impl Worker {
         }
         let last = status::make(&self.view(), plan, self.context.host_ip);
         self.reporter.finish(last).await;
+    }
+
+    /// A pod that has ended is not deleted yet: its containers and logs can be looked at, but what
+    /// its volumes hold is of no use any more.
+    pub(super) async fn settle(&mut self) {
+        if self.memory.is_settled {
+            return;
+        }
+        let directory = self.context.pod_directory(&self.pod);
+        let uid = self.pod.metadata.uid.as_deref().unwrap_or_default();
+        let clear = move || volumes::tear_down(&directory.join(volumes::VOLUMES));
+        match self.context.volume_writes.run(uid, clear).await {
+            Ok(Ok(())) => self.memory.is_settled = true,
+            Ok(Err(error)) => tracing::warn!(%error, "the volumes of an ended pod stay"),
+            Err(error) => tracing::error!(%error, "the volumes of an ended pod stay"),
+        }
+        if let Some(eviction) = &self.memory.eviction {
+            eviction.done.cancel();
+        }
     }
 
     async fn clean(&mut self) -> Result<(), String> {
