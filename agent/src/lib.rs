@@ -27,6 +27,7 @@ pub mod usage; // What the node and its pods use.
 pub mod pressure; // Acts when the node runs short of something.
 
 pub mod collect; // Removes images and containers that nobody needs.
+mod stats; // What the node tells of what is used.
 
 mod volumes; // What pods keep files in.
 

@@ -51,6 +51,7 @@ pub use evict::Eviction;
 pub use image::Puller;
 pub use manifest::is_static;
 pub use prepare::{HOSTS, RESOLV_CONF};
+pub use probe::Tallies;
 pub use rotate::remove as remove_log;
 pub use start::chain;
 pub use tokens::Tokens;

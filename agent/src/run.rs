@@ -6,9 +6,12 @@ use crate::network::Network;
 use crate::node::{Facts, Heartbeat, Lease, node_address, register};
 use crate::pods::ledger::Ledger;
 use crate::pods::sizes::Amounts;
-use crate::pods::{Confines, Context, PODS, Pods, Puller, Tokens, VolumeWrites, admission};
+use crate::pods::{
+    Confines, Context, PODS, Pods, Puller, Tallies, Tokens, VolumeWrites, admission,
+};
 use crate::runtime::Runtime;
 use crate::runtime::embedded::{self, EmbeddedRuntime};
+use crate::stats::Stats;
 use crate::{AgentError, Config, node, pressure, stream, volumes};
 use coracle_client::Client;
 use coracle_client::clock::Clock;
@@ -91,6 +94,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         node: informers.get_filtered::<Node>(own_name),
         allocatable,
         logs: config.resources.logs,
+        tallies: Tallies::default(),
         host_ip: address(&config, &enrolled.endpoint).await,
         cpu_milli: facts.cpus * 1000,
         memory_bytes: facts.memory_bytes,
@@ -109,9 +113,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     tend_node(&tasks, config, facts, &context, &enrolled, &stop);
     let tunnel = stream::Tunnel {
         endpoint: enrolled.endpoint,
-        node_name: node_name.clone(),
-        context: context.clone(),
-        pods: pods.clone(),
+        stats: Arc::new(Stats::new(context.clone(), pods.clone(), node_name.clone())),
     };
     tasks.spawn(tunnel.run(stop.clone()));
     // Containers need the services' variables; an incomplete list would leave some out.

@@ -6,6 +6,7 @@
 
 mod app_armor;
 mod cgroups;
+pub use cgroups::stalls;
 pub mod contract;
 pub mod embedded;
 mod image_volume;

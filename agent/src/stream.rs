@@ -4,9 +4,14 @@
 //! Who may ask what was decided by the API server; nobody else can reach this.
 
 mod answer; // Bodies and refusals.
+mod configz; // Settings.
 mod dial; // Connections to pods and from the node.
 mod exec;
+mod health;
 mod logs;
+mod node_logs; // Files of `/var/log`.
+mod numbers; // Usage and metrics.
+mod pods;
 mod request; // Paths and queries. Pure.
 mod serve;
 mod tunnel;

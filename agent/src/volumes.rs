@@ -167,7 +167,7 @@ fn host_path(path: &str, type_: &str) -> Result<(), VolumeError> {
 }
 
 /// Where a volume is on the node.
-fn path(directory: &Path, volume: &Volume) -> Result<PathBuf, VolumeError> {
+pub fn path(directory: &Path, volume: &Volume) -> Result<PathBuf, VolumeError> {
     if let Some(source) = &volume.host_path {
         return Ok(PathBuf::from(&source.path));
     }

@@ -15,6 +15,7 @@ pub mod amounts; // Amounts by the names of resources.
 pub mod cel; // Expressions, as far as the API looks at them.
 pub mod cron; // Schedules of cron jobs, and the names of time zones.
 pub mod der; // Elements of certificates and keys.
+pub mod exposition; // Metrics as text.
 pub mod go_duration; // Durations as Go writes them.
 pub mod go_regexp; // Regular expressions as Go reads them.
 pub mod go_value; // Values as upstream's errors show them.

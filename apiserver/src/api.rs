@@ -7,7 +7,7 @@ use crate::allocate::Allocator;
 use crate::at_rest::{self, AtRest};
 use crate::audit::{self, Audit};
 use crate::authenticate::{PeerCertificate, Recognized, User, bearer, impersonate};
-use crate::authorize;
+use crate::authorize::{self, Decision};
 use crate::config::Clock;
 use crate::deadline;
 use crate::endpoints::Endpoints;
@@ -206,9 +206,27 @@ impl Api {
         Ok(response)
     }
 
+    /// Where a node's endpoint has a right of its own, that one will do.
+    fn decide(&self, parts: &mut Parts, info: &RequestInfo, user: &User) -> Decision {
+        let decision = self.access.authorizer.authorize(user, info);
+        if decision.is_allowed() {
+            return decision;
+        }
+        let Some(finer) = proxy::finer(info) else {
+            return decision;
+        };
+        let of_endpoint = self.access.authorizer.authorize(user, &finer);
+        if !of_endpoint.is_allowed() {
+            return decision;
+        }
+        let refusal = authorize::forbidden(user, info, decision.reason());
+        parts.extensions.insert(proxy::OfAgentAlone(refusal));
+        of_endpoint
+    }
+
     async fn allowed(
         &self,
-        parts: Parts,
+        mut parts: Parts,
         body: Body,
         info: &RequestInfo,
         user: &User,
@@ -217,7 +235,7 @@ impl Api {
     ) -> Result<Response<Body>, Status> {
         let now = (self.clock)();
         let asked_at = Instant::now();
-        let decision = self.access.authorizer.authorize(user, info);
+        let decision = self.decide(&mut parts, info, user);
         let took = asked_at.elapsed();
         if let Some(trail) = audit::trail::of(&parts) {
             trail.decided(&decision);

@@ -6,6 +6,7 @@
 //! the proxy again. Credentials of the caller never leave the server.
 
 mod dial; // Connections: over a node, or from here; TLS that trusts anybody.
+mod endpoint; // The kubelet's endpoints, and the rights that each asks for. Pure.
 mod headers; // What a proxy takes from a request and adds to it. Pure.
 mod html; // Links of a page as it streams by. Pure.
 mod path; // Paths below `proxy`. Pure.
@@ -28,6 +29,8 @@ use hyper::body::Incoming;
 use rewrite::Rewriter;
 use std::sync::Arc;
 use target::{Place, Target};
+
+pub use endpoint::{OfAgentAlone, finer};
 
 pub const SUBRESOURCE: &str = "proxy";
 
@@ -78,6 +81,12 @@ impl Proxy {
             return Err(Status::method_not_supported(group, resource, &info.verb));
         }
         let target = target::find(self.view.as_ref(), &self.dialer.tunnels, info)?;
+        let is_agent = matches!(target.place, Place::Agent(_));
+        if let Some(OfAgentAlone(refusal)) = request.extensions.remove::<OfAgentAlone>()
+            && !is_agent
+        {
+            return Err(refusal);
+        }
         let path = path::below(info);
         if headers::is_upgrade(&request.headers) {
             return self.upgrade(request, body, &target, &path).await;

@@ -188,6 +188,55 @@ fn ports_are_forwarded() {
 }
 
 #[test]
+fn files_are_copied_both_ways() {
+    let mut lab = Lab::new();
+    let mut cluster = with_images(&mut lab, "copy");
+    cluster.apply(&fed("box", "while true; do sleep 1; done"));
+    running(&cluster, "box");
+    let bytes: Vec<u8> = (0..8_000_000_u32)
+        .map(|place| place.wrapping_mul(2_654_435_761).to_be_bytes()[0])
+        .collect();
+    let here = cluster.host.data_dir.join("here");
+    std::fs::write(&here, &bytes).unwrap();
+    for kubectl in kubectls() {
+        cluster.kubectl = kubectl;
+        cluster.kubectl(&["cp", here.to_str().unwrap(), "box:/tmp/there"]);
+        let back = cluster.host.data_dir.join("back");
+        cluster.kubectl(&["cp", "box:/tmp/there", back.to_str().unwrap()]);
+        assert!(std::fs::read(&back).unwrap() == bytes, "the copy differs");
+        std::fs::remove_file(&back).unwrap();
+        cluster.kubectl(&["exec", "box", "--", "busybox", "rm", "/tmp/there"]);
+    }
+}
+
+#[test]
+fn a_node_is_debugged_from_a_pod() {
+    let mut lab = Lab::new();
+    let mut cluster = with_images(&mut lab, "debugged");
+    let init = std::fs::read_to_string("/proc/1/comm").unwrap();
+    for kubectl in kubectls() {
+        cluster.kubectl = kubectl;
+        let image = format!("--image={IMAGE}");
+        // What it says before somebody is attached is in its log alone.
+        let script = "read word; echo got $word; cat /proc/1/comm; ls -d /host/etc";
+        let debug = [
+            "debug",
+            "node/debugged",
+            "-i",
+            &image,
+            "--",
+            "sh",
+            "-c",
+            script,
+        ];
+        let said = with_input(&cluster, &debug, "hello\n");
+        for line in [init.as_str(), "/host/etc\n", "got hello\n"] {
+            assert!(said.contains(line), "{line}: {said}");
+        }
+    }
+}
+
+#[test]
 fn pods_and_nodes_are_reached_through_the_server() {
     let mut lab = Lab::new();
     let cluster = with_images(&mut lab, "proxy");

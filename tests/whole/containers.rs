@@ -103,22 +103,31 @@ fn exec_runs_with_and_without_a_terminal() {
     writer.join().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), text);
 
-    // kubectl asks for a terminal only when it has one: script(1) lends it.
-    let kubectl = cluster.kubectl_command(&["exec", "-it", "box", "--", "tty"]);
+    let said = on_terminal(&cluster, "true", &["exec", "-it", "box", "--", "tty"]);
+    assert!(said.contains("/dev/pts/"), "{said}");
+    // The size of the client's terminal comes when the command runs already.
+    let script = "while test \"$(stty size)\" != '33 99'; do sleep 0.1; done; echo sized";
+    let write = format!("echo {script:?} > /tmp/size");
+    cluster.kubectl(&["exec", "box", "--", "sh", "-c", &write.replace('$', "\\$")]);
+    let sized = ["exec", "-it", "box", "--", "sh", "/tmp/size"];
+    let said = on_terminal(&cluster, "stty rows 33 cols 99", &sized);
+    assert!(said.contains("sized"), "{said}");
+}
+
+/// kubectl asks for a terminal only when it has one: script(1) lends it, prepared by a command.
+fn on_terminal(cluster: &Cluster, prepare: &str, arguments: &[&str]) -> String {
+    let kubectl = cluster.kubectl_command(arguments);
     let line: Vec<String> = std::iter::once(kubectl.get_program())
         .chain(kubectl.get_args())
         .map(|part| part.to_string_lossy().into_owned())
         .collect();
+    let line = format!("{prepare}; timeout 100 {}", line.join(" "));
     let output = std::process::Command::new("script")
-        .args(["-qec", &line.join(" "), "/dev/null"])
+        .args(["-qec", &line, "/dev/null"])
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    assert!(
-        all_text(&output).contains("/dev/pts/"),
-        "{}",
-        all_text(&output)
-    );
+    all_text(&output)
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod foreign_clients;
 mod identity;
 mod inside;
 mod node_care;
+mod node_endpoints;
 mod node_pressure;
 mod oidc;
 mod pod_shapes;

@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// Of the agent's directory, what pods keep files in.
 pub const PODS: &str = "pods";
+/// Of the agent's directory, what containers' logs are in.
+pub const LOGS: &str = "logs";
 
 /// How this node confines pods.
 #[derive(Debug, Default)]
@@ -51,6 +53,7 @@ pub struct Context {
     /// What of the node is for pods.
     pub allocatable: Amounts,
     pub logs: crate::LogBounds,
+    pub tallies: super::Tallies,
     pub host_ip: IpAddr,
     /// What the node has for pods.
     pub cpu_milli: i64,
@@ -136,7 +139,7 @@ impl Context {
 
 pub fn log_directory(data_dir: &Path, pod: &Pod) -> PathBuf {
     let meta = &pod.metadata;
-    data_dir.join("logs").join(format!(
+    data_dir.join(LOGS).join(format!(
         "{}_{}_{}",
         meta.namespace.as_deref().unwrap_or_default(),
         meta.name.as_deref().unwrap_or_default(),

@@ -6,6 +6,9 @@
 mod ask;
 mod count;
 mod grpc;
+mod tally; // What probes answered, counted.
+
+pub use tally::Tallies;
 
 use super::context::Context;
 use super::state::{self, Health, spec};
@@ -188,8 +191,12 @@ impl Task {
             self.probe.success_threshold.unwrap_or(1),
             self.probe.failure_threshold.unwrap_or(3),
         );
+        let tallies = &self.context.tallies;
+        let tally = tallies.of(&self.pod, &self.container.name, self.kind);
         loop {
+            let begun = self.context.clock.monotonic();
             let answer = self.ask().await;
+            tally.add(&answer, begun.elapsed());
             if let Answer::Failure(message) = &answer {
                 self.tell(message);
             }

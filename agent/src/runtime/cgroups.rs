@@ -6,6 +6,7 @@
 
 mod limits; // Pure but for reading and writing.
 mod usage; // What groups use, and the bound of all pods.
+pub use usage::stalls;
 
 pub use limits::weight;
 

@@ -297,6 +297,33 @@ pub struct Usage {
     pub major_page_faults: u64,
     /// Threads count too.
     pub process_count: u64,
+    /// None where the host does not count it.
+    pub swap_bytes: Option<u64>,
+    /// None where the host does not measure it.
+    pub stalls: Option<Stalls>,
+}
+
+/// How long tasks waited for want of a resource, as the kernel's pressure files say it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stalls {
+    pub cpu: Stall,
+    pub memory: Stall,
+    pub io: Stall,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stall {
+    /// Some of the tasks waited.
+    pub some: Waited,
+    /// All of them did.
+    pub full: Waited,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Waited {
+    pub total_us: u64,
+    /// Over 10, 60 and 300 seconds.
+    pub percent: [f64; 3],
 }
 
 /// What all pods use together.

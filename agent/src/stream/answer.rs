@@ -1,10 +1,12 @@
 //! Bodies of answers, and refusals in the kubelet's plain text.
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
+use serde::Serialize;
 use std::convert::Infallible;
 use tokio::sync::mpsc;
 
@@ -15,6 +17,17 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 pub fn full(text: impl Into<Bytes>) -> Body {
     Full::new(text.into()).boxed_unsync()
+}
+
+pub fn json(document: &impl Serialize) -> Response<Body> {
+    let text = match serde_json::to_vec(document) {
+        Ok(text) => text,
+        Err(error) => return refuse(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    };
+    let mut response = Response::new(full(text));
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
 }
 
 pub fn refuse(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {

@@ -47,10 +47,10 @@ pub async fn exec(
         stderr: query.flag("stderr") && !tty,
     };
     let words = config.command.clone();
-    match server.context.runtime.exec(&id, config).await {
+    match server.stats.context.runtime.exec(&id, config).await {
         Ok(streams) => {
             let (frames, body) = channel();
-            tokio::spawn(run(streams, Ending::Command(words), input, frames));
+            tokio::spawn(session(streams, Ending::Command(words), input, frames));
             Response::new(body)
         }
         Err(error) => {
@@ -76,16 +76,56 @@ pub async fn attach(
         stdout: query.flag("stdout"),
         stderr: query.flag("stderr") && !query.flag("tty"),
     };
-    match server.context.runtime.attach(&id, config).await {
+    match server.stats.context.runtime.attach(&id, config).await {
         Ok(streams) => {
             let (frames, body) = channel();
-            tokio::spawn(run(streams, Ending::Container, input, frames));
+            tokio::spawn(session(streams, Ending::Container, input, frames));
             Response::new(body)
         }
         Err(error) => {
             let text = format!("error attaching to container: {error}");
             refuse(StatusCode::INTERNAL_SERVER_ERROR, text)
         }
+    }
+}
+
+/// `POST /run/...`: the same without frames, for scripts: both outputs as they come.
+pub async fn run(server: &Server, command: &Command, query: &Query) -> Response<Body> {
+    let id = match running(server, command).await {
+        Ok(id) => id,
+        Err(refusal) => return refusal,
+    };
+    let config = ExecConfig {
+        command: query
+            .get("cmd")
+            .unwrap_or_default()
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect(),
+        stdout: true,
+        stderr: true,
+        ..ExecConfig::default()
+    };
+    match server.stats.context.runtime.exec(&id, config).await {
+        Ok(streams) => {
+            let (chunks, body) = channel();
+            tokio::spawn(pass_on(streams, chunks));
+            Response::new(body)
+        }
+        Err(error) => refuse(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    }
+}
+
+async fn pass_on(streams: ExecStreams, chunks: mpsc::Sender<Bytes>) {
+    let outputs = async {
+        tokio::join!(
+            copy(None, streams.stdout, &chunks),
+            copy(None, streams.stderr, &chunks),
+        );
+    };
+    tokio::select! {
+        ((), _) = async { tokio::join!(outputs, streams.exit) } => {}
+        () = chunks.closed() => {}
     }
 }
 
@@ -110,7 +150,12 @@ enum Ending {
     Container,
 }
 
-async fn run(streams: ExecStreams, ending: Ending, input: Incoming, frames: mpsc::Sender<Bytes>) {
+async fn session(
+    streams: ExecStreams,
+    ending: Ending,
+    input: Incoming,
+    frames: mpsc::Sender<Bytes>,
+) {
     let ExecStreams {
         stdin,
         stdout,
@@ -120,8 +165,8 @@ async fn run(streams: ExecStreams, ending: Ending, input: Incoming, frames: mpsc
     } = streams;
     let outputs = async {
         tokio::join!(
-            copy(Channel::Stdout, stdout, &frames),
-            copy(Channel::Stderr, stderr, &frames),
+            copy(Some(Channel::Stdout), stdout, &frames),
+            copy(Some(Channel::Stderr), stderr, &frames),
         );
     };
     tokio::pin!(outputs);
@@ -183,7 +228,8 @@ fn status(command: &[String], exit: Result<i32, RuntimeError>) -> Value {
     }
 }
 
-async fn copy(channel: Channel, output: Option<Output>, frames: &mpsc::Sender<Bytes>) {
+/// In frames of a channel, or as it is.
+async fn copy(channel: Option<Channel>, output: Option<Output>, frames: &mpsc::Sender<Bytes>) {
     let Some(mut output) = output else {
         return;
     };
@@ -194,9 +240,15 @@ async fn copy(channel: Channel, output: Option<Output>, frames: &mpsc::Sender<By
             Ok(0) | Err(_) => return,
             Ok(count) => count,
         };
-        let mut frame = BytesMut::new();
-        Encoder.encode(channel, &block[..count], &mut frame);
-        if frames.send(frame.freeze()).await.is_err() {
+        let chunk = match channel {
+            Some(channel) => {
+                let mut frame = BytesMut::new();
+                Encoder.encode(channel, &block[..count], &mut frame);
+                frame.freeze()
+            }
+            None => Bytes::copy_from_slice(&block[..count]),
+        };
+        if frames.send(chunk).await.is_err() {
             return;
         }
     }

@@ -15,7 +15,7 @@ use http::{Response, StatusCode};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
-/// `PodLogOptions`, checked by the API server.
+/// `PodLogOptions`. Checked here too: not all who ask come through the API server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub follow: bool,
@@ -29,7 +29,21 @@ pub struct Options {
 }
 
 impl Options {
-    fn read(query: &Query, now: Timestamp) -> Result<Self, String> {
+    fn read(query: &Query, now: Timestamp) -> Result<Self, (StatusCode, &'static str)> {
+        let Ok(options) = Self::decode(query, now) else {
+            let text = r#"{"message": "Unable to decode query."}"#;
+            return Err((StatusCode::BAD_REQUEST, text));
+        };
+        let has_one_time = query.get("sinceSeconds").is_none() || query.get("sinceTime").is_none();
+        let is_tail_of_all = options.stream.is_none() || options.tail_lines.is_none();
+        if has_one_time && is_tail_of_all && options.limit_bytes != Some(0) {
+            return Ok(options);
+        }
+        let text = r#"{"message": "Invalid request."}"#;
+        Err((StatusCode::UNPROCESSABLE_ENTITY, text))
+    }
+
+    fn decode(query: &Query, now: Timestamp) -> Result<Self, String> {
         let since = match (query.number("sinceSeconds")?, query.get("sinceTime")) {
             (Some(seconds), _) => {
                 let ago = jiff::SignedDuration::from_secs(seconds);
@@ -49,7 +63,12 @@ impl Options {
             previous: query.flag("previous"),
             timestamps: query.flag("timestamps"),
             since,
-            tail_lines: unsigned("tailLines")?,
+            // By its older name it may be said to be all.
+            tail_lines: match query.get("tail") {
+                Some("all") => None,
+                Some(_) => unsigned("tail")?,
+                None => unsigned("tailLines")?,
+            },
             limit_bytes: unsigned("limitBytes")?,
             stream: match query.get("stream") {
                 Some("Stdout") => Some("stdout"),
@@ -67,9 +86,9 @@ pub async fn answer(
     container: &str,
     query: &Query,
 ) -> Response<Body> {
-    let options = match Options::read(query, server.context.clock.now()) {
+    let options = match Options::read(query, server.stats.context.clock.now()) {
         Ok(options) => options,
-        Err(text) => return refuse(StatusCode::BAD_REQUEST, text),
+        Err((status, text)) => return refuse(status, text),
     };
     let (pod, observed) = match server.find(namespace, pod, "").await {
         Ok(found) => found,
@@ -80,8 +99,13 @@ pub async fn answer(
         Err(text) => return refuse(StatusCode::BAD_REQUEST, text),
     };
     // Subscribed before the state is looked at, so that no end is missed.
-    let events = server.context.runtime.events();
-    let status = server.context.runtime.container_status(&instance.id).await;
+    let events = server.stats.context.runtime.events();
+    let status = server
+        .stats
+        .context
+        .runtime
+        .container_status(&instance.id)
+        .await;
     let is_running = status.is_ok_and(|status| status.state == ContainerState::Running);
     let path = instance.config.log_path.clone();
     let id = instance.id.clone();
@@ -113,28 +137,22 @@ fn choose<'a>(
         .into_iter()
         .filter(|instance| instance.state != ContainerState::Created);
     if previous {
-        // What ended last; the one that runs now is not it.
+        // What ended last; the one that runs now is not it, nor the one that has ended for good.
         let mut ended = began.filter(|instance| instance.state == ContainerState::Exited);
         let latest = observed.latest(container);
         let is_dead = latest.is_some_and(|latest| latest.state == ContainerState::Exited);
-        let found = if is_dead { ended.nth(1) } else { ended.next() };
+        let is_current = is_dead && waiting(pod, container).is_none();
+        let found = if is_current {
+            ended.nth(1)
+        } else {
+            ended.next()
+        };
         return found.ok_or_else(|| {
             format!("previous terminated container {container:?} in pod {name:?} not found")
         });
     }
     began.next().ok_or_else(|| {
-        let status = pod.status.as_ref();
-        let statuses = status.map(|status| {
-            let regular = status.container_statuses.iter().flatten();
-            let inits = status.init_container_statuses.iter().flatten();
-            let ephemeral = status.ephemeral_container_statuses.iter().flatten();
-            regular.chain(inits).chain(ephemeral)
-        });
-        let mut statuses = statuses.into_iter().flatten();
-        let waiting = statuses
-            .find(|status| status.name == container)
-            .and_then(|status| status.state.as_ref()?.waiting.as_ref()?.reason.clone());
-        let why = match waiting.as_deref() {
+        let why = match waiting(pod, container) {
             Some("ErrImagePull") => "image can't be pulled".to_owned(),
             Some("ImagePullBackOff") => "trying and failing to pull image".to_owned(),
             Some(reason) => reason.to_owned(),
@@ -142,6 +160,18 @@ fn choose<'a>(
         };
         format!("container {container:?} in pod {name:?} is waiting to start: {why}")
     })
+}
+
+/// Why a container is waiting, as the pod's status says it.
+fn waiting<'a>(pod: &'a Pod, container: &str) -> Option<&'a str> {
+    let status = pod.status.as_ref()?;
+    let regular = status.container_statuses.iter().flatten();
+    let init = status.init_container_statuses.iter().flatten();
+    let added = status.ephemeral_container_statuses.iter().flatten();
+    let mut all = regular.chain(init).chain(added);
+    let own = all.find(|status| status.name == container)?;
+    let waiting = own.state.as_ref()?.waiting.as_ref()?;
+    Some(waiting.reason.as_deref().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -4,8 +4,15 @@ use http::Uri;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Route {
-    Health,
+    /// With the name of a check; empty for all of them.
+    Health(String),
     Pods,
+    RunningPods,
+    Configz,
+    Summary,
+    Metrics(Metrics),
+    /// A path below the node's own logs.
+    NodeLogs(String),
     Logs {
         namespace: String,
         pod: String,
@@ -13,6 +20,18 @@ pub enum Route {
     },
     Exec(Command),
     Attach(Command),
+    /// Runs a command and answers with what it says.
+    Run(Command),
+    /// What others have and this node has not, with upstream's words for that.
+    Off(&'static str),
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Metrics {
+    Own,
+    Cadvisor,
+    Resource,
+    Probes,
 }
 
 /// Which container a command goes to.
@@ -38,8 +57,19 @@ pub fn route(uri: &Uri) -> Option<Route> {
         .collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     Some(match parts.as_slice() {
-        ["healthz"] => Route::Health,
-        ["pods"] => Route::Pods,
+        ["healthz"] => Route::Health(String::new()),
+        ["healthz", check] => Route::Health((*check).to_owned()),
+        ["pods", ""] | ["pods"] => Route::Pods,
+        ["runningpods", ""] | ["runningpods"] => Route::RunningPods,
+        ["configz"] => Route::Configz,
+        ["stats", "summary"] => Route::Summary,
+        ["metrics"] => Route::Metrics(Metrics::Own),
+        ["metrics", "cadvisor"] => Route::Metrics(Metrics::Cadvisor),
+        ["metrics", "resource"] => Route::Metrics(Metrics::Resource),
+        ["metrics", "probes"] => Route::Metrics(Metrics::Probes),
+        ["logs", path @ ..] => Route::NodeLogs(path.join("/")),
+        ["debug", "flags", "v"] => Route::Off("flags endpoint is disabled."),
+        ["debug", "pprof", ..] => Route::Off("profiling endpoint is disabled."),
         ["containerLogs", namespace, pod, container] => Route::Logs {
             namespace: (*namespace).to_owned(),
             pod: (*pod).to_owned(),
@@ -49,6 +79,10 @@ pub fn route(uri: &Uri) -> Option<Route> {
             Route::Exec(command(namespace, pod, uid, container))
         }
         ["exec", namespace, pod, container] => Route::Exec(command(namespace, pod, "", container)),
+        ["run", namespace, pod, uid, container] => {
+            Route::Run(command(namespace, pod, uid, container))
+        }
+        ["run", namespace, pod, container] => Route::Run(command(namespace, pod, "", container)),
         ["attach", namespace, pod, uid, container] => {
             Route::Attach(command(namespace, pod, uid, container))
         }

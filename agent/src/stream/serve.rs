@@ -1,20 +1,19 @@
 //! Answers one request.
 
-use super::answer::{Body, full, refuse};
+use super::answer::{Body, refuse};
 use super::request::{Query, Route, route};
-use super::{dial, exec, logs};
+use super::{configz, dial, exec, health, logs, node_logs, numbers, pods};
 use crate::pods::state::Observed;
-use crate::pods::{Context, Pods, is_static, observe};
+use crate::pods::{is_static, observe};
+use crate::stats::Stats;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use k8s_openapi::api::core::v1::Pod;
-use serde_json::json;
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub struct Server {
-    pub context: Arc<Context>,
-    pub pods: Pods,
+    pub stats: Arc<Stats>,
 }
 
 impl Server {
@@ -26,13 +25,21 @@ impl Server {
         let Some(route) = route(request.uri()) else {
             return refuse(StatusCode::NOT_FOUND, "404 page not found");
         };
-        let is_session = matches!(route, Route::Exec(_) | Route::Attach(_));
-        if !is_session && request.method() != Method::GET {
-            return refuse(StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed");
+        if !takes(&route, request.method()) {
+            return refuse(StatusCode::METHOD_NOT_ALLOWED, "405: Method Not Allowed");
         }
         match route {
-            Route::Health => Response::new(full("ok")),
-            Route::Pods => self.list(),
+            Route::Health(check) => {
+                health::answer(self, &check, query.get("verbose").is_some()).await
+            }
+            Route::Pods => pods::bound(self),
+            Route::RunningPods => pods::running(self).await,
+            Route::Configz => configz::answer(self),
+            Route::Summary => numbers::summary(self, &query).await,
+            Route::Metrics(metrics) => numbers::metrics(self, metrics).await,
+            Route::NodeLogs(path) => node_logs::answer(path).await,
+            Route::Off(why) => refuse(StatusCode::METHOD_NOT_ALLOWED, format!("{why}\n")),
+            Route::Run(command) => exec::run(self, &command, &query).await,
             Route::Logs {
                 namespace,
                 pod,
@@ -45,18 +52,6 @@ impl Server {
         }
     }
 
-    fn list(&self) -> Response<Body> {
-        let pods = self.pods.list();
-        let items: Vec<&Pod> = pods.iter().map(AsRef::as_ref).collect();
-        let list = json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items});
-        let mut response = Response::new(full(list.to_string()));
-        let kind = http::HeaderValue::from_static("application/json");
-        response
-            .headers_mut()
-            .insert(http::header::CONTENT_TYPE, kind);
-        response
-    }
-
     /// The pod of a name, and of a uid if one is given, with what the runtime has of it.
     pub async fn find(
         &self,
@@ -64,7 +59,7 @@ impl Server {
         name: &str,
         uid: &str,
     ) -> Result<(Arc<Pod>, Observed), Response<Body>> {
-        let pod = self.pods.list().into_iter().find(|pod| {
+        let pod = self.stats.pods.list().into_iter().find(|pod| {
             let meta = &pod.metadata;
             meta.namespace.as_deref() == Some(namespace)
                 && meta.name.as_deref() == Some(name)
@@ -75,10 +70,20 @@ impl Server {
             return Err(refuse(StatusCode::NOT_FOUND, text));
         };
         let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-        match observe(self.context.runtime.as_ref(), uid).await {
+        match observe(self.stats.context.runtime.as_ref(), uid).await {
             Ok(observed) => Ok((pod, observed)),
             Err(error) => Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
         }
+    }
+}
+
+/// Commands are posted: whoever may only read must not run any.
+fn takes(route: &Route, method: &Method) -> bool {
+    match route {
+        Route::Exec(_) | Route::Attach(_) | Route::Run(_) => *method == Method::POST,
+        Route::Summary => [Method::GET, Method::POST].contains(method),
+        Route::Off(_) => true,
+        _ => [Method::GET, Method::HEAD].contains(method),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Keeps one connection to the server and serves HTTP/2 on it.
 
 use super::serve::Server;
-use crate::pods::{Context, Pods};
+use crate::stats::Stats;
 use coracle_client::connect::Endpoint;
 use coracle_client::upgrade::{self, UpgradeError};
 use hyper::service::service_fn;
@@ -27,22 +27,19 @@ const CONNECTION_WINDOW_BYTES: u32 = 64 << 20;
 #[derive(Debug)]
 pub struct Tunnel {
     pub endpoint: Endpoint,
-    pub node_name: String,
-    pub context: Arc<Context>,
-    pub pods: Pods,
+    pub stats: Arc<Stats>,
 }
 
 impl Tunnel {
     pub async fn run(self, stop: CancellationToken) {
         let server = Server {
-            context: self.context.clone(),
-            pods: self.pods.clone(),
+            stats: self.stats.clone(),
         };
-        let path = format!("/coracle/v1/nodes/{}/tunnel", self.node_name);
+        let path = format!("/coracle/v1/nodes/{}/tunnel", self.stats.node_name);
         let mut pause = RETRY_FIRST;
         let mut is_down = false;
         loop {
-            let begun = self.context.clock.monotonic();
+            let begun = self.stats.context.clock.monotonic();
             let ended = tokio::select! {
                 () = stop.cancelled() => return,
                 ended = self.connect(&path, &server) => ended,

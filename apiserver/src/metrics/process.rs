@@ -1,116 +1,18 @@
-//! What the kernel says about this process, under the names every Prometheus client uses.
+//! What the kernel says about this process.
 
 use super::text::Text;
+use coracle_api::exposition::process::{Files, text as write};
 use jiff::Timestamp;
-
-/// Linux' unit of processor times in `/proc`, the same on every architecture.
-const TICKS_PER_SECOND: f64 = 100.0;
+use std::fs;
 
 pub fn text(text: &mut Text, started: Timestamp) {
-    let mut gauge = |name: &str, kind: &str, help: &str, value: Option<f64>| {
-        // A system without `/proc` has one metric less.
-        if let Some(value) = value {
-            text.family(name, kind, help);
-            text.sample(name, &[], value);
-        }
+    let read = |name: &str| fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
+    let files = Files {
+        status: read("status"),
+        stat: read("stat"),
+        limits: read("limits"),
+        netstat: read("net/netstat"),
+        open_files: fs::read_dir("/proc/self/fd").map(Iterator::count).ok(),
     };
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    gauge(
-        "process_resident_memory_bytes",
-        "gauge",
-        "Resident memory size in bytes.",
-        kibibytes(&status, "VmRSS:"),
-    );
-    gauge(
-        "process_virtual_memory_bytes",
-        "gauge",
-        "Virtual memory size in bytes.",
-        kibibytes(&status, "VmSize:"),
-    );
-    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    gauge(
-        "process_virtual_memory_max_bytes",
-        "gauge",
-        "Maximum amount of virtual memory available in bytes.",
-        limit(&limits, "Max address space"),
-    );
-    gauge(
-        "process_cpu_seconds_total",
-        "counter",
-        "Total user and system CPU time spent in seconds.",
-        cpu_seconds(&stat),
-    );
-    let open = std::fs::read_dir("/proc/self/fd").map(Iterator::count);
-    gauge(
-        "process_open_fds",
-        "gauge",
-        "Number of open file descriptors.",
-        open.ok().map(|count| count as f64),
-    );
-    gauge(
-        "process_max_fds",
-        "gauge",
-        "Maximum number of open file descriptors.",
-        limit(&limits, "Max open files"),
-    );
-    let network = std::fs::read_to_string("/proc/self/net/netstat").unwrap_or_default();
-    gauge(
-        "process_network_receive_bytes_total",
-        "counter",
-        "Number of bytes received by the process over the network.",
-        octets(&network, "InOctets"),
-    );
-    gauge(
-        "process_network_transmit_bytes_total",
-        "counter",
-        "Number of bytes sent by the process over the network.",
-        octets(&network, "OutOctets"),
-    );
-    gauge(
-        "process_start_time_seconds",
-        "gauge",
-        "Start time of the server since unix epoch in seconds.",
-        Some(started.as_millisecond() as f64 / 1000.0),
-    );
+    write(text, &files, started);
 }
-
-/// A line of `/proc/self/status`, in bytes.
-fn kibibytes(status: &str, name: &str) -> Option<f64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    let number: f64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(number * 1024.0)
-}
-
-/// User and system time: fields 14 and 15, counted behind the name, which may have spaces in it.
-fn cpu_seconds(stat: &str) -> Option<f64> {
-    let (_, behind) = stat.rsplit_once(')')?;
-    let mut fields = behind.split_whitespace().skip(11);
-    let user: f64 = fields.next()?.parse().ok()?;
-    let system: f64 = fields.next()?.parse().ok()?;
-    Some((user + system) / TICKS_PER_SECOND)
-}
-
-/// The soft limit of a line of `/proc/self/limits`; for none at all the largest number, as every
-/// Prometheus client says it.
-fn limit(limits: &str, name: &str) -> Option<f64> {
-    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
-    match line.split_whitespace().next()? {
-        "unlimited" => Some(u64::MAX as f64),
-        number => number.parse().ok(),
-    }
-}
-
-/// A column of the line on IP in `/proc/self/net/netstat`, whose names stand in a line before.
-fn octets(netstat: &str, name: &str) -> Option<f64> {
-    let mut lines = netstat
-        .lines()
-        .filter_map(|line| line.strip_prefix("IpExt:"));
-    let (names, values) = (lines.next()?, lines.next()?);
-    let mut columns = names.split_whitespace().zip(values.split_whitespace());
-    let (_, value) = columns.find(|(own, _)| *own == name)?;
-    value.parse().ok()
-}
-
-#[cfg(test)]
-mod tests;

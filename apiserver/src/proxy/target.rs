@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::net::{IpAddr, SocketAddr};
 
 /// What the agent answers itself stands for this port of its node.
-const KUBELET_PORT: u16 = 10250;
+pub const KUBELET_PORT: u16 = 10250;
 const ADDRESS_TYPES: [&str; 2] = ["InternalIP", "ExternalIP"];
 
 /// Where a request goes.

@@ -1,5 +1,6 @@
 //! The pure parts: names, paths, links, pages.
 
+use super::endpoint::finer;
 use super::html::{Coding, Links};
 use super::rewrite::Rewriter;
 use super::target::Named;
@@ -22,6 +23,40 @@ fn rewriter() -> Rewriter {
 
 fn info(path: &str) -> RequestInfo {
     RequestInfo::parse(&Method::GET, &path.parse().unwrap())
+}
+
+#[test]
+fn an_endpoint_of_a_node_has_a_right_of_its_own() {
+    let asked = |path: &str| {
+        let finer = finer(&info(&format!("/api/v1/nodes/{path}")))?;
+        Some(format!(
+            "{} {}/{}",
+            finer.verb, finer.name, finer.subresource
+        ))
+    };
+    for (path, right) in [
+        ("n1/proxy/metrics", "get n1/metrics"),
+        ("n1:10250/proxy/metrics/cadvisor", "get n1/metrics"),
+        ("https:n1:10250/proxy/stats/summary", "get n1/stats"),
+        ("n1/proxy/runningpods/", "get n1/pods"),
+        ("n1/proxy/logs/x", "get n1/log"),
+        ("n1/proxy/healthz/ping", "get n1/healthz"),
+        ("n1/proxy//configz", "get n1/configz"),
+    ] {
+        assert_eq!(asked(path).as_deref(), Some(right), "{path}");
+    }
+    for path in [
+        "n1/proxy/exec/a/b/c",
+        "n1/proxy/metrics/../run/a/b/c",
+        "n1/proxy/podsx",
+        "n1/proxy",
+        "n1:9100/proxy/metrics",
+        "http:n1:10250/proxy/metrics",
+        "n1/status",
+    ] {
+        assert_eq!(asked(path), None, "{path}");
+    }
+    assert!(finer(&info("/api/v1/namespaces/a/pods/p/proxy/metrics")).is_none());
 }
 
 #[test]

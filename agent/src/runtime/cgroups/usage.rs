@@ -1,10 +1,10 @@
 //! What a group uses, and the bound of the group that all pods are in.
 
-use super::super::contract::{Resources, Usage};
-use super::{Hierarchies, hand_down, keyed, limits, number};
+use super::super::contract::{Resources, Stall, Stalls, Usage, Waited};
+use super::{Hierarchies, below, hand_down, keyed, limits, number};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Version 1 says this, or a little less, for no limit.
 const UNLIMITED_V1: u64 = 1 << 62;
@@ -42,7 +42,17 @@ impl Hierarchies {
             page_faults: faults[0].unwrap_or(0),
             major_page_faults: faults[1].unwrap_or(0),
             process_count: processes.unwrap_or(0),
+            swap_bytes: match unified {
+                true => number(&memory.join("memory.swap.current")),
+                false => stat("total_swap"),
+            },
+            stalls: self.pressure_directory(group).and_then(|at| stalls(&at)),
         })
+    }
+
+    /// The kernel measures stalls in version 2 alone, also beside version 1.
+    fn pressure_directory(&self, group: &str) -> Option<PathBuf> {
+        self.v2.as_deref().map(|mount| below(mount, group))
     }
 
     /// None without a limit.
@@ -85,4 +95,42 @@ fn value(stat: &str, key: &str) -> Option<u64> {
         .lines()
         .find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))?;
     line.trim().parse().ok()
+}
+
+/// Of a group, or of the machine: `/proc/pressure` has the same files without the ending.
+pub fn stalls(directory: &Path) -> Option<Stalls> {
+    let read = |name: &str| {
+        let text = fs::read_to_string(directory.join(format!("{name}.pressure")));
+        let text = text.or_else(|_| fs::read_to_string(directory.join(name)));
+        stall(&text.ok()?)
+    };
+    Some(Stalls {
+        cpu: read("cpu")?,
+        memory: read("memory")?,
+        io: read("io")?,
+    })
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and the same with `full`.
+fn stall(text: &str) -> Option<Stall> {
+    let waited = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        let number = |key: &str| {
+            line.split_whitespace()
+                .find_map(|word| word.strip_prefix(key))
+        };
+        Some(Waited {
+            total_us: number("total=")?.parse().ok()?,
+            percent: [
+                number("avg10=")?.parse().ok()?,
+                number("avg60=")?.parse().ok()?,
+                number("avg300=")?.parse().ok()?,
+            ],
+        })
+    };
+    Some(Stall {
+        some: waited("some ")?,
+        // Older kernels have none of processors.
+        full: waited("full ").unwrap_or_default(),
+    })
 }

@@ -1,8 +1,13 @@
 //! Logs as they are read: options, followed files, rotations.
 
 use super::follow::End;
-use super::{Options, read};
-use crate::runtime::{ContainerEvent, ContainerId, EventKind, SandboxId};
+use super::{Options, choose, read};
+use crate::pods::state::Observed;
+use crate::runtime::{
+    ContainerConfig, ContainerEvent, ContainerId, ContainerState, ContainerStatus, EventKind,
+    SandboxId,
+};
+use k8s_openapi::api::core::v1::Pod;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -175,4 +180,71 @@ async fn a_follower_that_hangs_up_ends_the_reading() {
     drop(out);
     let ended = tokio::time::timeout(Duration::from_secs(10), reading).await;
     ended.expect("ends with its reader").unwrap().unwrap();
+}
+
+fn instance(attempt: u32, state: ContainerState) -> ContainerStatus {
+    ContainerStatus {
+        id: ContainerId(format!("c{attempt}")),
+        sandbox: SandboxId("s".into()),
+        config: ContainerConfig {
+            name: "main".into(),
+            attempt,
+            ..ContainerConfig::default()
+        },
+        state,
+        created_at: jiff::Timestamp::UNIX_EPOCH,
+        started_at: None,
+        finished_at: None,
+        exit_code: None,
+        reason: String::new(),
+        message: String::new(),
+        image_id: String::new(),
+        pid: None,
+        user: None,
+    }
+}
+
+/// Of a pod whose container waits with this reason, or does not wait.
+fn chosen(waiting: Option<&str>, instances: &[ContainerStatus], previous: bool) -> String {
+    let state = match waiting {
+        Some(reason) => serde_json::json!({"waiting": {"reason": reason}}),
+        None => serde_json::json!({"running": {}}),
+    };
+    let status = serde_json::json!({
+        "name": "main", "image": "", "imageID": "", "ready": false, "restartCount": 1,
+        "state": state,
+    });
+    let pod: Pod = serde_json::from_value(serde_json::json!({
+        "metadata": {"name": "web"},
+        "status": {"containerStatuses": [status]},
+    }))
+    .unwrap();
+    let observed = Observed {
+        containers: instances.to_vec(),
+        ..Observed::default()
+    };
+    match choose(&pod, &observed, "main", previous) {
+        Ok(found) => found.id.0.clone(),
+        Err(text) => text,
+    }
+}
+
+#[test]
+fn the_log_before_is_that_of_the_last_state() {
+    use ContainerState::{Created, Exited, Running};
+    let none = "previous terminated container \"main\" in pod \"web\" not found";
+    let runs = [instance(0, Exited), instance(1, Running)];
+    assert_eq!(chosen(None, &runs, false), "c1");
+    assert_eq!(chosen(None, &runs, true), "c0");
+    assert_eq!(chosen(None, &runs[1..], true), none);
+    // It waits for its next start: what ended last is its last state, whichever is asked for.
+    let waits = [instance(0, Exited), instance(1, Exited)];
+    let reason = Some("CrashLoopBackOff");
+    assert_eq!(chosen(reason, &waits, false), "c1");
+    assert_eq!(chosen(reason, &waits, true), "c1");
+    // It has ended for good.
+    assert_eq!(chosen(None, &waits, true), "c0");
+    let never = chosen(Some("ErrImagePull"), &[instance(0, Created)], false);
+    let why = "is waiting to start: image can't be pulled";
+    assert_eq!(never, format!("container \"main\" in pod \"web\" {why}"));
 }

@@ -1,11 +1,23 @@
 //! Paths and queries.
 
-use super::{Query, Route, route};
+use super::{Metrics, Query, Route, route};
 
 #[test]
 fn routes_are_the_kubelets() {
     let of = |path: &str| route(&path.parse().unwrap());
-    assert_eq!(of("/healthz"), Some(Route::Health));
+    assert_eq!(of("/healthz"), Some(Route::Health(String::new())));
+    assert_eq!(of("/healthz/ping"), Some(Route::Health("ping".into())));
+    assert_eq!(of("/runningpods/"), Some(Route::RunningPods));
+    assert_eq!(
+        of("/metrics/cadvisor"),
+        Some(Route::Metrics(Metrics::Cadvisor))
+    );
+    assert_eq!(of("/logs/"), Some(Route::NodeLogs(String::new())));
+    assert_eq!(
+        of("/logs/apt/x%20y"),
+        Some(Route::NodeLogs("apt/x y".into()))
+    );
+    assert_eq!(of("/spec/"), None);
     let Some(Route::Logs { pod, container, .. }) = of("http://node/containerLogs/a/b%2Dc/d?x=1")
     else {
         panic!("no logs");

@@ -2,8 +2,9 @@
 
 use super::Server;
 use crate::network::Network;
-use crate::pods::{Context, Pods, Puller, Tokens, VolumeWrites};
+use crate::pods::{Context, Pods, Puller, Tallies, Tokens, VolumeWrites};
 use crate::runtime::embedded::{Config, EmbeddedRuntime};
+use crate::stats::Stats;
 use bytes::Bytes;
 use coracle_client::clock::Clock;
 use coracle_client::connect::{self, Endpoint, Identity, Trust};
@@ -41,15 +42,16 @@ fn server(data_dir: &Path, stop: &CancellationToken) -> Server {
         node: informers.get(),
         allocatable: coracle_api::amounts::Amounts::default(),
         logs: crate::Resources::default().logs,
+        tallies: Tallies::default(),
         host_ip: Ipv4Addr::LOCALHOST.into(),
         cpu_milli: 1000,
         memory_bytes: 1 << 30,
         data_dir: data_dir.to_owned(),
         confines: crate::pods::Confines::default(),
     });
+    let pods = Pods::new(context.clone(), stop.clone());
     Server {
-        pods: Pods::new(context.clone(), stop.clone()),
-        context,
+        stats: Arc::new(Stats::new(context, pods, "edge".to_owned())),
     }
 }
 
@@ -103,6 +105,66 @@ async fn what_is_not_there_is_refused() {
     let bad = ask(&server, "GET", "/containerLogs/default/web/c?tailLines=x").await;
     assert_eq!(bad.0, 400);
     assert_eq!(ask(&server, "DELETE", "/pods").await.0, 405);
-    assert_eq!(ask(&server, "GET", "/metrics").await.0, 404);
+    let read = ask(
+        &server,
+        "GET",
+        "/exec/default/web/uid/c?command=ls&stdout=true",
+    )
+    .await;
+    assert_eq!(read.0, 405);
+    assert_eq!(ask(&server, "GET", "/spec/").await.0, 404);
+    let off = ask(&server, "GET", "/debug/pprof/heap").await;
+    assert_eq!(off, (405, "profiling endpoint is disabled.\n".to_owned()));
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn a_node_without_pods_tells_of_itself() {
+    let scratch = tempfile::tempdir().unwrap();
+    let stop = CancellationToken::new();
+    let server = server(scratch.path(), &stop);
+    let (status, summary) = ask(&server, "GET", "/stats/summary").await;
+    assert_eq!(status, 200, "{summary}");
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let node = &summary["node"];
+    assert_eq!(node["nodeName"], "edge");
+    for path in [
+        "/cpu/usageNanoCores",
+        "/cpu/usageCoreNanoSeconds",
+        "/memory/availableBytes",
+        "/memory/workingSetBytes",
+        "/fs/capacityBytes",
+        "/fs/inodesUsed",
+        "/runtime/imageFs/usedBytes",
+        "/runtime/containerFs/availableBytes",
+        "/rlimit/maxpid",
+        "/rlimit/curproc",
+    ] {
+        let value = node.pointer(path).and_then(serde_json::Value::as_u64);
+        assert!(value.is_some(), "{path}: {node}");
+    }
+    assert_eq!(summary["pods"], serde_json::json!([]));
+    let (_, little) = ask(&server, "GET", "/stats/summary?only_cpu_and_memory=true").await;
+    assert!(
+        !little.contains("\"fs\"") && little.contains("\"workingSetBytes\""),
+        "{little}"
+    );
+    for (path, line) in [
+        ("/metrics", "kubelet_node_name{node=\"edge\"} 1\n"),
+        ("/metrics", "kubelet_running_pods 0\n"),
+        ("/metrics/resource", "resource_scrape_error 0\n"),
+        ("/metrics/resource", "\nnode_memory_working_set_bytes "),
+        (
+            "/metrics/cadvisor",
+            "container_cpu_usage_seconds_total{container=\"\",cpu=\"total\",",
+        ),
+        ("/metrics/cadvisor", "\nmachine_cpu_cores 1 "),
+        ("/metrics/probes", "process_start_time_seconds "),
+        ("/runningpods/", "\"items\":[]"),
+        ("/healthz?verbose", "[+]syncloop ok\n"),
+    ] {
+        let (status, text) = ask(&server, "GET", path).await;
+        assert!(status == 200 && text.contains(line), "{path}: {text}");
+    }
     stop.cancel();
 }

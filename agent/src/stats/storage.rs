@@ -1,0 +1,160 @@
+//! Disks and volumes. A walk over directories costs: what one found is kept for a while.
+
+use super::summary::{At, ClaimReference, ContainerStats, FsStats, PodStats, VolumeStats};
+use crate::pods::Context;
+use crate::pods::state::spec;
+use crate::usage::disk::{self, DiskUse, FileSystem};
+use crate::usage::pods::{Places, PodDisk};
+use crate::volumes;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Pod, Volume};
+use std::path::{Path, PathBuf};
+
+/// The whole of the file system that a directory is on.
+pub fn file_system(path: &Path, now: Timestamp) -> Option<FsStats> {
+    let found = disk::file_system(path)?;
+    let used = found.total_bytes - found.free_bytes;
+    let files = found.files - found.free_files;
+    Some(FsStats {
+        used_bytes: u64::try_from(used).ok(),
+        inodes_used: u64::try_from(files).ok(),
+        ..room(&found, now)
+    })
+}
+
+/// Of the file system `path` is on, what something uses.
+pub fn used(path: &Path, used: DiskUse, now: Timestamp) -> Option<FsStats> {
+    let found = disk::file_system(path)?;
+    Some(FsStats {
+        used_bytes: Some(used.bytes),
+        inodes_used: Some(used.inodes),
+        ..room(&found, now)
+    })
+}
+
+fn room(found: &FileSystem, now: Timestamp) -> FsStats {
+    FsStats {
+        time: At(now),
+        available_bytes: u64::try_from(found.free_bytes).ok(),
+        capacity_bytes: u64::try_from(found.total_bytes).ok(),
+        inodes_free: u64::try_from(found.free_files).ok(),
+        inodes: u64::try_from(found.files).ok(),
+        ..FsStats::default()
+    }
+}
+
+/// Adds to a pod's numbers what it keeps on disks.
+pub async fn add(context: &Context, stats: &mut PodStats, pod: &Pod, now: Timestamp) {
+    let directory = context.pod_directory(pod);
+    let places = Places {
+        directory: directory.clone(),
+        logs: context.log_directory(pod),
+    };
+    let (runtime, disks) = (context.runtime.as_ref(), &context.disks);
+    let measured = disks
+        .of_pod(runtime, pod, places, context.clock.monotonic())
+        .await;
+    let kept = match measured {
+        Ok(kept) => kept,
+        Err(error) => {
+            tracing::debug!(%error, pod = stats.pod_ref.name, "cannot measure a pod's disk");
+            return;
+        }
+    };
+    let layers = runtime.containers_directory();
+    let logs = context.data_dir.join(crate::pods::context::LOGS);
+    for container in &mut stats.containers {
+        of_container(container, &kept, &layers, &logs, now);
+    }
+    stats.ephemeral_storage = used(&directory, kept.total(), now);
+    stats.volumes = volumes(directory, pod, &kept, now).await;
+}
+
+fn of_container(
+    stats: &mut ContainerStats,
+    kept: &PodDisk,
+    layers: &Path,
+    logs: &Path,
+    now: Timestamp,
+) {
+    let mut all = kept.containers.iter();
+    if let Some(own) = all.find(|own| own.name == stats.name) {
+        stats.rootfs = used(layers, own.root, now);
+        stats.logs = used(logs, own.logs, now);
+    }
+}
+
+async fn volumes(
+    directory: PathBuf,
+    pod: &Pod,
+    kept: &PodDisk,
+    now: Timestamp,
+) -> Vec<VolumeStats> {
+    let mut found = Vec::new();
+    let mut walked = Vec::new();
+    for volume in spec(pod).volumes.iter().flatten() {
+        let Some(path) = place(&directory, volume) else {
+            continue;
+        };
+        let claim = claim(pod, volume);
+        let fs = match (kept.volume(&volume.name), &claim) {
+            (Some(own), _) => used(&path, own, now),
+            (None, Some(_)) => file_system(&path, now),
+            // In memory, and small.
+            (None, None) => {
+                walked.push((found.len(), path));
+                None
+            }
+        };
+        found.push(VolumeStats {
+            fs: fs.unwrap_or_default(),
+            name: volume.name.clone(),
+            pvc_ref: claim,
+        });
+    }
+    let measure = move || {
+        let each = walked.into_iter().filter_map(|(at, path)| {
+            let measured = disk::measure(&path).ok()?;
+            Some((at, used(&path, measured, now)?))
+        });
+        each.collect::<Vec<_>>()
+    };
+    for (at, fs) in tokio::task::spawn_blocking(measure)
+        .await
+        .unwrap_or_default()
+    {
+        found[at].fs = fs;
+    }
+    // What is not mounted has no numbers.
+    found.retain(|volume| volume.fs.capacity_bytes.is_some());
+    found
+}
+
+/// Directories of the node are nobody's volume, and are not counted.
+fn place(directory: &Path, volume: &Volume) -> Option<PathBuf> {
+    if volume.host_path.is_some() {
+        return None;
+    }
+    volumes::path(directory, volume).ok()
+}
+
+/// The claimed volumes of a pod, and where they are.
+pub fn claims(directory: &Path, pod: &Pod) -> Vec<(ClaimReference, PathBuf)> {
+    let volumes = spec(pod).volumes.iter().flatten();
+    let claims =
+        volumes.filter_map(|volume| Some((claim(pod, volume)?, place(directory, volume)?)));
+    claims.collect()
+}
+
+fn claim(pod: &Pod, volume: &Volume) -> Option<ClaimReference> {
+    let meta = &pod.metadata;
+    let name = match (&volume.persistent_volume_claim, &volume.ephemeral) {
+        (Some(claim), _) => claim.claim_name.clone(),
+        (None, Some(_)) => format!("{}-{}", meta.name.as_deref()?, volume.name),
+        (None, None) => return None,
+    };
+    Some(ClaimReference {
+        name,
+        namespace: meta.namespace.clone()?,
+    })
+}
