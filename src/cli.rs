@@ -270,6 +270,17 @@ pub struct AgentArgs {
     pub static_pods: Option<String>,
     #[command(flatten)]
     pub resources: ResourceArgs,
+    /// Socket of a container runtime that speaks CRI v1, such as
+    /// unix:///run/containerd/containerd.sock [default: the runtime that is built in]
+    #[arg(
+        long,
+        value_name = "SOCKET",
+        env = "CORACLE_CONTAINER_RUNTIME_ENDPOINT"
+    )]
+    pub container_runtime_endpoint: Option<String>,
+    /// Socket of its images [default: that of the runtime]
+    #[arg(long, value_name = "SOCKET", env = "CORACLE_IMAGE_SERVICE_ENDPOINT")]
+    pub image_service_endpoint: Option<String>,
 }
 
 #[derive(Args, Clone, Debug)]

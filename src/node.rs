@@ -84,6 +84,7 @@ pub fn config(
         pod_pids_max: settings.pod_pids_max,
         static_pods: settings.static_pods.clone(),
         resources: settings.resources.clone(),
+        container_runtime: settings.container_runtime.clone(),
         data_dir: settings.data_dir.join("agent"),
     }
 }

@@ -8,6 +8,7 @@ pub mod parse;
 mod resources;
 
 use crate::cli::{AgentArgs, CommonArgs, ServerArgs};
+use coracle_agent::runtime::Endpoints;
 use coracle_apiserver::access;
 use coracle_apiserver::admission;
 use coracle_apiserver::admission::configuration;
@@ -79,6 +80,7 @@ pub struct AgentSettings {
     pub pod_pids_max: i64,
     pub static_pods: Option<PathBuf>,
     pub resources: coracle_agent::Resources,
+    pub container_runtime: Option<Endpoints>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -332,6 +334,10 @@ pub fn agent(
         },
         static_pods: args.static_pods.as_ref().map(PathBuf::from),
         resources: resources::resources(&args.resources)?,
+        container_runtime: parse::container_runtime(
+            args.container_runtime_endpoint.as_deref(),
+            args.image_service_endpoint.as_deref(),
+        )?,
     })
 }
 

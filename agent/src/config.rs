@@ -2,6 +2,7 @@
 
 use crate::collect::ImagePolicy;
 use crate::pressure;
+use crate::runtime::Endpoints;
 use coracle_api::amounts::Amounts;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -27,6 +28,8 @@ pub struct Config {
     /// Where files of static pods are.
     pub static_pods: Option<PathBuf>,
     pub resources: Resources,
+    /// None: the runtime that is built in.
+    pub container_runtime: Option<Endpoints>,
     /// The agent's own directory, `<data-dir>/agent`.
     pub data_dir: PathBuf,
 }

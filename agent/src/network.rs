@@ -1,29 +1,33 @@
-//! The pods' network on this node: a bridge, an address a sandbox, a veth pair into it.
+//! The pods' network on this node: a bridge, an address a sandbox, a veth pair into it. Or that of
+//! a runtime that makes it, of which nothing is known here but whether it is ready.
 //!
 //! Addresses come from the Node's `podCIDR`; until it is known the network is not ready. All is
 //! done over netlink, and repeated after a crash without harm. What masquerades and what lies
 //! between nodes is not done here.
 
 mod addresses; // Which sandbox has which address, on disk.
+mod bridged; // Made here.
 mod link; // Bridge, veth and routes, by netlink.
 mod subnet;
 
 pub use addresses::AddressError;
 pub use link::{BRIDGE, LinkError, remove_all};
-pub use subnet::Subnet;
 
-use crate::runtime::SandboxId;
-use addresses::Addresses;
-use link::{Bridge, Links};
+use crate::runtime::{SandboxId, SandboxStatus};
+use bridged::Bridged;
 use parking_lot::RwLock;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     #[error("the node has no podCIDR yet")]
     NotReady,
+    #[error("the sandbox has no network namespace")]
+    NoNamespace,
+    #[error("the runtime gave the sandbox no address")]
+    NoAddress,
     #[error("podCIDR {0:?} is no network")]
     Subnet(String),
     #[error(transparent)]
@@ -33,85 +37,104 @@ pub enum NetworkError {
 }
 
 #[derive(Debug)]
-pub struct Network {
-    links: Links,
-    addresses: Addresses,
-    bridge: RwLock<Option<(String, Bridge)>>,
-    /// The last `podCIDR`, for a start without the server.
-    cidr_file: PathBuf,
+pub struct Network(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Bridged(Box<Bridged>),
+    OfRuntime(RwLock<Told>),
+}
+
+/// What the runtime was told, and what it says.
+#[derive(Debug, Default)]
+struct Told {
+    cidr: String,
+    problem: Option<String>,
 }
 
 impl Network {
     /// `directory` keeps the addresses. Needs a tokio runtime.
     pub fn open(directory: PathBuf) -> Result<Self, NetworkError> {
-        Ok(Self {
-            links: Links::open()?,
-            cidr_file: directory.with_extension("cidr"),
-            addresses: Addresses::open(directory)?,
-            bridge: RwLock::new(None),
-        })
+        let bridged = Bridged::open(directory)?;
+        Ok(Self(Kind::Bridged(Box::new(bridged))))
     }
 
-    /// Makes the bridge for the node's `podCIDR`; nothing to do when it is up.
-    pub async fn use_cidr(&self, cidr: &str) -> Result<(), NetworkError> {
-        let is_known = matches!(&*self.bridge.read(), Some((known, _)) if known == cidr);
-        if is_known {
-            return Ok(());
+    /// The runtime's own; nothing is known of it yet.
+    pub fn of_runtime() -> Self {
+        Self(Kind::OfRuntime(RwLock::default()))
+    }
+
+    /// Makes the bridge for the node's `podCIDR`; nothing to do when it is up. True when a runtime
+    /// that makes the network is to be told.
+    pub async fn use_cidr(&self, cidr: &str) -> Result<bool, NetworkError> {
+        match &self.0 {
+            Kind::Bridged(bridged) => bridged.use_cidr(cidr).await.map(|()| false),
+            Kind::OfRuntime(told) => {
+                let mut told = told.write();
+                let is_new = told.cidr != cidr;
+                cidr.clone_into(&mut told.cidr);
+                Ok(is_new)
+            }
         }
-        let subnet = Subnet::parse(cidr).ok_or_else(|| NetworkError::Subnet(cidr.to_owned()))?;
-        let bridge = self.links.make_bridge(subnet).await?;
-        *self.bridge.write() = Some((cidr.to_owned(), bridge));
-        if let Err(error) = crate::atomic_file::write(&self.cidr_file, cidr.as_bytes()) {
-            tracing::warn!(%error, "the podCIDR is not kept for a start without the server");
-        }
-        tracing::info!(cidr, "pods have their network");
-        Ok(())
     }
 
     /// With the podCIDR that the node had last, if it had one.
     pub async fn use_kept_cidr(&self) -> Result<(), NetworkError> {
-        match std::fs::read_to_string(&self.cidr_file) {
-            Ok(cidr) => self.use_cidr(cidr.trim()).await,
-            Err(_) => Ok(()),
+        match &self.0 {
+            Kind::Bridged(bridged) => bridged.use_kept_cidr().await,
+            Kind::OfRuntime(_) => Ok(()),
         }
     }
 
-    pub fn is_ready(&self) -> bool {
-        self.bridge.read().is_some()
+    /// What the runtime says of the network that it makes.
+    pub fn heard(&self, problem: Option<String>) {
+        if let Kind::OfRuntime(told) = &self.0 {
+            told.write().problem = problem;
+        }
     }
 
-    /// Gives the sandbox its address and link, or finds them again.
-    pub async fn attach(
-        &self,
-        sandbox: &SandboxId,
-        namespace: &Path,
-    ) -> Result<IpAddr, NetworkError> {
-        let bridge = self
-            .bridge
-            .read()
-            .as_ref()
-            .map(|(_, bridge)| bridge.clone());
-        let bridge = bridge.ok_or(NetworkError::NotReady)?;
-        let address = self.addresses.allocate(sandbox, bridge.subnet)?;
-        self.links
-            .attach(&bridge, &sandbox.0, namespace, address)
-            .await?;
-        Ok(address)
+    /// Why no pod can have an address yet, in upstream's words.
+    pub fn problem(&self) -> Option<String> {
+        match &self.0 {
+            Kind::Bridged(bridged) => {
+                (!bridged.is_ready()).then(|| crate::node::NETWORK_NOT_READY.to_owned())
+            }
+            Kind::OfRuntime(told) => told.read().problem.clone(),
+        }
+    }
+
+    /// Gives the sandbox its address and link, or finds them again. None on the host's network.
+    pub async fn attach(&self, sandbox: &SandboxStatus) -> Result<Option<IpAddr>, NetworkError> {
+        if sandbox.config.host_network {
+            return Ok(None);
+        }
+        let address = match &self.0 {
+            Kind::Bridged(bridged) => bridged.attach(sandbox).await?,
+            Kind::OfRuntime(_) => sandbox.address.ok_or(NetworkError::NoAddress)?,
+        };
+        Ok(Some(address))
     }
 
     /// Takes link and address back. No error when there are none.
     pub async fn detach(&self, sandbox: &SandboxId) -> Result<(), NetworkError> {
-        self.links.detach(&sandbox.0).await?;
-        self.addresses.release(sandbox)?;
-        Ok(())
+        match &self.0 {
+            Kind::Bridged(bridged) => bridged.detach(sandbox).await,
+            Kind::OfRuntime(_) => Ok(()),
+        }
     }
 
-    pub fn address_of(&self, sandbox: &SandboxId) -> Option<IpAddr> {
-        self.addresses.of(sandbox)
+    pub fn address_of(&self, sandbox: &SandboxStatus) -> Option<IpAddr> {
+        match &self.0 {
+            Kind::Bridged(bridged) => bridged.address_of(&sandbox.id),
+            Kind::OfRuntime(_) => sandbox.address,
+        }
     }
 
     /// Takes back the addresses of sandboxes that a crash left without one.
     pub fn reclaim(&self, alive: &BTreeSet<SandboxId>) -> Result<(), NetworkError> {
-        Ok(self.addresses.reclaim(alive)?)
+        match &self.0 {
+            Kind::Bridged(bridged) => bridged.reclaim(alive),
+            Kind::OfRuntime(_) => Ok(()),
+        }
     }
 }

@@ -346,15 +346,9 @@ impl Shared {
 }
 
 pub(crate) async fn observe(runtime: &dyn Runtime, uid: &str) -> Result<Observed, RuntimeError> {
-    let mut sandboxes = runtime.list_sandboxes().await?;
-    sandboxes.retain(|sandbox| sandbox.config.pod_uid == uid);
-    let mut containers = runtime.list_containers().await?;
-    containers.retain(|container| {
-        sandboxes
-            .iter()
-            .any(|sandbox| sandbox.id == container.sandbox)
-    });
+    let (sandboxes, containers) = runtime.of_pod(uid).await?;
     Ok(Observed {
+        runtime: runtime.name(),
         sandboxes,
         containers,
     })

@@ -9,8 +9,7 @@ use crate::pods::sizes::Amounts;
 use crate::pods::{
     Confines, Context, PODS, Pods, Puller, Tallies, Tokens, VolumeWrites, admission,
 };
-use crate::runtime::Runtime;
-use crate::runtime::embedded::{self, EmbeddedRuntime};
+use crate::runtime::{self, Runtime};
 use crate::stats::Stats;
 use crate::{AgentError, Config, node, pressure, stream, volumes};
 use coracle_client::Client;
@@ -60,12 +59,9 @@ pub async fn run(
 
 async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTracker), AgentError> {
     let clock = Clock::system();
-    let runtime: Arc<dyn Runtime> = Arc::new(EmbeddedRuntime::open(embedded::Config::new(
-        &config.data_dir,
-    ))?);
+    let runtime = runtime::open(&config.data_dir, config.container_runtime.as_ref()).await?;
     make_pods_directory(config.data_dir.join(PODS))?;
-    let network = Network::open(config.data_dir.join("network"));
-    let network = Arc::new(network.map_err(|error| AgentError::Network(Box::new(error)))?);
+    let network = Arc::new(network(&config, runtime.as_ref()).await?);
     let facts = facts(&config, runtime.as_ref()).await;
     let allocatable = node::allocatable::of_machine(&facts, &config.resources);
     let allocatable = allocatable.map_err(AgentError::Reservations)?;
@@ -216,6 +212,16 @@ fn tend_node(
     tasks.spawn(heartbeat.run(stop.clone()));
 }
 
+async fn network(config: &Config, runtime: &dyn Runtime) -> Result<Network, AgentError> {
+    if runtime.makes_networks() {
+        let network = Network::of_runtime();
+        network.heard(runtime.health().await.network);
+        return Ok(network);
+    }
+    let network = Network::open(config.data_dir.join("network"));
+    network.map_err(|error| AgentError::Network(Box::new(error)))
+}
+
 fn make_pods_directory(path: PathBuf) -> Result<(), AgentError> {
     let made = volumes::make_pods_directory(&path);
     made.map_err(|source| AgentError::Disk {
@@ -227,7 +233,8 @@ fn make_pods_directory(path: PathBuf) -> Result<(), AgentError> {
 
 async fn facts(config: &Config, runtime: &dyn Runtime) -> Facts {
     Facts {
-        has_user_namespaces: runtime.has_user_namespaces().await,
+        has_strict_groups: runtime.has_strict_groups(),
+        handlers: runtime.handlers().await,
         ..Facts::of_machine(&config.data_dir)
     }
 }

@@ -6,8 +6,11 @@
 
 mod app_armor;
 mod cgroups;
+mod choice; // Which one a node has.
+mod command; // Run to its end.
 pub use cgroups::stalls;
 pub mod contract;
+pub mod cri;
 pub mod embedded;
 mod image_volume;
 mod process;
@@ -17,6 +20,7 @@ mod shim;
 mod spec;
 mod user;
 
+pub use choice::{Endpoints, open, wipe};
 pub use contract::*;
 
 use crate::usage::DiskUse;
@@ -54,11 +58,36 @@ pub trait Runtime: Send + Sync + std::fmt::Debug {
     /// Name and version as `nodeInfo.containerRuntimeVersion` has them: `coracle://0.1.0`.
     fn version(&self) -> String;
 
+    /// `coracle`: what stands before the ids of containers.
+    fn name(&self) -> &'static str;
+
     /// Whether pods can have user namespaces of their own here. Found out once.
     fn has_user_namespaces(&self) -> BoxFuture<'_, bool>;
 
     /// Makes a group that pods' own are in, below the runtime's, and sets what is said.
     fn set_group<'a>(&'a self, group: &'a str, resources: Resources) -> Answer<'a, ()>;
+
+    /// Empty when the runtime does not tell.
+    fn handlers(&self) -> BoxFuture<'_, Vec<Handler>>;
+
+    /// Whether `supplementalGroupsPolicy: Strict` can be had.
+    fn has_strict_groups(&self) -> bool {
+        true
+    }
+
+    fn health(&self) -> BoxFuture<'_, Health> {
+        Box::pin(std::future::ready(Health::default()))
+    }
+
+    /// Sandboxes come with their network and its address, or are given them by the agent.
+    fn makes_networks(&self) -> bool {
+        false
+    }
+
+    /// For a runtime that makes networks: what the node's addresses are.
+    fn use_pod_cidr<'a>(&'a self, _cidr: &'a str) -> Answer<'a, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Makes the namespaces of a pod. The network namespace is empty but for `lo`, which is down.
     fn run_sandbox(&self, config: SandboxConfig) -> Answer<'_, SandboxId>;
@@ -75,6 +104,22 @@ pub trait Runtime: Send + Sync + std::fmt::Debug {
                 what: "sandbox",
                 id: id.0.clone(),
             })
+        })
+    }
+
+    /// Sandboxes have a process each, and end with it.
+    fn has_sandbox_processes(&self) -> bool {
+        false
+    }
+    /// All of one pod, with nothing left out.
+    fn of_pod<'a>(&'a self, uid: &'a str) -> Answer<'a, PodState> {
+        Box::pin(async move {
+            let mut sandboxes = self.list_sandboxes().await?;
+            sandboxes.retain(|sandbox| sandbox.config.pod_uid == uid);
+            let mut containers = self.list_containers().await?;
+            let is_known = |id: &SandboxId| sandboxes.iter().any(|sandbox| sandbox.id == *id);
+            containers.retain(|container| is_known(&container.sandbox));
+            Ok((sandboxes, containers))
         })
     }
 
@@ -118,6 +163,18 @@ pub trait Runtime: Send + Sync + std::fmt::Debug {
     /// Asks the shim to open the log file again, after a rotation renamed it.
     fn reopen_log<'a>(&'a self, id: &'a ContainerId) -> Answer<'a, ()>;
     fn exec<'a>(&'a self, id: &'a ContainerId, config: ExecConfig) -> Answer<'a, ExecStreams>;
+    /// Runs a command to its end: its exit code, and the first of both outputs. Letting go of it
+    /// ends the command.
+    fn exec_sync<'a>(
+        &'a self,
+        id: &'a ContainerId,
+        command: Vec<String>,
+    ) -> Answer<'a, (i32, Vec<u8>)> {
+        Box::pin(async move {
+            let streams = self.exec(id, command::config(command)).await?;
+            command::output(streams).await
+        })
+    }
     /// The streams of the container's own process, from now on. `exit` ends with 0 when the
     /// container does, whatever its own code; letting go does nothing to it but end an input that
     /// ends with the first who feeds it.

@@ -2,14 +2,22 @@
 
 use crate::WipeError;
 use crate::network;
-use crate::runtime::embedded::{Config, EmbeddedRuntime};
+use crate::runtime;
 use crate::volumes::unmount_below;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 /// What goes; the images stay.
-const DIRECTORIES: [&str; 6] = ["containers", "sandboxes", "pods", "network", "logs", "pki"];
+const DIRECTORIES: [&str; 7] = [
+    "containers",
+    "sandboxes",
+    "parts",
+    "pods",
+    "network",
+    "logs",
+    "pki",
+];
 
 const CIDR_FILE: &str = "network.cidr";
 
@@ -18,9 +26,7 @@ pub async fn wipe(data_dir: &Path) -> Result<(), WipeError> {
     if !data_dir.exists() {
         return Ok(());
     }
-    let runtime = EmbeddedRuntime::open(Config::new(data_dir))?;
-    runtime.wipe().await?;
-    drop(runtime);
+    runtime::wipe(data_dir).await?;
     let network = network::remove_all().await;
     network.map_err(|error| WipeError::Network(Box::new(error)))?;
     let disk = |action: &'static str, path: &Path| {

@@ -1,6 +1,8 @@
 //! One function a kind of value: text in, checked value or a `BadSetting` out.
 
 use super::{BadSetting, DATA_DIR_DEFAULT, Taint};
+use coracle_agent::grpc::Endpoint;
+use coracle_agent::runtime::Endpoints;
 use coracle_api::names;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -326,4 +328,34 @@ pub fn taint(text: &str) -> Result<Taint, BadSetting> {
         value: value.to_owned(),
         effect: effect.to_owned(),
     })
+}
+
+/// Of a runtime beside the agent, and of its images.
+pub fn container_runtime(
+    runtime: Option<&str>,
+    images: Option<&str>,
+) -> Result<Option<Endpoints>, BadSetting> {
+    const IMAGES: &str = "image-service-endpoint";
+    let socket = |flag, text: &str| match Endpoint::parse(text) {
+        Ok(endpoint @ Endpoint::Unix(_)) => Ok(endpoint),
+        _ => {
+            let expected = "must be a socket, such as unix:///run/containerd/containerd.sock";
+            Err(BadSetting::new(flag, text, expected))
+        }
+    };
+    let Some(runtime) = runtime else {
+        return match images {
+            None => Ok(None),
+            Some(text) => {
+                let expected = "needs --container-runtime-endpoint";
+                Err(BadSetting::new(IMAGES, text, expected))
+            }
+        };
+    };
+    let runtime = socket("container-runtime-endpoint", runtime)?;
+    let images = images.map(|text| socket(IMAGES, text)).transpose()?;
+    Ok(Some(Endpoints {
+        images: images.unwrap_or_else(|| runtime.clone()),
+        runtime,
+    }))
 }

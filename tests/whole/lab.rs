@@ -266,6 +266,11 @@ impl Lab {
     /// `coracle up` on a new host, waited for until its node is Ready.
     pub fn cluster(&mut self, name: &str, more: &[&str]) -> Cluster {
         let host = self.host(name);
+        self.cluster_on(host, name, more)
+    }
+
+    /// The same on a host that there is already.
+    pub fn cluster_on(&mut self, host: Host, name: &str, more: &[&str]) -> Cluster {
         let data_dir = host.data_dir.display().to_string();
         let mut arguments = vec!["up", "--data-dir", &data_dir, "--node-name", name];
         arguments.extend(more);

@@ -11,6 +11,7 @@ mod pictures; // Image archives made from this machine's busybox.
 mod command_line;
 mod confinement;
 mod connections;
+mod containerd;
 mod containers;
 mod everyday;
 mod faults;

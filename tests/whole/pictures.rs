@@ -10,12 +10,17 @@ const APPLETS: [&str; 25] = [
 
 /// A Docker archive at `directory` whose image is called `reference`.
 pub fn busybox(directory: &Path, reference: &str) -> PathBuf {
+    busybox_with(directory, reference, &["sh"])
+}
+
+/// The same with another command.
+pub fn busybox_with(directory: &Path, reference: &str, command: &[&str]) -> PathBuf {
     let layer = busybox_layer();
     let digest = sha256(&layer);
     let config = serde_json::json!({
         "architecture": architecture(),
         "os": "linux",
-        "config": { "Env": ["PATH=/bin"], "Cmd": ["sh"] },
+        "config": { "Env": ["PATH=/bin"], "Cmd": command },
         "rootfs": { "type": "layers", "diff_ids": [format!("sha256:{digest}")] },
     });
     let manifest = serde_json::json!([{

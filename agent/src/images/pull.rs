@@ -5,6 +5,7 @@
 //! registries on this machine and to those listed as insecure, to no others.
 
 mod credentials;
+pub use credentials::credentials_for;
 mod registry;
 
 use super::digest::{self, HashingReader};

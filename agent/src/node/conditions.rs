@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 pub struct Measures {
     pub pressures: BTreeSet<Condition>,
-    pub has_network: bool,
+    /// Why it is not ready.
+    pub problem: Option<String>,
 }
 
 /// The conditions now; what did not change keeps its transition time. Conditions of others stay.
@@ -44,7 +45,7 @@ pub fn make(measures: &Measures, old: &[NodeCondition], now: Timestamp) -> Vec<N
             ["SufficientPID", "InsufficientPID"],
             ["sufficient PID available", "insufficient PID available"],
         ),
-        ready(measures.has_network),
+        ready(measures.problem.as_deref()),
     ];
     let is_ours = |condition: &NodeCondition| made.iter().any(|made| made.0 == condition.type_);
     let others = old.iter().filter(|condition| !is_ours(condition)).cloned();
@@ -55,15 +56,14 @@ pub fn make(measures: &Measures, old: &[NodeCondition], now: Timestamp) -> Vec<N
 
 type Made = (String, bool, String, String);
 
-fn ready(has_network: bool) -> Made {
-    let (reason, message) = if has_network {
-        ("KubeletReady", "kubelet is posting ready status")
-    } else {
-        ("KubeletNotReady", super::NETWORK_NOT_READY)
+fn ready(problem: Option<&str>) -> Made {
+    let (reason, message) = match problem {
+        None => ("KubeletReady", "kubelet is posting ready status"),
+        Some(problem) => ("KubeletNotReady", problem),
     };
     (
         "Ready".to_owned(),
-        has_network,
+        problem.is_none(),
         reason.to_owned(),
         message.to_owned(),
     )

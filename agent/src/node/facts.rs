@@ -1,5 +1,6 @@
 //! What this machine is: read once from /proc, /sys and /etc, disk space on each look.
 
+use crate::runtime::Handler;
 use crate::usage::disk::file_system;
 use crate::usage::node;
 use std::fs;
@@ -20,9 +21,9 @@ pub struct Facts {
     pub memory_bytes: i64,
     pub disk_bytes: i64,
     pub process_ids_max: i64,
-    pub has_recursive_read_only: bool,
-    /// Containers' ids can be mapped to others on this kernel, and on the disk of the data.
-    pub has_user_namespaces: bool,
+    pub has_strict_groups: bool,
+    /// What the runtime has.
+    pub handlers: Vec<Handler>,
     pub huge_pages: Vec<HugePages>,
 }
 
@@ -58,8 +59,8 @@ impl Facts {
             disk_bytes: file_system(data_dir).map_or(0, |disk| disk.total_bytes),
             process_ids_max: node::process_ids_max().unwrap_or(0),
             huge_pages: huge_pages(Path::new(HUGE_PAGES)),
-            has_recursive_read_only: crate::kernel::has_recursive_read_only(),
-            has_user_namespaces: false,
+            has_strict_groups: false,
+            handlers: Vec::new(),
         }
     }
 }

@@ -117,9 +117,17 @@ impl Heartbeat {
         let Some(cidr) = cidr else {
             return;
         };
-        if let Err(error) = self.network.use_cidr(cidr).await {
-            let error = crate::pods::chain(&error);
-            tracing::error!(cidr, error, "the pods' network does not come up");
+        match self.network.use_cidr(cidr).await {
+            Ok(false) => {}
+            Ok(true) => {
+                if let Err(error) = self.runtime.use_pod_cidr(cidr).await {
+                    tracing::error!(cidr, %error, "the runtime does not take the podCIDR");
+                }
+            }
+            Err(error) => {
+                let error = crate::pods::chain(&error);
+                tracing::error!(cidr, error, "the pods' network does not come up");
+            }
         }
     }
 
@@ -136,12 +144,22 @@ impl Heartbeat {
         );
         let measures = Measures {
             pressures: self.pressures.now(),
-            has_network: self.network.is_ready(),
+            problem: self.problem().await,
         };
         let before = old.conditions.as_deref().unwrap_or_default();
         let now = seconds(self.clock.now());
         status.conditions = Some(conditions::make(&measures, before, now));
         status
+    }
+
+    /// Why the node is not ready, in upstream's words.
+    async fn problem(&self) -> Option<String> {
+        let health = self.runtime.health().await;
+        self.network.heard(health.network);
+        match (health.runtime, self.network.problem()) {
+            (Some(runtime), Some(network)) => Some(format!("[{runtime}, {network}]")),
+            (runtime, network) => runtime.or(network),
+        }
     }
 
     /// An event for a cordon, and for its end.

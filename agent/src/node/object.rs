@@ -3,6 +3,7 @@
 use super::allocatable;
 use super::facts::Facts;
 use crate::images::ImageInfo;
+use crate::runtime::Handler;
 use crate::{Config, Resources};
 use coracle_api::amounts::Amounts;
 use k8s_openapi::api::core::v1::{
@@ -92,10 +93,10 @@ pub fn status(
             kubelet_endpoint: Some(DaemonEndpoint { port: KUBELET_PORT }),
         }),
         features: Some(NodeFeatures {
-            supplemental_groups_policy: Some(true),
+            supplemental_groups_policy: Some(facts.has_strict_groups),
         }),
         images: Some(image_list(images)),
-        runtime_handlers: Some(runtime_handlers(facts)),
+        runtime_handlers: runtime_handlers(facts),
         node_info: Some(NodeSystemInfo {
             architecture: facts.architecture.clone(),
             boot_id: facts.boot_id.clone(),
@@ -113,16 +114,17 @@ pub fn status(
     }
 }
 
-/// The runtime by its own name and as the one that is meant when none is named.
-fn runtime_handlers(facts: &Facts) -> Vec<NodeRuntimeHandler> {
-    let handler = |name: &str| NodeRuntimeHandler {
-        name: Some(name.to_owned()),
+/// None of a runtime that does not tell.
+fn runtime_handlers(facts: &Facts) -> Option<Vec<NodeRuntimeHandler>> {
+    let handler = |handler: &Handler| NodeRuntimeHandler {
+        name: Some(handler.name.clone()),
         features: Some(NodeRuntimeHandlerFeatures {
-            recursive_read_only_mounts: Some(facts.has_recursive_read_only),
-            user_namespaces: Some(facts.has_user_namespaces),
+            recursive_read_only_mounts: Some(handler.has_recursive_read_only),
+            user_namespaces: Some(handler.has_user_namespaces),
         }),
     };
-    vec![handler(""), handler(crate::runtime::HANDLER)]
+    let all: Vec<_> = facts.handlers.iter().map(handler).collect();
+    (!all.is_empty()).then_some(all)
 }
 
 fn resource_list(amounts: &Amounts) -> BTreeMap<String, Quantity> {

@@ -3,9 +3,9 @@
 use super::environment::expand;
 use super::sizes::{self, amount};
 use super::{admission, groups, state};
-use crate::runtime::{ContainerConfig, Propagation, Resources, SandboxConfig};
+use crate::runtime::{ContainerConfig, HostPort, Propagation, Resources, SandboxConfig};
 use coracle_api::quantity::Quantity;
-use k8s_openapi::api::core::v1::{Container, Pod, ResourceRequirements};
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
 use std::collections::BTreeMap;
 
 /// Upstream's CFS period.
@@ -47,6 +47,7 @@ pub fn container(
             .and_then(|lifecycle| lifecycle.stop_signal.clone())
             .unwrap_or_default(),
         labels: labels(pod, Some(&container.name)),
+        annotations: annotations(pod, container, attempt),
         env,
         ..ContainerConfig::default()
     }
@@ -69,17 +70,62 @@ pub fn sandbox(pod: &Pod, attempt: u32, hostname: String, quality: &str) -> Sand
         host_pid: spec.host_pid.unwrap_or(false),
         shared_pid: spec.share_process_namespace.unwrap_or(false) && spec.host_pid != Some(true),
         host_ipc: spec.host_ipc.unwrap_or(false),
-        id_range: None,
         sysctls: sysctls
             .into_iter()
             .flatten()
             .map(|sysctl| (admission::dotted(&sysctl.name), sysctl.value.clone()))
             .collect(),
         resources: pod_resources(pod, quality),
-        shm_bytes: 0,
-        labels: labels(pod, None),
+        has_privileged: all_containers(spec).any(|container| {
+            let security = container.security_context.as_ref();
+            security.and_then(|security| security.privileged) == Some(true)
+        }),
+        ports: all_containers(spec).flat_map(host_ports).collect(),
+        labels: {
+            let mut all = meta.labels.clone().unwrap_or_default();
+            all.extend(labels(pod, None));
+            all
+        },
         annotations: meta.annotations.clone().unwrap_or_default(),
+        ..SandboxConfig::default()
     }
+}
+
+fn all_containers(spec: &PodSpec) -> impl Iterator<Item = &Container> {
+    state::init_containers(spec).iter().chain(&spec.containers)
+}
+
+fn host_ports(container: &Container) -> impl Iterator<Item = HostPort> {
+    let ports = container.ports.iter().flatten();
+    ports.filter_map(|port| {
+        let host_port = port.host_port.filter(|port| *port > 0)?;
+        Some(HostPort {
+            protocol: port.protocol.clone().unwrap_or_default(),
+            container_port: port.container_port,
+            host_port,
+            host_ip: port.host_ip.clone().unwrap_or_default(),
+        })
+    })
+}
+
+/// What the kubelet notes of a container, for people and tools who look at the runtime.
+fn annotations(pod: &Pod, container: &Container, attempt: u32) -> BTreeMap<String, String> {
+    let path = container.termination_message_path.clone();
+    let policy = container.termination_message_policy.clone();
+    let grace = state::spec(pod).termination_grace_period_seconds;
+    let notes = [
+        ("container.restartCount", Some(attempt.to_string())),
+        ("container.terminationMessagePath", path),
+        ("container.terminationMessagePolicy", policy),
+        (
+            "pod.terminationGracePeriod",
+            grace.map(|grace| grace.to_string()),
+        ),
+    ];
+    let notes = notes
+        .into_iter()
+        .filter_map(|(key, value)| Some((format!("io.kubernetes.{key}"), value?)));
+    notes.collect()
 }
 
 fn labels(pod: &Pod, container: Option<&str>) -> BTreeMap<String, String> {

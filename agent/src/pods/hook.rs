@@ -5,15 +5,14 @@ mod http;
 pub use http::{get, tcp};
 
 use super::context::Context;
-use crate::runtime::{ContainerId, ExecConfig, Runtime, RuntimeError};
+use crate::runtime::{ContainerId, Runtime, RuntimeError};
 use k8s_openapi::api::core::v1::{Container, HTTPGetAction, LifecycleHandler};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use std::net::IpAddr;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Of a command's output, this much is kept for a message.
-const OUTPUT_BYTES_MAX: u64 = 10 * 1024;
+const OUTPUT_BYTES_MAX: usize = 20 * 1024;
 /// Of a request that a hook makes.
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 
@@ -64,45 +63,9 @@ pub async fn exec(
     id: &ContainerId,
     command: Vec<String>,
 ) -> Result<(i32, String), RuntimeError> {
-    let config = ExecConfig {
-        command,
-        stdout: true,
-        stderr: true,
-        ..ExecConfig::default()
-    };
-    let streams = runtime.exec(id, config).await?;
-    let (stdout, stderr) = (streams.stdout, streams.stderr);
-    let reading = async { tokio::join!(head(stdout), head(stderr)) };
-    tokio::pin!(reading);
-    let mut exit = streams.exit;
-    let mut read = None;
-    // Goes on reading, so that a talkative command does not stand still.
-    let code = loop {
-        tokio::select! {
-            code = &mut exit => break code?,
-            both = &mut reading, if read.is_none() => read = Some(both),
-        }
-    };
-    // A grandchild may hold the outputs open: what is there by now is enough.
-    let (mut output, errors) = match read {
-        Some(both) => both,
-        None => tokio::time::timeout(Duration::from_millis(100), reading)
-            .await
-            .unwrap_or_default(),
-    };
-    output.extend(errors);
+    let (code, mut output) = runtime.exec_sync(id, command).await?;
+    output.truncate(OUTPUT_BYTES_MAX);
     Ok((code, String::from_utf8_lossy(&output).into_owned()))
-}
-
-async fn head(stream: Option<Box<dyn AsyncRead + Send + Unpin>>) -> Vec<u8> {
-    let mut kept = Vec::new();
-    if let Some(mut stream) = stream {
-        let mut first = (&mut stream).take(OUTPUT_BYTES_MAX);
-        if first.read_to_end(&mut kept).await.is_ok() {
-            let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
-        }
-    }
-    kept
 }
 
 /// The number of a port that may be given by its name.

@@ -53,8 +53,8 @@ async fn make(
     quality: &str,
 ) -> Result<(SandboxStatus, Option<IpAddr>), Failure> {
     let is_host_network = state::spec(pod).host_network.unwrap_or(false);
-    if !is_host_network && !context.network.is_ready() {
-        let message = format!("network is not ready: {}", crate::node::NETWORK_NOT_READY);
+    if let Some(problem) = context.network.problem().filter(|_| !is_host_network) {
+        let message = format!("network is not ready: {problem}");
         return Err(Failure(NETWORK_NOT_READY, message));
     }
     let directory = context.pod_directory(pod);
@@ -107,14 +107,12 @@ async fn make(
     };
     let status = context.runtime.sandbox_status(&sandbox).await;
     let status = status.map_err(|error| failed(&error))?;
-    let namespace = match &status.network_namespace {
-        Some(namespace) if !is_host_network => namespace,
-        _ => return Ok((status, None)),
-    };
-    let attached = context.network.attach(&sandbox, namespace).await;
+    let attached = context.network.attach(&status).await;
     let ip = attached.map_err(|error| failed(&error))?;
-    write_files(&directory, pod, Some(ip)).map_err(unwritten)?;
-    Ok((status, Some(ip)))
+    if !is_host_network {
+        write_files(&directory, pod, ip).map_err(unwritten)?;
+    }
+    Ok((status, ip))
 }
 
 /// A sandbox that broke off, since its own process died, still has its network and its namespaces.
@@ -136,7 +134,7 @@ async fn sandbox_config(
     attempt: u32,
     quality: &str,
 ) -> Result<SandboxConfig, String> {
-    runtime_class(context, pod).await?;
+    let handler = handler(context, pod).await?;
     let hostname = match state::spec(pod).host_network {
         Some(true) => String::new(),
         _ => files::hostname(pod)?,
@@ -146,29 +144,25 @@ async fn sandbox_config(
     config.resources.huge_page_limits = groups::huge_pages_of_pod(pod);
     Ok(SandboxConfig {
         id_range: id_range(context, pod).await?,
+        log_directory: context.log_directory(pod),
+        handler,
         ..config
     })
 }
 
-/// Refuses a pod whose RuntimeClass is not there, or wants another runtime.
-async fn runtime_class(context: &Context, pod: &Pod) -> Result<(), String> {
+/// Of the pod's RuntimeClass, which must be there. Whether the runtime has it, the runtime says.
+async fn handler(context: &Context, pod: &Pod) -> Result<String, String> {
     let name = state::spec(pod).runtime_class_name.as_deref();
     let Some(name) = name.filter(|name| !name.is_empty()) else {
-        return Ok(());
+        return Ok(String::new());
     };
     let classes: Api<RuntimeClass> = Api::all(context.client.clone());
     let found = classes.get_opt(name).await;
     let found = found.map_err(|error| format!("failed to lookup RuntimeClass {name}: {error}"))?;
-    let handler = match found {
-        Some(class) => class.handler,
-        None => return Err(format!("runtimeclass.node.k8s.io {name:?} not found")),
-    };
-    if handler.is_empty() || handler == crate::runtime::HANDLER {
-        return Ok(());
+    match found {
+        Some(class) => Ok(class.handler),
+        None => Err(format!("runtimeclass.node.k8s.io {name:?} not found")),
     }
-    Err(format!(
-        "failed to get sandbox runtime: no runtime for {handler:?} is configured"
-    ))
 }
 
 /// Of a pod that is not to have the node's users; errors in upstream's words.

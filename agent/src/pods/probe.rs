@@ -100,7 +100,8 @@ impl Probes {
         let Some(container) = state::find(spec, name) else {
             return Health::default();
         };
-        let known = reported(pod, &status.id);
+        let runtime = self.context.runtime.name();
+        let known = reported(pod, runtime, &status.id);
         let health = Health {
             started: container
                 .startup_probe
@@ -157,9 +158,9 @@ impl Probes {
 }
 
 /// Started and ready, as the API server has them of this very container.
-fn reported(pod: &Pod, id: &ContainerId) -> Option<(bool, bool)> {
+fn reported(pod: &Pod, runtime: &str, id: &ContainerId) -> Option<(bool, bool)> {
     let status = pod.status.as_ref()?;
-    let own = format!("coracle://{id}");
+    let own = format!("{runtime}://{id}");
     let regular = status.container_statuses.iter().flatten();
     let mut all = regular.chain(status.init_container_statuses.iter().flatten());
     let known = all.find(|known| known.container_id.as_ref() == Some(&own))?;

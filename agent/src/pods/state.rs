@@ -18,6 +18,8 @@ use std::sync::Arc;
 /// What the runtime has of a pod, dead things included.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
+    /// Its name stands before the ids of containers.
+    pub runtime: &'static str,
     pub sandboxes: Vec<SandboxStatus>,
     pub containers: Vec<ContainerStatus>,
 }

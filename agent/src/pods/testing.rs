@@ -45,7 +45,10 @@ impl Scene {
         let mut scene = Self {
             pod: Pod::default(),
             is_gone: false,
-            observed: Observed::default(),
+            observed: Observed {
+                runtime: "coracle",
+                ..Observed::default()
+            },
             memory: Memory::new(at(900)),
         };
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -239,5 +242,6 @@ fn sandbox(words: &[&str]) -> SandboxStatus {
         },
         created_at: at(905),
         network_namespace: None,
+        address: None,
     }
 }

@@ -138,7 +138,7 @@ impl Worker {
         memory.ip = observed
             .ready_sandbox()
             .filter(|_| prepare::is_complete(&context.pod_directory(&pod)))
-            .and_then(|sandbox| context.network.address_of(&sandbox.id));
+            .and_then(|sandbox| context.network.address_of(sandbox));
         memory.is_rejected = refused.is_some();
         memory.verdict = refused;
         let kept = Kept::load(&context.pod_directory(&pod));
@@ -302,7 +302,9 @@ impl Worker {
     /// A sandbox that has a process of its own may lose it.
     async fn refresh_sandboxes(&mut self) {
         for sandbox in &mut self.observed.sandboxes {
-            let may_change = sandbox.state == SandboxState::Ready && sandbox.config.shared_pid;
+            let has_process =
+                sandbox.config.shared_pid || self.context.runtime.has_sandbox_processes();
+            let may_change = sandbox.state == SandboxState::Ready && has_process;
             if may_change && let Ok(status) = self.context.runtime.sandbox_status(&sandbox.id).await
             {
                 *sandbox = status;

@@ -4,6 +4,7 @@
 //! shims' group, killing, counting out-of-memory kills, usage. A limit that the host cannot set
 //! is left out, never an error.
 
+mod clear; // The end of a group.
 mod limits; // Pure but for reading and writing.
 mod usage; // What groups use, and the bound of all pods.
 pub use usage::stalls;

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 #[serde(transparent)]
 pub struct SandboxId(pub String);
 
-/// 64 hexadecimal digits. In a pod's status it is written `coracle://<id>`.
+/// 64 hexadecimal digits. In a pod's status the runtime's name is before it: `coracle://<id>`.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
 pub struct ContainerId(pub String);
@@ -53,9 +53,45 @@ pub struct SandboxConfig {
     pub resources: Resources,
     /// Bytes that /dev/shm may hold; 0 stands for 64 MiB.
     pub shm_bytes: u64,
+    /// Of the RuntimeClass; empty for the usual one.
+    pub handler: String,
+    /// A container of it is privileged.
+    pub has_privileged: bool,
+    /// What is below it is the containers' logs.
+    pub log_directory: PathBuf,
+    /// For a runtime that makes the network.
+    pub ports: Vec<HostPort>,
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
 }
+
+/// A port of the node that leads to one of the pod.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct HostPort {
+    /// `TCP`, `UDP` or `SCTP`.
+    pub protocol: String,
+    pub container_port: i32,
+    pub host_port: i32,
+    pub host_ip: String,
+}
+
+/// A kind of sandbox that RuntimeClasses name; the one without a name is the usual one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Handler {
+    pub name: String,
+    pub has_recursive_read_only: bool,
+    pub has_user_namespaces: bool,
+}
+
+/// Why the runtime, and the network that it makes, are not ready; nothing when they are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Health {
+    pub runtime: Option<String>,
+    pub network: Option<String>,
+}
+
+/// What there is of one pod.
+pub type PodState = (Vec<SandboxStatus>, Vec<ContainerStatus>);
 
 /// Ids of users and of groups.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -97,8 +133,10 @@ pub struct SandboxStatus {
     pub config: SandboxConfig,
     pub state: SandboxState,
     pub created_at: Timestamp,
-    /// Where the network namespace is pinned; None on the host's network.
+    /// Where the network namespace is pinned; None on the host's network. Lists may leave it out.
     pub network_namespace: Option<PathBuf>,
+    /// Given by a runtime that makes the network. Lists may leave it out.
+    pub address: Option<std::net::IpAddr>,
 }
 
 /// Zero means: not said. No value of these ever makes a start fail.
@@ -367,6 +405,8 @@ pub struct TerminalSize {
 /// Which streams of a running container to be attached to.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct AttachConfig {
+    /// The container has a terminal.
+    pub tty: bool,
     pub stdin: bool,
     pub stdout: bool,
     /// Not with a terminal, which has one output.

@@ -17,7 +17,7 @@ mod watch;
 
 use super::cgroups::Hierarchies;
 use super::contract::*;
-use super::{Answer, Runtime, RuntimeError};
+use super::{Answer, HANDLER, Runtime, RuntimeError};
 use crate::images::{ImageError, ImageStore};
 use crate::usage::DiskUse;
 use container::Container;
@@ -32,17 +32,12 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::process::Command;
 use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// A receiver that is this many events behind lists again.
 const EVENTS_MAX: usize = 256;
-
-/// Together a second: a process that takes longer to die is stuck in the kernel.
-const CLEAR_TRIES_MAX: u32 = 100;
-const CLEAR_PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -165,12 +160,12 @@ impl EmbeddedRuntime {
     }
 }
 
-fn own_cgroup(data_dir: &Path) -> String {
+pub fn own_cgroup(data_dir: &Path) -> String {
     let digest = crate::images::digest::of(data_dir.as_os_str().as_encoded_bytes());
     format!("/coracle-{}", &crate::images::digest::digits(&digest)[..8])
 }
 
-fn lock(data_dir: &Path) -> Result<Flock<File>, RuntimeError> {
+pub fn lock(data_dir: &Path) -> Result<Flock<File>, RuntimeError> {
     let path = data_dir.join("runtime.lock");
     let file = File::options().create(true).append(true).open(&path);
     let file = file.map_err(io_error(format!("cannot open {}", path.display())))?;
@@ -253,17 +248,8 @@ impl Inner {
         crate::kernel::version() >= (5, 19) && probed.await.is_ok_and(|shim| shim.status.success())
     }
 
-    /// Kills what is in a group and removes it. Processes that are still dying keep it a moment.
     async fn clear_group(&self, group: &str) {
-        for _ in 0..CLEAR_TRIES_MAX {
-            self.hierarchies.remove(group);
-            if !self.hierarchies.exists(group) {
-                return;
-            }
-            self.hierarchies.kill(group);
-            tokio::time::sleep(CLEAR_PAUSE).await;
-        }
-        tracing::warn!(group, "cannot remove a control group");
+        self.hierarchies.clear(group).await;
     }
 
     /// A crash between holding an image and recording the container leaves the hold.
@@ -285,6 +271,23 @@ impl Inner {
 }
 
 impl Runtime for EmbeddedRuntime {
+    fn name(&self) -> &'static str {
+        HANDLER
+    }
+
+    /// By its own name, and as the one that is meant when none is named.
+    fn handlers(&self) -> BoxFuture<'_, Vec<Handler>> {
+        Box::pin(async {
+            let usual = Handler {
+                name: String::new(),
+                has_recursive_read_only: crate::kernel::has_recursive_read_only(),
+                has_user_namespaces: self.has_user_namespaces().await,
+            };
+            let name = HANDLER.to_owned();
+            vec![usual.clone(), Handler { name, ..usual }]
+        })
+    }
+
     fn version(&self) -> String {
         format!("coracle://{}", env!("CARGO_PKG_VERSION"))
     }

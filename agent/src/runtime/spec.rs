@@ -27,7 +27,7 @@ const CAPABILITIES: [&str; 14] = [
     "KILL",
     "AUDIT_WRITE",
 ];
-const MASKED: [&str; 12] = [
+pub const MASKED: [&str; 12] = [
     "/proc/acpi",
     "/proc/asound",
     "/proc/interrupts",
@@ -41,7 +41,7 @@ const MASKED: [&str; 12] = [
     "/sys/devices/virtual/powercap",
     "/sys/firmware",
 ];
-const READ_ONLY: [&str; 5] = [
+pub const READ_ONLY: [&str; 5] = [
     "/proc/bus",
     "/proc/fs",
     "/proc/irq",

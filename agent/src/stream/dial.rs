@@ -82,12 +82,19 @@ async fn target(server: &Server, request: &Request<Incoming>) -> Result<Target, 
         let text = format!("pod {name} does not run");
         return Err(refuse(StatusCode::BAD_GATEWAY, text));
     };
-    let opened = sandbox.network_namespace.as_ref().map(File::open);
-    let namespace = opened.transpose().map_err(|error| {
+    let unopened = |error: &dyn std::fmt::Display| {
         let text = format!("cannot open the pod's network: {error}");
         refuse(StatusCode::BAD_GATEWAY, text)
-    })?;
-    Ok(Target::Pod(namespace, address.port()))
+    };
+    if sandbox.config.host_network {
+        return Ok(Target::Pod(None, address.port()));
+    }
+    let runtime = &server.stats.context.runtime;
+    let status = runtime.sandbox_status(&sandbox.id).await;
+    let namespace = status.map_err(|error| unopened(&error))?.network_namespace;
+    let namespace = namespace.ok_or_else(|| unopened(&"the runtime does not tell where it is"))?;
+    let opened = File::open(namespace).map_err(|error| unopened(&error))?;
+    Ok(Target::Pod(Some(opened), address.port()))
 }
 
 async fn from_node(address: SocketAddr) -> Result<TcpStream, DialError> {

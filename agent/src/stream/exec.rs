@@ -72,6 +72,7 @@ pub async fn attach(
         Err(refusal) => return refusal,
     };
     let config = AttachConfig {
+        tty: query.flag("tty"),
         stdin: query.flag("stdin"),
         stdout: query.flag("stdout"),
         stderr: query.flag("stderr") && !query.flag("tty"),

@@ -7,6 +7,7 @@ use coracle_agent::runtime::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const ALL: AttachConfig = AttachConfig {
+    tty: false,
     stdin: true,
     stdout: true,
     stderr: true,

@@ -20,6 +20,7 @@ fn config(data_dir: &Path, token: Option<&str>) -> Config {
         pod_pids_max: 0,
         static_pods: None,
         resources: Resources::default(),
+        container_runtime: None,
         data_dir: data_dir.to_owned(),
     }
 }

@@ -9,7 +9,22 @@ use oci_client::secrets::RegistryAuth;
 
 /// Never empty: without an entry the pull is anonymous.
 pub fn fitting(credentials: &[RegistryCredentials], image: &Reference) -> Vec<RegistryAuth> {
-    let mut found: Vec<(usize, RegistryAuth)> = Vec::new();
+    let found = credentials_for(image, credentials).into_iter();
+    let mut all: Vec<_> = found
+        .map(|(username, password)| RegistryAuth::Basic(username, password))
+        .collect();
+    if all.is_empty() {
+        all.push(RegistryAuth::Anonymous);
+    }
+    all
+}
+
+/// Users and their passwords, what fits best first.
+pub fn credentials_for(
+    image: &Reference,
+    credentials: &[RegistryCredentials],
+) -> Vec<(String, String)> {
+    let mut found: Vec<(usize, (String, String))> = Vec::new();
     for entry in credentials {
         let registry = bare(&entry.registry);
         let (host, path) = registry.split_once('/').unwrap_or((registry, ""));
@@ -20,15 +35,12 @@ pub fn fitting(credentials: &[RegistryCredentials], image: &Reference) -> Vec<Re
             path.trim_end_matches('/')
         };
         if host_matches(host, &image.domain) && path_matches(path, &image.path) {
-            let auth = RegistryAuth::Basic(entry.username.clone(), entry.password.clone());
+            let auth = (entry.username.clone(), entry.password.clone());
             found.push((host.len() + path.len(), auth));
         }
     }
     found.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
-    match found.is_empty() {
-        true => vec![RegistryAuth::Anonymous],
-        false => found.into_iter().map(|(_, auth)| auth).collect(),
-    }
+    found.into_iter().map(|(_, auth)| auth).collect()
 }
 
 fn bare(registry: &str) -> &str {

@@ -4,7 +4,7 @@
 //! by threads that wait.
 
 use super::{BRIDGE, Links};
-use crate::network::Subnet;
+use crate::network::subnet::Subnet;
 use nix::sched::{CloneFlags, unshare};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};

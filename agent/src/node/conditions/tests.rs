@@ -25,7 +25,7 @@ fn text(conditions: &[NodeCondition]) -> String {
 fn healthy() -> Measures {
     Measures {
         pressures: BTreeSet::new(),
-        has_network: true,
+        problem: None,
     }
 }
 
@@ -45,7 +45,7 @@ fn trouble_shows_and_time_is_kept_while_nothing_changes() {
     let later = Timestamp::from_second(60).unwrap();
     let full = Measures {
         pressures: BTreeSet::from([Condition::Disk]),
-        has_network: false,
+        problem: Some(String::from("no network yet")),
     };
     let second = make(&full, &first, later);
     let since = |at: usize| {

@@ -97,7 +97,7 @@ fn fill(
     part: Part,
 ) {
     status.restart_count = i32::try_from(latest.config.attempt).unwrap_or(i32::MAX);
-    status.container_id = Some(container_id(latest));
+    status.container_id = Some(container_id(view, latest));
     status.image_id.clone_from(&latest.image_id);
     status.state = Some(state(view, latest));
     status.user = latest.user.as_ref().map(user);
@@ -235,7 +235,7 @@ fn terminated(view: &View<'_>, instance: &Instance) -> ContainerStateTerminated 
         .filter(|words| !words.is_empty())
         .unwrap_or(&instance.message);
     ContainerStateTerminated {
-        container_id: Some(container_id(instance)),
+        container_id: Some(container_id(view, instance)),
         exit_code: instance.exit_code.unwrap_or(137),
         reason: Some(instance.reason.clone()),
         message: (!message.is_empty()).then(|| message.clone()),
@@ -256,6 +256,6 @@ fn user(user: &crate::runtime::ContainerUser) -> ContainerUser {
     }
 }
 
-fn container_id(instance: &Instance) -> String {
-    format!("coracle://{}", instance.id)
+fn container_id(view: &View<'_>, instance: &Instance) -> String {
+    format!("{}://{}", view.observed.runtime, instance.id)
 }

@@ -1,7 +1,7 @@
 //! Sandboxes: pinned namespaces, a tmpfs for /dev/shm and a control group; no process.
 
 use super::super::record::{self, REAPER, SANDBOX, STOPPED, SandboxRecord};
-use super::super::{RuntimeError, contract::*};
+use super::super::{HANDLER, RuntimeError, contract::*};
 use super::resize::Asked;
 use super::{Inner, blocking, ids_in, io_error, new_id, remove};
 use coracle_client::clock::Clock;
@@ -36,6 +36,7 @@ impl Sandbox {
             state: self.state(),
             created_at: self.record.created_at,
             network_namespace: (!is_host).then(|| self.directory.join("ns/net")),
+            address: None,
         }
     }
 
@@ -130,6 +131,12 @@ impl Inner {
 
     pub async fn run_sandbox(&self, config: SandboxConfig) -> Result<SandboxId, RuntimeError> {
         let id = SandboxId(new_id());
+        if !["", HANDLER].contains(&config.handler.as_str()) {
+            return Err(RuntimeError::Failed(format!(
+                "failed to get sandbox runtime: no runtime for {:?} is configured",
+                config.handler
+            )));
+        }
         let name = config.cgroup.trim_matches('/');
         if name.is_empty() || name.contains("..") {
             return Err(RuntimeError::Invalid(format!(
