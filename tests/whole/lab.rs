@@ -332,13 +332,18 @@ impl Lab {
     }
 }
 
+/// The disk of a machine that builds things may be fuller than a node's should be.
+const EVICTION_HARD: &str =
+    "memory.available<100Mi,nodefs.available<100Mi,imagefs.available<100Mi,pid.available<5%";
+
 impl Host {
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command
             .arg(format!("--net=/run/netns/{}", self.namespace))
             .arg("--")
-            .arg(program);
+            .arg(program)
+            .env("CORACLE_EVICTION_HARD", EVICTION_HARD);
         command
     }
 }
