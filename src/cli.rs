@@ -268,6 +268,10 @@ pub struct AgentArgs {
     /// Directory with files of pods that run on this node, server or no server
     #[arg(long, value_name = "DIR", env = "CORACLE_STATIC_PODS")]
     pub static_pods: Option<String>,
+    /// Directory that drivers of volumes are made for, made a link to the agent's own [default:
+    /// /var/lib/kubelet with the default data directory and when nothing else is there]
+    #[arg(long, value_name = "DIR", env = "CORACLE_KUBELET_DIR")]
+    pub kubelet_dir: Option<String>,
     #[command(flatten)]
     pub resources: ResourceArgs,
     /// Socket of a container runtime that speaks CRI v1, such as

@@ -83,6 +83,7 @@ pub fn config(
         seccomp_default: settings.seccomp_default,
         pod_pids_max: settings.pod_pids_max,
         static_pods: settings.static_pods.clone(),
+        kubelet_dir: settings.kubelet_dir.clone(),
         resources: settings.resources.clone(),
         container_runtime: settings.container_runtime.clone(),
         data_dir: settings.data_dir.join("agent"),

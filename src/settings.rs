@@ -8,6 +8,7 @@ pub mod parse;
 mod resources;
 
 use crate::cli::{AgentArgs, CommonArgs, ServerArgs};
+use coracle_agent::KubeletDir;
 use coracle_agent::runtime::Endpoints;
 use coracle_apiserver::access;
 use coracle_apiserver::admission;
@@ -79,6 +80,7 @@ pub struct AgentSettings {
     /// 0 for no bound.
     pub pod_pids_max: i64,
     pub static_pods: Option<PathBuf>,
+    pub kubelet_dir: KubeletDir,
     pub resources: coracle_agent::Resources,
     pub container_runtime: Option<Endpoints>,
 }
@@ -265,6 +267,25 @@ fn admission(args: &ServerArgs) -> Result<admission::Settings, BadSetting> {
     })
 }
 
+/// Two agents of one machine must not both have the usual link.
+fn kubelet_dir(args: &AgentArgs, data_dir: &Path) -> Result<KubeletDir, BadSetting> {
+    match args.kubelet_dir.as_deref() {
+        Some("") => {
+            let expected = "must be the path of a directory";
+            Err(BadSetting::new("kubelet-dir", "", expected))
+        }
+        Some(text) => match std::path::absolute(text) {
+            Ok(path) => Ok(KubeletDir::Asked(path)),
+            Err(error) => {
+                let expected = format!("cannot be resolved: {error}");
+                Err(BadSetting::new("kubelet-dir", text, expected))
+            }
+        },
+        None if data_dir == Path::new(DATA_DIR_DEFAULT) => Ok(KubeletDir::Usual),
+        None => Ok(KubeletDir::Own),
+    }
+}
+
 /// `needs_server` is false for `up`.
 pub fn agent(
     common: &CommonArgs,
@@ -303,6 +324,7 @@ pub fn agent(
         .node_name
         .clone()
         .unwrap_or_else(|| host_name.to_lowercase());
+    let kubelet_dir = kubelet_dir(args, &data_dir)?;
     Ok(AgentSettings {
         data_dir,
         server,
@@ -332,6 +354,7 @@ pub fn agent(
             Some(text) => parse::boolean("seccomp-default", text)?,
             None => false,
         },
+        kubelet_dir,
         static_pods: args.static_pods.as_ref().map(PathBuf::from),
         resources: resources::resources(&args.resources)?,
         container_runtime: parse::container_runtime(

@@ -1,5 +1,6 @@
 //! What the binary tells the agent. Checked by the binary; nothing here is read from elsewhere.
 
+use crate::KubeletDir;
 use crate::collect::ImagePolicy;
 use crate::pressure;
 use crate::runtime::Endpoints;
@@ -30,6 +31,8 @@ pub struct Config {
     pub resources: Resources,
     /// None: the runtime that is built in.
     pub container_runtime: Option<Endpoints>,
+    /// Where drivers of volumes find the agent's own directory.
+    pub kubelet_dir: KubeletDir,
     /// The agent's own directory, `<data-dir>/agent`.
     pub data_dir: PathBuf,
 }

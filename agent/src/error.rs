@@ -54,6 +54,11 @@ pub enum AgentError {
         path: PathBuf,
         source: std::io::Error,
     },
+    #[error("{path} cannot be a link to this agent's directory; see --kubelet-dir")]
+    KubeletDir {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("another agent runs on {path}")]
     DataDirBusy { path: PathBuf },
     #[error("more is kept from pods than this machine has: {0}")]

@@ -9,6 +9,9 @@ pub use config::{Config, LogBounds, Resources};
 mod error;
 pub use error::{AgentError, WipeError};
 
+mod kubelet_dir; // A link for drivers.
+pub use kubelet_dir::KubeletDir;
+
 mod run; // The order of start and stop.
 pub use run::run;
 
@@ -30,6 +33,10 @@ pub mod collect; // Removes images and containers that nobody needs.
 mod stats; // What the node tells of what is used.
 
 mod volumes; // What pods keep files in.
+
+mod csi; // Drivers of volumes, beside this process.
+
+mod mounts; // What is mounted.
 
 mod beneath; // Paths that containers may tamper with.
 

@@ -25,6 +25,7 @@ mod kill;
 mod last_words;
 pub mod ledger;
 mod manifest;
+mod mount; // Volumes, on the way up.
 mod plan; // Pure. Start reading here.
 mod preempt; // Pure.
 mod prepare;
@@ -39,6 +40,7 @@ pub(crate) mod state;
 mod static_pods;
 mod status;
 mod tokens;
+mod unmount; // Volumes, on the way down.
 mod volume_writes;
 mod worker;
 
@@ -71,10 +73,13 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use unmount::Extent;
 use worker::{Desired, Worker};
 
 /// Before a worker that panicked, or that cannot list the runtime, is made again.
 const REMAKE_AFTER: Duration = Duration::from_secs(2);
+/// The longest pause between two tries to take away what a lost pod left.
+const BURY_PAUSE_MAX: Duration = Duration::from_secs(122);
 
 /// Cheap to clone; clones share.
 #[derive(Clone, Debug)]
@@ -288,6 +293,19 @@ impl Shared {
         }
     }
 
+    /// Takes away the files of a pod that nobody knows. Drivers of its volumes may come later.
+    async fn bury(self: Arc<Self>, uid: String) {
+        let mut pause = REMAKE_AFTER;
+        while let Err(error) = unmount::unmount(&self.context, &uid, Extent::All).await {
+            tracing::warn!(error, pod = uid, "the files of a lost pod stay");
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            pause = (pause * 2).min(BURY_PAUSE_MAX);
+        }
+    }
+
     /// Takes down what the API server does not know, and takes back its addresses and files.
     async fn adopt_orphans(self: &Arc<Self>, informer: &Informer<Pod>) -> Result<(), RuntimeError> {
         let sandboxes = self.context.runtime.list_sandboxes().await?;
@@ -313,12 +331,7 @@ impl Shared {
             if known.contains(&uid) || has_sandbox(&uid) || has_worker {
                 continue;
             }
-            let tear_down = move || crate::volumes::tear_down(&entry.path());
-            match self.context.volume_writes.run(&uid, tear_down).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::warn!(%error, "the files of a lost pod stay"),
-                Err(error) => tracing::error!(%error, "the files of a lost pod stay"),
-            }
+            self.tasks.spawn(self.clone().bury(uid));
         }
         for sandbox in &sandboxes {
             if !known.contains(&sandbox.config.pod_uid) {

@@ -1,6 +1,7 @@
 //! The order in which a node starts and stops.
 
 use crate::collect::Collector;
+use crate::csi::Csi;
 use crate::enrol::{self, Enrolled};
 use crate::network::Network;
 use crate::node::{Facts, Heartbeat, Lease, node_address, register};
@@ -11,7 +12,7 @@ use crate::pods::{
 };
 use crate::runtime::{self, Runtime};
 use crate::stats::Stats;
-use crate::{AgentError, Config, node, pressure, stream, volumes};
+use crate::{AgentError, Config, kubelet_dir, node, pressure, stream, volumes};
 use coracle_client::Client;
 use coracle_client::clock::Clock;
 use coracle_client::connect::{self, Endpoint};
@@ -20,12 +21,15 @@ use coracle_client::informer::{Filter, Informers};
 use coracle_client::lease::NodeLease;
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+/// Of the agent's directory, where drivers have their sockets and stage volumes.
+const PLUGINS: &str = "plugins";
 
 /// Workers that do not end within this are left behind; their containers run on either way.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -61,6 +65,8 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     let clock = Clock::system();
     let runtime = runtime::open(&config.data_dir, config.container_runtime.as_ref()).await?;
     make_pods_directory(config.data_dir.join(PODS))?;
+    make_shared(&config.data_dir);
+    let shown = kubelet_dir::link(&config.data_dir, &config.kubelet_dir)?;
     let network = Arc::new(network(&config, runtime.as_ref()).await?);
     let facts = facts(&config, runtime.as_ref()).await;
     let allocatable = node::allocatable::of_machine(&facts, &config.resources);
@@ -70,12 +76,15 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     if enrolled.is_new {
         register_first(&config, &facts, &enrolled, &client).await?;
     }
+    let csi = Csi::new(client.clone(), &config.node_name, &config.data_dir, &shown);
+    let csi = Arc::new(csi);
     let informers = Informers::new(client.clone(), stop.clone());
     let services = informers.get::<Service>();
     let own_name = Filter::fields(format!("metadata.name={}", config.node_name));
     let context = Arc::new(Context {
         recorder: Recorder::new(client.clone(), "kubelet", &config.node_name),
         client: client.clone(),
+        csi: csi.clone(),
         runtime,
         network,
         clock,
@@ -107,6 +116,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     let tasks = TaskTracker::new();
     let node_name = config.node_name.clone();
     tend_node(&tasks, config, facts, &context, &enrolled, &stop);
+    tasks.spawn(csi.run(stop.clone()));
     let tunnel = stream::Tunnel {
         endpoint: enrolled.endpoint,
         stats: Arc::new(Stats::new(context.clone(), pods.clone(), node_name.clone())),
@@ -207,6 +217,7 @@ fn tend_node(
         recorder: context.recorder.clone(),
         clock,
         pressures: context.pressures.clone(),
+        csi: context.csi.clone(),
         informer: node,
     };
     tasks.spawn(heartbeat.run(stop.clone()));
@@ -229,6 +240,18 @@ fn make_pods_directory(path: PathBuf) -> Result<(), AgentError> {
         path,
         source,
     })
+}
+
+/// What drivers mount in their containers is to show on the node, and the other way.
+fn make_shared(data_dir: &Path) {
+    for directory in [PODS, PLUGINS].map(|name| data_dir.join(name)) {
+        let made = std::fs::create_dir_all(&directory);
+        let made = made.and_then(|()| crate::mounts::make_shared(&directory));
+        if let Err(error) = made {
+            let directory = directory.display();
+            tracing::warn!(%error, "{directory} is no shared mount: drivers' mounts stay theirs");
+        }
+    }
 }
 
 async fn facts(config: &Config, runtime: &dyn Runtime) -> Facts {

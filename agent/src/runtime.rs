@@ -14,7 +14,7 @@ pub mod cri;
 pub mod embedded;
 mod image_volume;
 mod process;
-mod record;
+pub(crate) mod record;
 mod seccomp;
 mod shim;
 mod spec;

@@ -3,11 +3,18 @@
 //! A kind of volume is a file below this one with `set_up`; the rest (mounts of containers,
 //! taking down) is the same for all. All may be repeated.
 
+pub mod claims; // What a claim stands for. Pure.
 pub mod content; // What is written from objects of the API.
 mod empty_dir;
 pub mod files; // All of a volume's files at once.
+pub mod kept; // What came of claims and of drivers' volumes, on disk.
+pub mod local; // Volumes of the node's own that claims stand for.
+pub mod ownership; // A group that a volume belongs to.
+
+pub use kept::{Found, Kept, OfDriver};
 
 use crate::beneath::{self, BeneathError};
+use crate::mounts;
 use crate::pods::state;
 use content::Contents;
 use jiff::Timestamp;
@@ -46,6 +53,17 @@ pub enum VolumeError {
     FilePath(String),
     #[error("{0}")]
     Content(String),
+    #[error("the volume {0:?} was not made")]
+    NotMade(String),
+    #[error("a driver has not let go of {0}")]
+    Published(PathBuf),
+}
+
+/// Which step failed, as upstream's events name it, and why.
+#[derive(Debug, Eq, PartialEq)]
+pub struct Refusal {
+    pub step: &'static str,
+    pub why: String,
 }
 
 pub(crate) fn disk(
@@ -133,10 +151,19 @@ fn set_up_one(
     if volume.image.is_some() {
         return Ok(()); // The runtime mounts it, in the containers that want it.
     }
+    if is_found(volume) {
+        return Ok(()); // Made before, with what the server and a driver say.
+    }
     if let Some(source) = &volume.host_path {
         return host_path(&source.path, source.type_.as_deref().unwrap_or_default());
     }
     Err(VolumeError::UnknownKind(volume.name.clone()))
+}
+
+/// A volume whose place is told by what was kept of it.
+pub fn is_found(volume: &Volume) -> bool {
+    let has_claim = volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some();
+    has_claim || volume.csi.is_some()
 }
 
 fn host_path(path: &str, type_: &str) -> Result<(), VolumeError> {
@@ -171,6 +198,11 @@ pub fn path(directory: &Path, volume: &Volume) -> Result<PathBuf, VolumeError> {
     if let Some(source) = &volume.host_path {
         return Ok(PathBuf::from(&source.path));
     }
+    if is_found(volume) {
+        let found = Kept::load(directory)?.0.remove(&volume.name);
+        let found = found.ok_or_else(|| VolumeError::NotMade(volume.name.clone()));
+        return found.map(|found| found.path);
+    }
     let plugin = match content::plugin(volume) {
         Some(plugin) => plugin,
         None if volume.empty_dir.is_some() => "kubernetes.io~empty-dir",
@@ -180,10 +212,16 @@ pub fn path(directory: &Path, volume: &Volume) -> Result<PathBuf, VolumeError> {
 }
 
 /// True for volumes that containers only read, whatever their mounts say.
-pub fn is_read_only(pod: &Pod, name: &str) -> bool {
+pub fn is_read_only(directory: &Path, pod: &Pod, name: &str) -> bool {
     let mut volumes = state::spec(pod).volumes.iter().flatten();
-    let volume = volumes.find(|volume| volume.name == name);
-    volume.is_some_and(|volume| volume.image.is_some() || content::plugin(volume).is_some())
+    let Some(volume) = volumes.find(|volume| volume.name == name) else {
+        return false;
+    };
+    if is_found(volume) {
+        let kept = Kept::load(directory).unwrap_or_default();
+        return kept.0.get(name).is_some_and(|found| found.read_only);
+    }
+    volume.image.is_some() || content::plugin(volume).is_some()
 }
 
 /// What a container's mount shows: a place in a directory, or all of it.
@@ -218,57 +256,29 @@ pub fn mounted(
     Ok(shown)
 }
 
-/// Unmounts what is mounted below the pod's directory, then removes it.
+/// Unmounts and removes the pod's volumes. Those of drivers must be unpublished.
+pub fn clear(directory: &Path) -> Result<(), VolumeError> {
+    if let Some(data) = crate::csi::published(directory).into_iter().next() {
+        return Err(VolumeError::Published(data));
+    }
+    local::take_down(directory)?;
+    remove(&directory.join(VOLUMES))
+}
+
+/// The same, and then all that the pod has here.
 pub fn tear_down(directory: &Path) -> Result<(), VolumeError> {
-    unmount_below(directory).map_err(disk("unmount what is below", directory))?;
+    clear(directory)?;
+    remove(directory)
+}
+
+fn remove(directory: &Path) -> Result<(), VolumeError> {
+    mounts::unmount_below(directory).map_err(disk("unmount what is below", directory))?;
     match fs::remove_dir_all(directory) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
             Err(disk("remove", directory)(source))
         }
         _ => Ok(()),
     }
-}
-
-/// Detaches every mount below a directory, the last one first. The way there may have links.
-pub fn unmount_below(directory: &Path) -> io::Result<()> {
-    let directory = match fs::canonicalize(directory) {
-        Ok(real) => real, // As the mount table has it.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    let table = fs::read_to_string("/proc/self/mountinfo")?;
-    let mounts: Vec<PathBuf> = table
-        .lines()
-        .filter_map(|line| line.split(' ').nth(4))
-        .map(|field| PathBuf::from(unescape(field)))
-        .filter(|path| path.starts_with(&directory))
-        .collect();
-    for mount in mounts.iter().rev() {
-        nix::mount::umount2(mount, nix::mount::MntFlags::MNT_DETACH)?;
-    }
-    Ok(())
-}
-
-/// The mount table writes white space as `\040`.
-fn unescape(field: &str) -> String {
-    let mut out = String::new();
-    let mut rest = field;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        let code = rest.get(at + 1..at + 4);
-        match code.and_then(|code| u8::from_str_radix(code, 8).ok()) {
-            Some(byte) => {
-                out.push(char::from(byte));
-                rest = &rest[at + 4..];
-            }
-            None => {
-                out.push('\\');
-                rest = &rest[at + 1..];
-            }
-        }
-    }
-    out.push_str(rest);
-    out
 }
 
 #[cfg(test)]

@@ -1,19 +1,22 @@
 //! Takes away what a node made on its machine: containers, mounts, sandboxes, bridge and links.
 
 use crate::WipeError;
+use crate::kubelet_dir;
+use crate::mounts::unmount_below;
 use crate::network;
 use crate::runtime;
-use crate::volumes::unmount_below;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 /// What goes; the images stay.
-const DIRECTORIES: [&str; 7] = [
+const DIRECTORIES: [&str; 9] = [
     "containers",
     "sandboxes",
     "parts",
     "pods",
+    "plugins",
+    "plugins_registry",
     "network",
     "logs",
     "pki",
@@ -44,6 +47,7 @@ pub async fn wipe(data_dir: &Path) -> Result<(), WipeError> {
         }
         _ => {}
     }
+    kubelet_dir::unlink(&whole).map_err(disk("forget", &whole))?;
     for name in DIRECTORIES {
         let directory = whole.join(name);
         unmount_below(&directory).map_err(disk("unmount what is below", &directory))?;

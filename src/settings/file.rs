@@ -175,6 +175,7 @@ fn agent_slot<'a>(agent: &'a mut AgentArgs, key: &str) -> Option<Slot<'a>> {
         "node-label" => Some(Slot::Many(&mut agent.node_label)),
         "container-runtime-endpoint" => Some(Slot::One(&mut agent.container_runtime_endpoint)),
         "image-service-endpoint" => Some(Slot::One(&mut agent.image_service_endpoint)),
+        "kubelet-dir" => Some(Slot::One(&mut agent.kubelet_dir)),
         "static-pods" => Some(Slot::One(&mut agent.static_pods)),
         "node-taint" => Some(Slot::Many(&mut agent.node_taint)),
         "allowed-unsafe-sysctls" => Some(Slot::Many(&mut agent.allowed_unsafe_sysctls)),

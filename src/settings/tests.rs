@@ -69,6 +69,26 @@ fn networks_are_checked() {
 }
 
 #[test]
+fn only_the_agent_with_the_usual_directory_has_the_usual_link() {
+    let asked = |data_dir: Option<&str>, kubelet_dir: Option<&str>| {
+        let common = CommonArgs {
+            data_dir: data_dir.map(str::to_owned),
+            ..CommonArgs::default()
+        };
+        let args = AgentArgs {
+            kubelet_dir: kubelet_dir.map(str::to_owned),
+            ..AgentArgs::default()
+        };
+        super::agent(&common, &args, "here", false).map(|settings| settings.kubelet_dir)
+    };
+    assert_eq!(asked(None, None).unwrap(), KubeletDir::Usual);
+    assert_eq!(asked(Some("/other"), None).unwrap(), KubeletDir::Own);
+    let there = KubeletDir::Asked("/there".into());
+    assert_eq!(asked(Some("/other"), Some("/there")).unwrap(), there);
+    assert!(asked(None, Some("")).is_err());
+}
+
+#[test]
 fn labels_and_taints_are_checked() {
     assert_eq!(
         parse::label("site=north").unwrap(),

@@ -8,11 +8,14 @@
 mod lab; // Hosts in network namespaces, and what runs on them.
 mod pictures; // Image archives made from this machine's busybox.
 
+mod claims;
 mod command_line;
 mod confinement;
 mod connections;
 mod containerd;
 mod containers;
+mod csi;
+mod csi_driver; // A driver of volumes.
 mod everyday;
 mod faults;
 mod first_steps;

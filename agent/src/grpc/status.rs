@@ -8,12 +8,15 @@ pub struct Code(pub u32);
 
 impl Code {
     pub const OK: Self = Self(0);
+    pub const CANCELED: Self = Self(1);
     pub const UNKNOWN: Self = Self(2);
     pub const INVALID_ARGUMENT: Self = Self(3);
     pub const DEADLINE_EXCEEDED: Self = Self(4);
     pub const NOT_FOUND: Self = Self(5);
     pub const PERMISSION_DENIED: Self = Self(7);
     pub const RESOURCE_EXHAUSTED: Self = Self(8);
+    pub const FAILED_PRECONDITION: Self = Self(9);
+    pub const ABORTED: Self = Self(10);
     pub const UNIMPLEMENTED: Self = Self(12);
     pub const INTERNAL: Self = Self(13);
     pub const UNAVAILABLE: Self = Self(14);

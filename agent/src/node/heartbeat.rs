@@ -4,6 +4,7 @@ use super::conditions::{self, Measures};
 use super::facts::Facts;
 use super::object;
 use crate::Config;
+use crate::csi::Csi;
 use crate::network::Network;
 use crate::pressure;
 use crate::runtime::Runtime;
@@ -39,6 +40,7 @@ pub struct Heartbeat {
     pub recorder: Recorder,
     pub clock: Clock,
     pub pressures: pressure::Conditions,
+    pub csi: Arc<Csi>,
     /// Of this Node alone.
     pub informer: Informer<Node>,
 }
@@ -73,6 +75,7 @@ impl Heartbeat {
                 () = stop.cancelled() => return,
                 () = changed.notified() => {}
                 () = pressures.changed() => {}
+                () = self.csi.in_use_changed() => {}
                 () = tokio::time::sleep(LOOK_EVERY.mul_f64(jitter)) => {}
             }
         }
@@ -149,6 +152,10 @@ impl Heartbeat {
         let before = old.conditions.as_deref().unwrap_or_default();
         let now = seconds(self.clock.now());
         status.conditions = Some(conditions::make(&measures, before, now));
+        let in_use = self.csi.in_use();
+        if !in_use.is_empty() || old.volumes_in_use.is_some() {
+            status.volumes_in_use = Some(in_use);
+        }
         status
     }
 

@@ -21,6 +21,11 @@ impl Pace {
         initial_seconds: 1,
         max_seconds: 122,
     };
+    /// Of claims that somebody is about to bind.
+    pub const AWAITED: Self = Self {
+        initial_seconds: 1,
+        max_seconds: 15,
+    };
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

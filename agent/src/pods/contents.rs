@@ -2,6 +2,8 @@
 
 use super::context::Context;
 use super::environment::Sources;
+use super::mount;
+use super::prepare::Failure;
 use super::start::chain;
 use super::state;
 use crate::volumes;
@@ -100,14 +102,41 @@ pub async fn keep_fresh(
                 return;
             }
         }
+        for pod in pods {
+            if let Err(failure) = tend(&context, &pod).await
+                && has_volumes(&context, &pod)
+                && !failure.message.is_empty()
+            {
+                context.event(&pod, EventType::Warning, failure.reason, failure.message);
+            }
+            if stop.is_cancelled() {
+                return;
+            }
+        }
     }
+}
+
+/// What drivers made for the pod, under its turn: nobody takes it down meanwhile.
+async fn tend(context: &Context, pod: &Arc<Pod>) -> Result<(), Failure> {
+    if !has_volumes(context, pod) || !mount::drivers::are_in(context, pod) {
+        return Ok(());
+    }
+    let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+    let _turn = context.volume_writes.hold(uid).await;
+    if !has_volumes(context, pod) {
+        return Ok(());
+    }
+    mount::drivers::tend(context, pod).await
 }
 
 /// A pod whose volumes were made, and that has not ended.
 fn is_to_be_kept(context: &Context, pod: &Pod) -> bool {
+    content::has_any(pod) && has_volumes(context, pod)
+}
+
+fn has_volumes(context: &Context, pod: &Pod) -> bool {
     !state::has_ended(pod)
         && pod.metadata.deletion_timestamp.is_none()
-        && content::has_any(pod)
         && context.pod_directory(pod).join(volumes::VOLUMES).is_dir()
 }
 

@@ -4,9 +4,8 @@ use super::context::Context;
 use super::start::chain;
 use super::state::Retry;
 use super::worker::Update;
-use super::{container_config, contents, files, groups, state};
+use super::{container_config, files, groups, mount, state};
 use crate::runtime::{IdRange, SandboxConfig, SandboxId, SandboxStatus};
-use crate::volumes;
 use coracle_client::events::EventType;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::node::v1::RuntimeClass;
@@ -14,73 +13,87 @@ use kube::Api;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 pub const HOSTS: &str = "etc-hosts";
 pub const RESOLV_CONF: &str = "resolv.conf";
 
-/// Which event tells of the failure, and its message.
-struct Failure(&'static str, String);
+/// Which event tells of the failure, its message, and when to try again.
+pub struct Failure {
+    pub reason: &'static str,
+    pub message: String,
+    pub retry: Retry,
+}
 
-const NETWORK_NOT_READY: &str = "NetworkNotReady";
+impl Failure {
+    pub fn new(reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            reason,
+            message: message.into(),
+            retry: Retry::BackedOff,
+        }
+    }
+
+    /// Somebody else tells of it.
+    pub fn silent(retry: Retry) -> Self {
+        Self {
+            retry,
+            ..Self::new("", "")
+        }
+    }
+
+    fn of_sandbox(message: impl Into<String>) -> Self {
+        Self::new("FailedCreatePodSandBox", message)
+    }
+}
 
 /// `existing` is a sandbox that a former try left without its network.
 pub async fn prepare(
-    context: &Context,
+    context: &Arc<Context>,
     pod: &Arc<Pod>,
     attempt: u32,
     existing: Option<SandboxId>,
     quality: &str,
+    halt: &CancellationToken,
 ) -> Update {
-    match make(context, pod, attempt, existing, quality).await {
+    match make(context, pod, attempt, existing, quality, halt).await {
         Ok((sandbox, ip)) => Update::Prepared(Box::new(sandbox), ip),
-        Err(Failure(reason, message)) => {
-            context.event(pod, EventType::Warning, reason, message);
-            let is_of_node = reason == NETWORK_NOT_READY;
-            Update::PrepareFailed(if is_of_node {
-                Retry::Soon
-            } else {
-                Retry::BackedOff
-            })
+        Err(failure) => {
+            if !failure.message.is_empty() {
+                context.event(pod, EventType::Warning, failure.reason, failure.message);
+            }
+            Update::PrepareFailed(failure.retry)
         }
     }
 }
 
 async fn make(
-    context: &Context,
+    context: &Arc<Context>,
     pod: &Arc<Pod>,
     attempt: u32,
     existing: Option<SandboxId>,
     quality: &str,
+    halt: &CancellationToken,
 ) -> Result<(SandboxStatus, Option<IpAddr>), Failure> {
     let is_host_network = state::spec(pod).host_network.unwrap_or(false);
     if let Some(problem) = context.network.problem().filter(|_| !is_host_network) {
         let message = format!("network is not ready: {problem}");
-        return Err(Failure(NETWORK_NOT_READY, message));
+        return Err(Failure {
+            // Costs the server nothing.
+            retry: Retry::Soon,
+            ..Failure::new("NetworkNotReady", message)
+        });
     }
+    mount::mount(context, pod, halt).await?;
     let directory = context.pod_directory(pod);
-    let unmounted = |volume: &str, error: &dyn std::fmt::Display| {
-        let message = format!("MountVolume.SetUp failed for volume {volume:?} : {error}");
-        Failure("FailedMount", message)
-    };
-    let gathered = contents::gather(context, pod, &mut contents::Read::default()).await;
-    let gathered = gathered.map_err(|error| unmounted(contents::first_volume(pod), &error))?;
-    let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-    let set_up = {
-        let (directory, pod, now) = (directory.clone(), pod.clone(), context.clock.now());
-        move || volumes::set_up(&directory, &pod, &gathered, now)
-    };
-    let made = context.volume_writes.run(uid, set_up).await;
-    made.map_err(|error| unmounted(contents::first_volume(pod), &error))?
-        .map_err(|(volume, error)| unmounted(&volume, &error))?;
     if attempt > 0 && existing.is_none() {
         let message = "Pod sandbox changed, it will be killed and re-created.";
         context.event(pod, EventType::Normal, "SandboxChanged", message);
     }
     let failed = |error: &dyn std::error::Error| {
-        let message = format!("Failed to create pod sandbox: {}", chain(error));
-        Failure("FailedCreatePodSandBox", message)
+        Failure::of_sandbox(format!("Failed to create pod sandbox: {}", chain(error)))
     };
-    let unwritten = |error: std::io::Error| Failure("FailedCreatePodSandBox", error.to_string());
+    let unwritten = |error: std::io::Error| Failure::of_sandbox(error.to_string());
     if is_host_network {
         // Such a sandbox counts as prepared once it is there: the files come first.
         write_files(&directory, pod, None).map_err(unwritten)?;
@@ -91,15 +104,15 @@ async fn make(
         Some(sandbox) => sandbox,
         None => {
             if attempt > 0 {
+                let uid = pod.metadata.uid.as_deref().unwrap_or_default();
                 let stopped = stop_former(context, uid).await;
                 stopped.map_err(|error| {
-                    Failure("FailedKillPod", format!("error killing pod: {error}"))
+                    Failure::new("FailedKillPod", format!("error killing pod: {error}"))
                 })?;
             }
             let config = sandbox_config(context, pod, attempt, quality).await;
             let config = config.map_err(|error| {
-                let message = format!("Failed to create pod sandbox: {error}");
-                Failure("FailedCreatePodSandBox", message)
+                Failure::of_sandbox(format!("Failed to create pod sandbox: {error}"))
             })?;
             let made = context.runtime.run_sandbox(config).await;
             made.map_err(|error| failed(&error))?

@@ -15,6 +15,7 @@ use super::worker::Update;
 use super::{ephemeral, groups, hook, security};
 use crate::images::ImageInfo;
 use crate::runtime::{ContainerConfig, ContainerId, ContainerState, SandboxId};
+use crate::volumes::Kept;
 use coracle_client::events::EventType;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, Secret};
@@ -245,12 +246,15 @@ impl Round {
         let mut config = container_config::container(pod, container, start.attempt, env, capacity);
         config.resources.huge_page_limits = groups::huge_pages_of_container(pod, container);
         config.security = security::of_container(pod, container, context.security_defaults())?;
+        let kept = Kept::load(&context.pod_directory(pod)).map_err(|error| error.to_string())?;
+        config.security.supplemental_groups.extend(kept.groups());
         config.image.clone_from(&image.id);
         let directory = context.log_directory(pod).join(&name);
         std::fs::create_dir_all(&directory)
             .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
         config.log_path = directory.join(format!("{}.log", start.attempt));
         config.mounts = mounts::make(context, pod, container, start.attempt, &config.env, images)?;
+        config.devices = mounts::devices(context, pod, container)?;
         config.pid_namespace_of = self.target(&name).await?;
         Ok(config)
     }

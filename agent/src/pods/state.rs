@@ -115,6 +115,8 @@ pub struct Verdict {
 pub enum Retry {
     Soon,
     BackedOff,
+    /// For what somebody else is about to do.
+    Awaited,
 }
 
 const RETRY_SOON_SECONDS: i64 = 2;
@@ -221,15 +223,18 @@ impl Memory {
     pub fn prepare_failed(&mut self, retry: Retry, now: Timestamp) {
         let seconds = match retry {
             Retry::Soon => RETRY_SOON_SECONDS,
-            Retry::BackedOff => {
-                let last = self.prepare_back_off.as_ref();
-                let next = BackOff::after(Pace::SANDBOX, last, now, now);
-                self.prepare_back_off = Some(next);
-                next.seconds
-            }
+            Retry::BackedOff => self.backed_off(Pace::SANDBOX, now),
+            Retry::Awaited => self.backed_off(Pace::AWAITED, now),
         };
         self.is_preparing = false;
         self.prepare_after = Some(after(now, seconds));
+    }
+
+    fn backed_off(&mut self, pace: Pace, now: Timestamp) -> i64 {
+        let last = self.prepare_back_off.as_ref();
+        let next = BackOff::after(pace, last, now, now);
+        self.prepare_back_off = Some(next);
+        next.seconds
     }
 
     /// A container without a startup probe is started as soon as it runs.

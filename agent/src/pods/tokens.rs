@@ -43,7 +43,6 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The token of the pod's account; an old one as long as it is good when a new one is refused.
     pub async fn get(
         &self,
         client: &Client,
@@ -51,23 +50,36 @@ impl Tokens {
         spec: &TokenSpec,
         now: Timestamp,
     ) -> Result<String, String> {
+        let got = self.get_with_end(client, pod, spec, now).await;
+        got.map(|(token, _)| token)
+    }
+
+    /// The token of the pod's account and when it ends; an old one as long as it is good when a new
+    /// one is refused.
+    pub async fn get_with_end(
+        &self,
+        client: &Client,
+        pod: &Pod,
+        spec: &TokenSpec,
+        now: Timestamp,
+    ) -> Result<(String, Timestamp), String> {
         let uid = pod.metadata.uid.clone().unwrap_or_default();
         let key = (uid, spec.clone());
         let known = self.kept.lock().get(&key).cloned();
         if let Some(known) = known.as_ref().filter(|known| !known.is_due(now)) {
-            return Ok(known.token.clone());
+            return Ok((known.token.clone(), known.ends));
         }
         match request(client, pod, spec, now).await {
             Ok(new) => {
-                let token = new.token.clone();
+                let got = (new.token.clone(), new.ends);
                 self.kept.lock().insert(key, new);
-                Ok(token)
+                Ok(got)
             }
             Err(error) => match known {
                 Some(known) if now < known.ends => {
                     let pod = pod.metadata.name.as_deref().unwrap_or_default();
                     tracing::warn!(pod, error, "cannot renew a token of a service account");
-                    Ok(known.token)
+                    Ok((known.token, known.ends))
                 }
                 Some(_) => Err(format!("token expired and refresh failed: {error}")),
                 None => Err(format!("failed to fetch token: {error}")),

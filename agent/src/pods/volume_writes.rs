@@ -8,6 +8,7 @@
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
+use tokio::sync::OwnedMutexGuard;
 
 type Gate = tokio::sync::Mutex<()>;
 
@@ -22,12 +23,17 @@ impl VolumeWrites {
         uid: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, tokio::task::JoinError> {
-        let turn = self.gate(uid).lock_owned().await;
+        let turn = self.hold(uid).await;
         let work = move || {
             let _turn = turn;
             work()
         };
         tokio::task::spawn_blocking(work).await
+    }
+
+    /// The turn, for work that waits for others meanwhile. It must go to its end, whoever asked.
+    pub async fn hold(&self, uid: &str) -> OwnedMutexGuard<()> {
+        self.gate(uid).lock_owned().await
     }
 
     fn gate(&self, uid: &str) -> Arc<Gate> {

@@ -207,6 +207,15 @@ pub struct Mount {
     pub image: String,
 }
 
+/// A device of the node that a container is given.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Device {
+    pub container_path: PathBuf,
+    pub host_path: PathBuf,
+    pub read_only: bool,
+}
+
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Security {
@@ -268,6 +277,7 @@ pub struct ContainerConfig {
     /// Set over the image's, in this order.
     pub env: Vec<(String, String)>,
     pub mounts: Vec<Mount>,
+    pub devices: Vec<Device>,
     /// The file the log goes to, in CRI format.
     pub log_path: PathBuf,
     pub tty: bool,

@@ -196,7 +196,7 @@ fn remove(directory: &Path, record: &str) -> std::io::Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         result => result,
     };
-    crate::volumes::unmount_below(directory)?;
+    crate::mounts::unmount_below(directory)?;
     missing_is_fine(fs::remove_file(directory.join(record)))?;
     missing_is_fine(fs::remove_dir_all(directory))
 }

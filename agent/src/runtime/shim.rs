@@ -10,6 +10,7 @@
 //! Invariants: one thread, so that forking and joining namespaces are sound; what keeps running
 //! never touches libcontainer, which runs in a forked child, so that it stays small.
 
+mod binds; // What is mounted of the node.
 mod clients;
 mod confinement;
 mod creator;
@@ -20,7 +21,6 @@ mod host;
 mod input;
 mod log;
 mod mapped;
-mod parts; // Of directories, mounted before anybody can change them.
 mod process;
 mod reaper;
 mod rootfs;

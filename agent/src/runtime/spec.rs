@@ -80,11 +80,25 @@ pub struct Host {
     pub app_armor_profile: Option<String>,
     /// Of /dev, for privileged containers: path, `c` or `b`, major, minor, mode.
     pub devices: Vec<(String, char, u64, u64, u32)>,
+    /// Those of `devices` that a container is given, privileged or not.
+    pub given: Vec<Given>,
     /// The PID namespace to join; a new one when there is none.
     pub pid_namespace: Option<PathBuf>,
     /// Version 1 control groups of the container: name of the hierarchy, directory. Given where
     /// libcontainer does not find them: it looks for its own process id in the host's /proc.
     pub own_groups: Vec<(String, PathBuf)>,
+}
+
+/// A device as the node has it.
+#[derive(Clone, Debug)]
+pub struct Given {
+    pub path: String,
+    /// `b` or `c`.
+    pub kind: char,
+    pub major: u64,
+    pub minor: u64,
+    pub mode: u32,
+    pub read_only: bool,
 }
 
 pub fn build(
@@ -116,20 +130,23 @@ pub fn build(
         "cgroupsPath": record.cgroup(),
         "resources": resources(record, host),
     });
+    let of_host = host.devices.iter().map(device);
+    let all: Vec<Value> = of_host.chain(host.given.iter().map(given)).collect();
+    if !all.is_empty() {
+        linux["devices"] = Value::Array(all);
+    }
     if security.privileged {
-        linux["devices"] = host.devices.iter().map(device).collect();
+        // It sees all that there is.
     } else if !security.unmasked_proc {
         let masked = MASKED.iter().map(|path| (*path).to_owned());
         let masked = masked.chain(host.thermal_throttles.iter().cloned());
         linux["maskedPaths"] = masked.collect();
         linux["readonlyPaths"] = json!(READ_ONLY);
     }
-    if config
-        .mounts
-        .iter()
-        .any(|mount| mount.propagation != Propagation::Private)
-    {
-        linux["rootfsPropagation"] = json!("rslave");
+    let comes_back = |mount: &Mount| mount.propagation == Propagation::Bidirectional;
+    if config.mounts.iter().any(comes_back) {
+        // Otherwise libcontainer makes all of them slaves. It knows no "rshared", and means that.
+        linux["rootfsPropagation"] = json!("shared");
     }
     json!({
         "ociVersion": "1.0.2",
@@ -149,6 +166,18 @@ fn device((path, kind, major, minor, mode): &(String, char, u64, u64, u32)) -> V
     json!({
         "path": path, "type": kind.to_string(), "major": major, "minor": minor, "fileMode": mode,
         "uid": 0, "gid": 0,
+    })
+}
+
+fn given(given: &Given) -> Value {
+    let path = given.path.clone();
+    device(&(path, given.kind, given.major, given.minor, given.mode))
+}
+
+fn rule(given: &Given) -> Value {
+    json!({
+        "allow": true, "type": given.kind.to_string(), "major": given.major, "minor": given.minor,
+        "access": if given.read_only { "r" } else { "rwm" },
     })
 }
 
@@ -214,9 +243,11 @@ fn namespaces(record: &ContainerRecord, host: &Host) -> Value {
 fn resources(record: &ContainerRecord, host: &Host) -> Value {
     let asked = &record.config.resources;
     let has = |controller: &str| host.controllers.iter().any(|one| one == controller);
-    let mut resources = json!({
-        "devices": [{ "allow": record.config.security.privileged, "access": "rwm" }],
-    });
+    let all = json!({ "allow": record.config.security.privileged, "access": "rwm" });
+    let rules: Vec<Value> = std::iter::once(all)
+        .chain(host.given.iter().map(rule))
+        .collect();
+    let mut resources = json!({ "devices": rules });
     if asked.memory_limit_bytes > 0 && has("memory") {
         resources["memory"] = json!({ "limit": asked.memory_limit_bytes });
         if host.limits_swap && !host.unified_cgroups {

@@ -1,11 +1,12 @@
 //! Disks and volumes. A walk over directories costs: what one found is kept for a while.
 
 use super::summary::{At, ClaimReference, ContainerStats, FsStats, PodStats, VolumeStats};
+use crate::csi::Usage;
 use crate::pods::Context;
 use crate::pods::state::spec;
 use crate::usage::disk::{self, DiskUse, FileSystem};
 use crate::usage::pods::{Places, PodDisk};
-use crate::volumes;
+use crate::volumes::{self, Kept};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, Volume};
 use std::path::{Path, PathBuf};
@@ -67,7 +68,7 @@ pub async fn add(context: &Context, stats: &mut PodStats, pod: &Pod, now: Timest
         of_container(container, &kept, &layers, &logs, now);
     }
     stats.ephemeral_storage = used(&directory, kept.total(), now);
-    stats.volumes = volumes(directory, pod, &kept, now).await;
+    stats.volumes = volumes(context, directory, pod, &kept, now).await;
 }
 
 fn of_container(
@@ -84,7 +85,21 @@ fn of_container(
     }
 }
 
+/// As a driver tells.
+fn of_driver(told: Usage, now: Timestamp) -> FsStats {
+    FsStats {
+        time: At(now),
+        available_bytes: Some(told.bytes.available),
+        capacity_bytes: Some(told.bytes.total),
+        used_bytes: Some(told.bytes.used),
+        inodes_free: Some(told.inodes.available),
+        inodes: Some(told.inodes.total),
+        inodes_used: Some(told.inodes.used),
+    }
+}
+
 async fn volumes(
+    context: &Context,
     directory: PathBuf,
     pod: &Pod,
     kept: &PodDisk,
@@ -97,7 +112,9 @@ async fn volumes(
             continue;
         };
         let claim = claim(pod, volume);
+        let told = context.csi_usage(pod, volume).await;
         let fs = match (kept.volume(&volume.name), &claim) {
+            _ if told.is_some() => told.map(|told| of_driver(told, now)),
             (Some(own), _) => used(&path, own, now),
             (None, Some(_)) => file_system(&path, now),
             // In memory, and small.
@@ -134,6 +151,10 @@ async fn volumes(
 fn place(directory: &Path, volume: &Volume) -> Option<PathBuf> {
     if volume.host_path.is_some() {
         return None;
+    }
+    if volumes::is_found(volume) {
+        let found = Kept::load(directory).ok()?.0.remove(&volume.name)?;
+        return (!found.is_device).then_some(found.path);
     }
     volumes::path(directory, volume).ok()
 }

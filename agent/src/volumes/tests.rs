@@ -1,7 +1,7 @@
 //! Volumes are made, mounted by path, and taken away.
 
 use super::content::Contents;
-use super::{Shown, VolumeError, is_read_only, tear_down, unescape};
+use super::{Shown, VolumeError, is_read_only, tear_down};
 use crate::beneath::BeneathError;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, VolumeMount};
@@ -115,11 +115,6 @@ fn names_the_volume_that_it_cannot_make() {
 }
 
 #[test]
-fn the_mount_table_is_read_with_its_escapes() {
-    assert_eq!(unescape("/a\\040b\\134c"), "/a b\\c");
-}
-
-#[test]
 fn secrets_are_kept_in_memory_and_read_only() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().join("u");
@@ -166,7 +161,8 @@ fn secrets_are_kept_in_memory_and_read_only() {
     assert_eq!(std::fs::read_to_string(one).unwrap(), "w");
     let mode = |path: &Path| path.metadata().unwrap().mode() & 0o7777;
     assert_eq!((mode(&secret), mode(&map)), (0o755, 0o755));
-    assert!(is_read_only(&pod, "s") && is_read_only(&pod, "c"));
+    let none = Path::new("/nonexistent");
+    assert!(is_read_only(none, &pod, "s") && is_read_only(none, &pod, "c"));
     let map = serde_json::from_value(json!({"data": {"k": "new"}})).unwrap();
     contents
         .objects

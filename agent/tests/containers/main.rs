@@ -3,10 +3,12 @@
 
 mod attach;
 mod confinement;
+mod devices;
 mod exec;
 mod image_volumes;
 mod limits;
 mod processes;
+mod propagation;
 mod restart;
 mod run;
 mod support;

@@ -19,6 +19,7 @@ fn config(data_dir: &Path, token: Option<&str>) -> Config {
         seccomp_default: false,
         pod_pids_max: 0,
         static_pods: None,
+        kubelet_dir: crate::KubeletDir::Own,
         resources: Resources::default(),
         container_runtime: None,
         data_dir: data_dir.to_owned(),

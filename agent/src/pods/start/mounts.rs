@@ -5,8 +5,8 @@ use super::super::context::Context;
 use super::super::environment::expand;
 use super::super::prepare::{HOSTS, RESOLV_CONF};
 use crate::kernel;
-use crate::runtime::Mount;
-use crate::volumes::{self, VolumeError};
+use crate::runtime::{Device, Mount};
+use crate::volumes::{self, Kept, VolumeError};
 use k8s_openapi::api::core::v1::{Container, Pod, VolumeMount};
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -51,7 +51,8 @@ pub fn make(
             container_path: PathBuf::from(&mount.mount_path),
             host_path: shown.root,
             sub_path: shown.sub_path,
-            read_only: mount.read_only.unwrap_or(false) || volumes::is_read_only(pod, &mount.name),
+            read_only: mount.read_only.unwrap_or(false)
+                || volumes::is_read_only(&directory, pod, &mount.name),
             recursive_read_only: recursive_read_only(mount, kernel::has_recursive_read_only())?,
             propagation: propagation(mount.mount_propagation.as_deref()),
             ..Mount::default()
@@ -81,6 +82,23 @@ pub fn make(
         }
     }
     Ok(mounts)
+}
+
+/// Volumes that are devices.
+pub fn devices(context: &Context, pod: &Pod, container: &Container) -> Result<Vec<Device>, String> {
+    let kept = Kept::load(&context.pod_directory(pod)).map_err(|error| error.to_string())?;
+    let asked = container.volume_devices.iter().flatten();
+    let found = asked.map(|asked| {
+        let name = &asked.name;
+        let found = kept.0.get(name).filter(|found| found.is_device);
+        let found = found.ok_or_else(|| format!("the volume {name:?} is no device"))?;
+        Ok(Device {
+            container_path: PathBuf::from(&asked.device_path),
+            host_path: found.path.clone(),
+            read_only: found.read_only,
+        })
+    });
+    found.collect()
 }
 
 /// As upstream, a user is not told what is where on the node.

@@ -7,6 +7,7 @@ use super::super::{kill, prepare, rotate, start, status};
 use super::{Update, Worker};
 use crate::runtime::{ContainerId, SandboxId};
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 impl Worker {
     pub(super) fn act(&mut self, plan: Plan) {
@@ -31,8 +32,9 @@ impl Worker {
         let updates = self.updates.0.clone();
         let quality = status::quality_of_service(&self.view());
         self.save_sizes();
+        let halt = self.fresh_halt();
         self.tasks.spawn(async move {
-            let update = prepare::prepare(&context, &pod, attempt, sandbox, &quality).await;
+            let update = prepare::prepare(&context, &pod, attempt, sandbox, &quality, &halt).await;
             let _ = updates.send(update).await;
         });
     }
@@ -41,6 +43,7 @@ impl Worker {
         let Some(sandbox) = self.observed.ready_sandbox() else {
             return;
         };
+        let sandbox = sandbox.id.clone();
         let now = self.context.clock.now();
         for start in &starts {
             if let Some(ended) = start.ended_at {
@@ -50,18 +53,24 @@ impl Worker {
             }
         }
         self.memory.is_starting = true;
-        if self.halt.is_cancelled() {
-            self.halt = self.stop.child_token();
-        }
+        let halt = self.fresh_halt();
         let round = Round {
             context: self.context.clone(),
             pod: self.pod.clone(),
-            sandbox: sandbox.id.clone(),
+            sandbox,
             ip: self.memory.ip,
-            halt: self.halt.clone(),
+            halt,
             updates: self.updates.0.clone(),
         };
         self.tasks.spawn(start_all(round, starts));
+    }
+
+    /// Ends what is begun now, when no container is to be started any more.
+    fn fresh_halt(&mut self) -> CancellationToken {
+        if self.halt.is_cancelled() {
+            self.halt = self.stop.child_token();
+        }
+        self.halt.clone()
     }
 
     fn kill(&mut self, kill: Kill) {

@@ -2,12 +2,14 @@
 
 use super::super::plan::Plan;
 use super::super::status;
+use super::super::unmount::{Extent, unmount};
 use super::Worker;
-use crate::volumes;
 use std::time::Duration;
 
 /// Between two tries to remove what does not go; a mount may be busy for a moment.
 const RETRY: Duration = Duration::from_secs(2);
+/// The longest pause: a driver may be away for long.
+const RETRY_MAX: Duration = Duration::from_secs(16);
 
 impl Worker {
     pub(super) async fn finish(&mut self, plan: &Plan) {
@@ -19,13 +21,15 @@ impl Worker {
             .eviction
             .clone()
             .map(|one| one.done.clone().drop_guard());
+        let mut pause = RETRY;
         while let Err(error) = self.clean().await {
             tracing::warn!(
                 pod = self.pod.metadata.name,
                 error,
                 "a pod is not cleaned up"
             );
-            tokio::time::sleep(RETRY).await;
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(RETRY_MAX);
         }
         if self.is_gone {
             return;
@@ -40,13 +44,10 @@ impl Worker {
         if self.memory.is_settled {
             return;
         }
-        let directory = self.context.pod_directory(&self.pod);
         let uid = self.pod.metadata.uid.as_deref().unwrap_or_default();
-        let clear = move || volumes::tear_down(&directory.join(volumes::VOLUMES));
-        match self.context.volume_writes.run(uid, clear).await {
-            Ok(Ok(())) => self.memory.is_settled = true,
-            Ok(Err(error)) => tracing::warn!(%error, "the volumes of an ended pod stay"),
-            Err(error) => tracing::error!(%error, "the volumes of an ended pod stay"),
+        match unmount(&self.context, uid, Extent::Volumes).await {
+            Ok(()) => self.memory.is_settled = true,
+            Err(error) => tracing::warn!(error, "the volumes of an ended pod stay"),
         }
         if let Some(eviction) = &self.memory.eviction {
             eviction.done.cancel();
@@ -60,18 +61,15 @@ impl Worker {
             let removed = self.context.runtime.remove_sandbox(&sandbox.id).await;
             removed.map_err(|error| super::super::start::chain(&error))?;
         }
-        let directory = self.context.pod_directory(&self.pod);
-        let logs = self.context.log_directory(&self.pod);
         let uid = self.pod.metadata.uid.as_deref().unwrap_or_default();
-        let done = self.context.volume_writes.run(uid, move || {
-            volumes::tear_down(&directory).map_err(|error| error.to_string())?;
-            match std::fs::remove_dir_all(&logs) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(format!("cannot remove {}: {error}", logs.display()))
-                }
-                _ => Ok(()),
+        unmount(&self.context, uid, Extent::All).await?;
+        let logs = self.context.log_directory(&self.pod);
+        let removed = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&logs) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(format!("cannot remove {}: {error}", logs.display()))
             }
+            _ => Ok(()),
         });
-        done.await.map_err(|error| error.to_string())?
+        removed.await.map_err(|error| error.to_string())?
     }
 }

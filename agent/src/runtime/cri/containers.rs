@@ -216,6 +216,7 @@ pub fn message(config: &ContainerConfig) -> cri::ContainerConfig {
             })
             .collect(),
         mounts: config.mounts.iter().map(mount).collect(),
+        devices: config.devices.iter().map(device).collect(),
         labels: config.labels.clone().into_iter().collect(),
         annotations: config.annotations.clone().into_iter().collect(),
         log_path: String::new(),
@@ -224,6 +225,14 @@ pub fn message(config: &ContainerConfig) -> cri::ContainerConfig {
         tty: config.tty,
         linux: None,
         stop_signal: signal(&config.stop_signal),
+    }
+}
+
+fn device(device: &super::super::contract::Device) -> cri::Device {
+    cri::Device {
+        container_path: device.container_path.display().to_string(),
+        host_path: device.host_path.display().to_string(),
+        permissions: if device.read_only { "r" } else { "mrw" }.to_owned(),
     }
 }
 

@@ -285,6 +285,7 @@ messages! {
         #[prost(string, tag = "5")] working_dir: String,
         #[prost(message, repeated, tag = "6")] envs: Vec<KeyValue>,
         #[prost(message, repeated, tag = "7")] mounts: Vec<Mount>,
+        #[prost(message, repeated, tag = "8")] devices: Vec<Device>,
         #[prost(map = "string, string", tag = "9")] labels: HashMap<String, String>,
         #[prost(map = "string, string", tag = "10")] annotations: HashMap<String, String>,
         #[prost(string, tag = "11")] log_path: String,
@@ -293,6 +294,11 @@ messages! {
         #[prost(bool, tag = "14")] tty: bool,
         #[prost(message, optional, tag = "15")] linux: Option<LinuxContainerConfig>,
         #[prost(int32, tag = "18")] stop_signal: i32,
+    }
+    Device {
+        #[prost(string, tag = "1")] container_path: String,
+        #[prost(string, tag = "2")] host_path: String,
+        #[prost(string, tag = "3")] permissions: String,
     }
     LinuxContainerConfig {
         #[prost(message, optional, tag = "1")] resources: Option<LinuxContainerResources>,

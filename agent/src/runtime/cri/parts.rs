@@ -3,7 +3,7 @@
 
 use super::super::{RuntimeError, contract::*};
 use crate::beneath;
-use crate::volumes::unmount_below;
+use crate::mounts::unmount_below;
 use nix::mount::{MsFlags, mount};
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -2,7 +2,7 @@
 
 use super::confinement::Confinement;
 use super::executor::Become;
-use super::{ShimError, devices, host, mapped, parts, rootfs};
+use super::{ShimError, binds, devices, host, mapped, rootfs};
 use crate::runtime::ContainerUser;
 use crate::runtime::cgroups::Hierarchies;
 use crate::runtime::record::ContainerRecord;
@@ -32,6 +32,7 @@ pub fn create(
     streams: Streams,
 ) -> Result<(i32, ContainerUser), ShimError> {
     umask(Mode::from_bits_truncate(0o022));
+    let taken = binds::take(record)?;
     rootfs::leave_mounts()?;
     let namespace = user_namespace(record)?;
     let layers = match &namespace {
@@ -52,9 +53,10 @@ pub fn create(
     let hierarchies =
         Hierarchies::of_host().map_err(ShimError::io("cannot read the mounted cgroups"))?;
     let mut host = host::find(&hierarchies, record);
+    host.given = host::given(record)?;
     host.app_armor_profile =
         app_armor::profile(&record.config.security).map_err(ShimError::Failed)?;
-    let mut staged = parts::hold(directory, &*with_image_volumes(record)?)?;
+    let mut staged = binds::hold(directory, &*with_image_volumes(record)?, &taken)?;
     let mut root = PathBuf::from("rootfs");
     if let Some(namespace) = &namespace {
         (staged, root) = mapped::stage(directory, &staged, namespace)?;
@@ -71,7 +73,7 @@ pub fn create(
     )?;
     write_json("config.json", &spec)?;
     own(streams.as_ref(), owner)?;
-    keep_from_devices(&hierarchies, record)?;
+    keep_from_devices(&hierarchies, record, &host.given)?;
     adjust_oom_score(record.config.resources.oom_score_adj);
     let pid = start(directory, record, streams, confinement)?;
     let user = ContainerUser {
@@ -93,13 +95,18 @@ fn user_namespace(record: &ContainerRecord) -> Result<Option<File>, ShimError> {
 }
 
 /// What libcontainer does on version 1 alone.
-fn keep_from_devices(hierarchies: &Hierarchies, record: &ContainerRecord) -> Result<(), ShimError> {
+fn keep_from_devices(
+    hierarchies: &Hierarchies,
+    record: &ContainerRecord,
+    given: &[spec::Given],
+) -> Result<(), ShimError> {
     if record.config.security.privileged {
         return Ok(());
     }
     let group = hierarchies.make_unified(&record.cgroup());
     let group = group.map_err(ShimError::io("cannot make the container's control group"))?;
-    let confined = group.as_deref().map_or(Ok(()), devices::confine);
+    let confine = |group: &Path| devices::confine(group, given);
+    let confined = group.as_deref().map_or(Ok(()), confine);
     confined.map_err(ShimError::io(
         "cannot keep the host's devices from the container",
     ))

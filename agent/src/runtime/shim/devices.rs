@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code)] // bpf(2) has no safe form.
 
+use crate::runtime::spec::Given;
 use std::fs::File;
 use std::io;
 use std::mem::size_of;
@@ -27,6 +28,8 @@ const MINOR_AT: i16 = 8;
 const KIND_BITS: i32 = 16;
 const KIND_MASK: i32 = 0xffff;
 const MAKE_NODE: i32 = 1;
+const WRITE: i32 = 4;
+const BLOCK_DEVICE: i32 = 1;
 const CHARACTER_DEVICE: i32 = 2;
 
 /// Character devices: null, zero, full, random, urandom; tty, console, ptmx; terminals.
@@ -68,6 +71,7 @@ const AND: u8 = 0x54;
 const SHIFT_RIGHT: u8 = 0x74;
 const JUMP_EQUAL: u8 = 0x15;
 const JUMP_NOT_EQUAL: u8 = 0x55;
+const JUMP_ANY_OF: u8 = 0x45;
 const EXIT: u8 = 0x95;
 
 const fn with(code: u8, to: u8, from: u8, offset: i16, number: i32) -> Instruction {
@@ -89,7 +93,7 @@ fn answer(number: i32) -> [Instruction; 2] {
     [with(SET, ANSWER, 0, 0, number), with(EXIT, 0, 0, 0, 0)]
 }
 
-fn program() -> Vec<Instruction> {
+fn program(given: &[Given]) -> Vec<Instruction> {
     let mut program = vec![
         with(LOAD, ACCESS, ASKED, ACCESS_AT, 0),
         with(COPY, KIND, ACCESS, 0, 0),
@@ -101,6 +105,23 @@ fn program() -> Vec<Instruction> {
         with(JUMP_NOT_EQUAL, ACCESS, 0, 2, MAKE_NODE),
     ];
     program.extend(answer(1));
+    for one in given {
+        let kind = if one.kind == 'b' {
+            BLOCK_DEVICE
+        } else {
+            CHARACTER_DEVICE
+        };
+        let denied = if one.read_only { WRITE } else { 0 };
+        let number = |number: u64| i32::try_from(number).unwrap_or(-1);
+        // All conditions of a device lead past its answer.
+        program.extend([
+            with(JUMP_ANY_OF, ACCESS, 0, 5, denied),
+            with(JUMP_NOT_EQUAL, KIND, 0, 4, kind),
+            with(JUMP_NOT_EQUAL, MAJOR, 0, 3, number(one.major)),
+            with(JUMP_NOT_EQUAL, MINOR, 0, 2, number(one.minor)),
+        ]);
+        program.extend(answer(1));
+    }
     program.push(with(JUMP_EQUAL, KIND, 0, 2, CHARACTER_DEVICE));
     program.extend(answer(0));
     for (major, minor) in ALLOWED {
@@ -137,10 +158,11 @@ struct Attach {
     flags: u32,
 }
 
-/// Holds the group to these devices, for as long as it is there. Nothing runs in it yet.
-pub fn confine(group: &Path) -> io::Result<()> {
+/// Holds the group to these devices and those that are given, for as long as it is there. Nothing
+/// runs in it yet.
+pub fn confine(group: &Path, given: &[Given]) -> io::Result<()> {
     let group = File::open(group)?;
-    let program = load(&program())?;
+    let program = load(&program(given))?;
     let attach = Attach {
         target: raw(&group),
         program: raw(&program),

@@ -3,10 +3,10 @@
 use super::ShimError;
 use crate::runtime::cgroups::Hierarchies;
 use crate::runtime::record::{self, ContainerRecord, STARTED, StartedRecord};
-use crate::runtime::spec::Host;
+use crate::runtime::spec::{Given, Host};
 use nix::sys::stat::{SFlag, major, minor};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// In the kernel's order: the place is the bit.
@@ -75,9 +75,35 @@ pub fn find(hierarchies: &Hierarchies, record: &ContainerRecord) -> Host {
         } else {
             Vec::new()
         },
+        given: Vec::new(),
         pid_namespace: None,
         own_groups: Vec::new(),
     }
+}
+
+/// What the node has at the places of a container's devices.
+pub fn given(record: &ContainerRecord) -> Result<Vec<Given>, ShimError> {
+    let devices = record.config.devices.iter();
+    let found = devices.map(|device| {
+        let shown = device.host_path.display();
+        let meta = fs::metadata(&device.host_path);
+        let meta = meta.map_err(ShimError::io(format!("cannot look at {shown}")))?;
+        let kind = meta.file_type();
+        let kind = match (kind.is_block_device(), kind.is_char_device()) {
+            (true, _) => 'b',
+            (_, true) => 'c',
+            _ => return Err(ShimError::Failed(format!("{shown} is not a device node"))),
+        };
+        Ok(Given {
+            path: device.container_path.display().to_string(),
+            kind,
+            major: major(meta.rdev()),
+            minor: minor(meta.rdev()),
+            mode: meta.mode() & 0o777,
+            read_only: device.read_only,
+        })
+    });
+    found.collect()
 }
 
 /// The one that a container joins: of another container, or of the whole pod.

@@ -29,12 +29,12 @@ const PLACE: &str = "coracle";
 const NAMESPACES: [&str; 5] = ["user", "net", "uts", "ipc", "pid"];
 
 /// A copy of the mounts at a path that is not attached anywhere.
-struct Tree {
-    file: OwnedFd,
+pub struct Tree {
+    pub file: OwnedFd,
     is_directory: bool,
 }
 
-fn clone(path: &Path, is_recursive: bool) -> Result<Tree, ShimError> {
+pub fn clone(path: &Path, is_recursive: bool) -> Result<Tree, ShimError> {
     let failed = || ShimError::io(format!("cannot open {}", path.display()));
     let is_directory = fs::metadata(path).map_err(failed())?.is_dir();
     let flags = CLONE | CLOSE_ON_EXEC | if is_recursive { RECURSIVE } else { 0 };
@@ -69,7 +69,7 @@ fn map(tree: &Tree, namespace: &File, shown: &Path) -> Result<(), ShimError> {
         })
 }
 
-fn attach(tree: &Tree, place: &Path) -> Result<(), ShimError> {
+pub fn attach(tree: &Tree, place: &Path) -> Result<(), ShimError> {
     let failed = || ShimError::io(format!("cannot mount {}", place.display()));
     let made = match tree.is_directory {
         true => fs::create_dir_all(place),

@@ -24,10 +24,12 @@ fn server(data_dir: &Path, stop: &CancellationToken) -> Server {
     let endpoint = Endpoint::new("http://127.0.0.1:1", Trust::Anybody, Identity::anonymous());
     let client = connect::client(&endpoint.unwrap());
     let informers = Informers::new(client.clone(), stop.clone());
+    let csi = crate::csi::Csi::new(client.clone(), "edge", data_dir, data_dir);
     let runtime = EmbeddedRuntime::open(Config::new(data_dir)).unwrap();
     let context = Arc::new(Context {
         recorder: Recorder::new(client.clone(), "kubelet", "edge"),
         client,
+        csi: Arc::new(csi),
         runtime: Arc::new(runtime),
         network: Arc::new(Network::open(data_dir.join("network")).unwrap()),
         clock: Clock::system(),

@@ -51,7 +51,7 @@ fn a_node_is_made_and_not_opened_but_for_those_of_every_container() {
         assert!(!before.contains("Operation not permitted"), "{before}");
     }
 
-    confine(&group.0).unwrap();
+    confine(&group.0, &[]).unwrap();
     for node in [&disk, &memory] {
         let after = open(node);
         assert!(after.contains("Operation not permitted"), "{after}");

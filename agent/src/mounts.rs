@@ -1,0 +1,124 @@
+//! What is mounted, as the kernel's table of this process's mount namespace tells it.
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// One mount: where it is, and with whom it shares what is mounted below it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Mounted {
+    id: u64,
+    pub point: PathBuf,
+    /// What is mounted below it shows at its peers, and the other way.
+    pub is_shared: bool,
+    /// What is mounted below its master shows here.
+    pub is_slave: bool,
+}
+
+/// All of them, in the order they are stacked.
+pub fn table() -> io::Result<Vec<Mounted>> {
+    let text = fs::read("/proc/self/mountinfo")?;
+    let text = String::from_utf8_lossy(&text);
+    Ok(text.lines().filter_map(parse).collect())
+}
+
+fn parse(line: &str) -> Option<Mounted> {
+    let (own, _of_file_system) = line.split_once(" - ")?;
+    let fields: Vec<&str> = own.split(' ').collect();
+    let [id, _parent, _device, _root, point, _options, optional @ ..] = fields.as_slice() else {
+        return None;
+    };
+    let has = |tag: &str| optional.iter().any(|field| field.starts_with(tag));
+    Some(Mounted {
+        id: id.parse().ok()?,
+        point: PathBuf::from(unescape(point)),
+        is_shared: has("shared:"),
+        is_slave: has("master:"),
+    })
+}
+
+/// The mount that an open file is on.
+pub fn of(file: &impl AsRawFd) -> io::Result<Mounted> {
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
+    let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:"));
+    let id = id.and_then(|id| id.trim().parse::<u64>().ok());
+    let mut all = table()?.into_iter();
+    let found = all.find(|mounted| Some(mounted.id) == id);
+    found.ok_or_else(|| io::Error::other("its mount is not in the table"))
+}
+
+/// Whether something is mounted right there. The way there may have links; nothing is nowhere.
+pub fn is_point(path: &Path) -> io::Result<bool> {
+    let Some(real) = real(path)? else {
+        return Ok(false);
+    };
+    Ok(table()?.iter().any(|mounted| mounted.point == real))
+}
+
+/// Mounts at a directory and below it, in the order they are stacked.
+pub fn below(directory: &Path) -> io::Result<Vec<Mounted>> {
+    let Some(real) = real(directory)? else {
+        return Ok(Vec::new());
+    };
+    let mut all = table()?;
+    all.retain(|mounted| mounted.point.starts_with(&real));
+    Ok(all)
+}
+
+/// As the mount table has it.
+fn real(path: &Path) -> io::Result<Option<PathBuf>> {
+    match fs::canonicalize(path) {
+        Ok(real) => Ok(Some(real)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Detaches every mount at a directory and below it, the last one first.
+pub fn unmount_below(directory: &Path) -> io::Result<()> {
+    for mounted in below(directory)?.iter().rev() {
+        umount2(&mounted.point, MntFlags::MNT_DETACH)?;
+    }
+    Ok(())
+}
+
+/// Sees to it that what is mounted below a directory shows in other mount namespaces that have it
+/// shared. Where something is mounted below already nothing is changed.
+pub fn make_shared(directory: &Path) -> io::Result<()> {
+    let is_shared = of(&File::open(directory)?)?.is_shared;
+    if is_shared || !below(directory)?.is_empty() {
+        return Ok(());
+    }
+    let none = None::<&str>;
+    mount(Some(directory), directory, none, MsFlags::MS_BIND, none)?;
+    mount(none, directory, none, MsFlags::MS_SHARED, none)?;
+    Ok(())
+}
+
+/// The mount table writes white space as `\040`.
+fn unescape(field: &str) -> String {
+    let mut out = Vec::new();
+    let mut rest = field.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let code = tail
+            .get(..3)
+            .and_then(|code| std::str::from_utf8(code).ok());
+        let code = code.and_then(|code| u8::from_str_radix(code, 8).ok());
+        match code.filter(|_| *first == b'\\') {
+            Some(byte) => {
+                out.push(byte);
+                rest = &tail[3..];
+            }
+            None => {
+                out.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

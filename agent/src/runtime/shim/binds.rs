@@ -1,0 +1,139 @@
+//! Directories and files of the node that a container has mounted.
+//!
+//! A name that was found to be good may lead elsewhere when it is mounted. What was opened does
+//! not change: a copy of it is put at a place that nobody else can reach, in the mount namespace
+//! of the container's own, and that place is what the container has mounted.
+//!
+//! The copy has the propagation that was asked for: libcontainer, which copies it once more, has
+//! none to give. What is to come back to the node is copied before that namespace is made, and so
+//! stays one with the node's mount; all other copies are slaves of it, or private.
+
+use super::ShimError;
+use super::mapped::{self, Tree};
+use crate::beneath;
+use crate::mounts;
+use crate::runtime::contract::{Mount, Propagation};
+use crate::runtime::record::{ContainerRecord, PARTS};
+use libcontainer::syscall::linux::MountAttr;
+use libcontainer::syscall::syscall::create_syscall;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+const EMPTY_PATH: u32 = 0x1000; // AT_EMPTY_PATH
+const RECURSIVE: u32 = 0x8000; // AT_RECURSIVE
+
+/// Copies that are one with the node's mounts, by the number of the container's mount.
+pub struct Taken(Vec<(usize, Tree)>);
+
+/// Called in the node's mount namespace.
+pub fn take(record: &ContainerRecord) -> Result<Taken, ShimError> {
+    let mut taken = Vec::new();
+    for (number, asked) in record.config.mounts.iter().enumerate() {
+        if asked.propagation == Propagation::Private || !asked.image.is_empty() {
+            continue;
+        }
+        let opened = open(asked).map_err(failed(asked))?;
+        check(asked, &opened)?;
+        if asked.propagation == Propagation::Bidirectional {
+            taken.push((number, mapped::clone(&itself(&opened), true)?));
+        }
+    }
+    Ok(Taken(taken))
+}
+
+/// The record, in which no mount has a sub path any more. Called in the new mount namespace.
+pub fn hold(
+    directory: &Path,
+    record: &ContainerRecord,
+    taken: &Taken,
+) -> Result<ContainerRecord, ShimError> {
+    let mut record = record.clone();
+    let directory = directory.join(PARTS);
+    for (number, asked) in record.config.mounts.iter_mut().enumerate() {
+        let place = directory.join(number.to_string());
+        if let Some((_, tree)) = taken.0.iter().find(|(of, _)| *of == number) {
+            mapped::attach(tree, &place)?;
+        } else if !hold_one(asked, &place)? {
+            continue;
+        }
+        asked.host_path = place;
+        asked.sub_path = PathBuf::new();
+    }
+    Ok(record)
+}
+
+/// False for what libcontainer may well copy by its name: a file, below which nothing is mounted.
+fn hold_one(asked: &Mount, place: &Path) -> Result<bool, ShimError> {
+    if !asked.image.is_empty() {
+        return Ok(false);
+    }
+    let opened = open(asked).map_err(failed(asked))?;
+    let is_directory = opened.metadata().map_err(failed(asked))?.is_dir();
+    if asked.sub_path.as_os_str().is_empty() && !is_directory {
+        return Ok(false);
+    }
+    let tree = mapped::clone(&itself(&opened), true)?;
+    if asked.propagation == Propagation::Private {
+        part(&tree).map_err(failed(asked))?;
+    }
+    mapped::attach(&tree, place)?;
+    Ok(true)
+}
+
+/// What is mounted on the node later does not show in it.
+fn part(tree: &Tree) -> io::Result<()> {
+    let private = MountAttr {
+        attr_set: 0,
+        attr_clr: 0,
+        propagation: libc::MS_PRIVATE,
+        userns_fd: 0,
+    };
+    let (empty, size) = (Path::new(""), size_of::<MountAttr>());
+    let flags = EMPTY_PATH | RECURSIVE;
+    let done = create_syscall().mount_setattr(tree.file.as_fd(), empty, flags, &private, size);
+    done.map_err(io::Error::other)
+}
+
+fn open(asked: &Mount) -> io::Result<File> {
+    if asked.sub_path.as_os_str().is_empty() {
+        let mut options = File::options();
+        let options = options.read(true).custom_flags(libc::O_PATH);
+        return options.open(&asked.host_path);
+    }
+    let opened = beneath::open(&asked.host_path, &asked.sub_path);
+    opened.map(File::from).map_err(io::Error::other)
+}
+
+fn itself(opened: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()))
+}
+
+fn failed(asked: &Mount) -> impl Fn(io::Error) -> ShimError + use<> {
+    let action = match asked.sub_path.as_os_str().is_empty() {
+        true => format!("cannot mount {}", asked.host_path.display()),
+        false => format!("cannot mount the subPath {}", asked.sub_path.display()),
+    };
+    move |source| ShimError::Io {
+        action: action.clone(),
+        source,
+    }
+}
+
+/// Only mounts that are shared spread; in containerd's words.
+fn check(asked: &Mount, opened: &File) -> Result<(), ShimError> {
+    let mounted = mounts::of(opened).map_err(failed(asked))?;
+    let wanted = match asked.propagation {
+        Propagation::Bidirectional if !mounted.is_shared => "a shared mount",
+        Propagation::HostToContainer if !mounted.is_shared && !mounted.is_slave => {
+            "a shared or slave mount"
+        }
+        _ => return Ok(()),
+    };
+    let (path, point) = (&asked.host_path, &mounted.point);
+    Err(ShimError::Failed(format!(
+        "path {path:?} is mounted on {point:?} but it is not {wanted}"
+    )))
+}
