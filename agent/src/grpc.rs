@@ -6,6 +6,7 @@
 
 mod answers; // Messages and the status at their end.
 mod endpoint; // Where a service is.
+mod frame; // Messages in a stream of bytes. Pure.
 mod status;
 #[cfg(test)]
 pub(crate) mod testing; // A server that a test makes up.
@@ -15,6 +16,7 @@ pub use endpoint::Endpoint;
 pub use status::{Code, Status};
 
 use bytes::{BufMut, Bytes, BytesMut};
+use frame::PREFIX_BYTES;
 use http::{Method, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -26,8 +28,6 @@ use std::io;
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 
-/// One byte for compression, four of length: what is before each message.
-const PREFIX_BYTES: usize = 5;
 /// The header's number has at most eight digits.
 const TIMEOUT_MS_MAX: u128 = 99_999_999;
 /// A peer that does not take a connection within this is not there.

@@ -5,9 +5,12 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+mod hostile_registry; // Serves images that are bad.
 mod lab; // Hosts in network namespaces, and what runs on them.
 mod pictures; // Image archives made from this machine's busybox.
 
+mod bad_containers;
+mod bad_images;
 mod claims;
 mod command_line;
 mod confinement;
@@ -27,6 +30,7 @@ mod node_endpoints;
 mod node_pressure;
 mod oidc;
 mod pod_shapes;
+mod power;
 mod registry;
 mod roles;
 mod secrets_at_rest;

@@ -27,10 +27,10 @@ spec:
 
 /// A small disk for one node; taken away after the lab, which still needs it.
 #[derive(Default)]
-struct SmallDisk(Option<PathBuf>);
+pub struct SmallDisk(Option<PathBuf>);
 
 impl SmallDisk {
-    fn mount(&mut self, path: PathBuf, size: &str) {
+    pub fn mount(&mut self, path: PathBuf, size: &str) {
         std::fs::create_dir(&path).unwrap();
         let size = format!("size={size},mode=700");
         let target = path.display().to_string();

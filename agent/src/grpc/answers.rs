@@ -1,8 +1,9 @@
 //! Messages of an answer, taken from its body one after the other, and the status at their end.
 
+use super::frame::take;
 use super::status::decode_message;
-use super::{Code, PREFIX_BYTES, Status, chain};
-use bytes::{Buf, Bytes, BytesMut};
+use super::{Code, Status, chain};
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -105,26 +106,4 @@ fn ended(fields: &HeaderMap) -> Option<Result<(), Status>> {
     let message = fields.get("grpc-message");
     let message = message.map_or_else(String::new, |text| decode_message(text.as_bytes()));
     Some(Err(Status::new(code, message)))
-}
-
-/// The next message, once it has arrived in full.
-fn take(buffer: &mut BytesMut, bytes_max: usize) -> Result<Option<Bytes>, Status> {
-    let Some(mut prefix) = buffer.get(..PREFIX_BYTES) else {
-        return Ok(None);
-    };
-    if prefix.get_u8() != 0 {
-        let message = "grpc: the message is compressed, which was not asked for";
-        return Err(Status::internal(message));
-    }
-    let length = usize::try_from(prefix.get_u32()).unwrap_or(usize::MAX);
-    if length > bytes_max {
-        let message = format!("grpc: received message larger than max ({length} vs. {bytes_max})");
-        return Err(Status::new(Code::RESOURCE_EXHAUSTED, message));
-    }
-    if buffer.len() < PREFIX_BYTES + length {
-        buffer.reserve(PREFIX_BYTES + length - buffer.len());
-        return Ok(None);
-    }
-    buffer.advance(PREFIX_BYTES);
-    Ok(Some(buffer.split_to(length).freeze()))
 }

@@ -154,13 +154,19 @@ async fn fetch(
         digests: BTreeSet::from([format!("{}@{}", reference.name(), resolved.top_digest)]),
         layers: chain,
         blobs: BTreeSet::from([config.digest.clone(), manifest_digest]),
-        size_bytes: config.size + layers.iter().map(|layer| layer.size).sum::<u64>(),
+        size_bytes: size_bytes(config, layers),
         user: document.config.user,
         imported: false,
         pinned: false,
     };
     let store = store.clone();
     blocking(move || store.commit(session, record)).await
+}
+
+/// As the manifest says, which may say anything.
+fn size_bytes(config: &Descriptor, layers: &[Descriptor]) -> u64 {
+    let sizes = layers.iter().map(|layer| layer.size);
+    sizes.fold(config.size, u64::saturating_add)
 }
 
 async fn fetch_layer(

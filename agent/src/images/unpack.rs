@@ -5,12 +5,15 @@
 //! stream says; owners, modes, times and permitted extended attributes are kept; the work is
 //! bounded in entries and bytes. The directory has no other writer.
 
+mod heads; // How much entries may say of themselves.
+mod room; // How much may be written.
 mod tree;
 
+use heads::{Heads, Left};
 use nix::errno::Errno;
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
@@ -22,10 +25,6 @@ use tree::{Attributes, Tree};
 const ENTRIES_MAX: u64 = 2_000_000;
 /// Unpacked; also bounds what a small compressed stream can expand to.
 pub const LAYER_BYTES_MAX: u64 = 64 << 30;
-/// Smaller files are written without a look at the disk.
-const LARGE_FILE_BYTES: u64 = 1 << 20;
-/// Left free by layers, or a twentieth of a small disk.
-const DISK_KEPT_BYTES_MAX: u64 = 256 << 20;
 /// The same as the kernel's XATTR_SIZE_MAX.
 const XATTR_BYTES_MAX: usize = 64 << 10;
 
@@ -49,21 +48,32 @@ pub enum UnpackError {
 /// their owner and mode from there, as they would on a mounted stack.
 pub fn unpack(reader: impl Read, root: &Path, lowers: &[PathBuf]) -> Result<(), UnpackError> {
     let mut tree = Tree::new(root, lowers);
-    let mut archive = tar::Archive::new(reader);
-    let mut count = 0;
-    for entry in archive.entries().map_err(UnpackError::Read)? {
-        count += 1;
-        if count > ENTRIES_MAX {
+    let left = Left::new();
+    let mut archive = tar::Archive::new(Heads {
+        inner: reader,
+        left: left.clone(),
+    });
+    let mut entries = archive.entries().map_err(UnpackError::Read)?;
+    for count in 0.. {
+        left.expect_header();
+        let Some(entry) = entries.next() else {
+            break;
+        };
+        left.expect_content();
+        if count >= ENTRIES_MAX {
             return Err(UnpackError::TooMany);
         }
-        unpack_entry(&mut tree, entry.map_err(UnpackError::Read)?)?;
+        let mut entry = entry.map_err(UnpackError::Read)?;
+        unpack_entry(&mut tree, &mut entry)?;
+        // What is left of it is no part of the next header.
+        io::copy(&mut entry, &mut io::sink()).map_err(UnpackError::Read)?;
     }
     tree.finish()
 }
 
 fn unpack_entry<R: Read>(
     tree: &mut Tree<'_>,
-    mut entry: tar::Entry<'_, R>,
+    entry: &mut tar::Entry<'_, R>,
 ) -> Result<(), UnpackError> {
     let kind = entry.header().entry_type();
     if kind == EntryType::XGlobalHeader {
@@ -71,35 +81,35 @@ fn unpack_entry<R: Read>(
     }
     let name = PathBuf::from(OsStr::from_bytes(&entry.path_bytes()));
     let parts = inside(&name)?;
+    tree.make_room(&name, entry.size())?;
     let Some((last, parents)) = parts.split_last() else {
-        let attributes = attributes(&mut entry)?; // `.` or `/`: the root itself.
+        let attributes = attributes(entry)?; // `.` or `/`: the root itself.
         return tree.set_root(attributes);
     };
     let parent = tree.enter(parents)?;
     if let Some(hidden) = last.as_bytes().strip_prefix(b".wh.") {
         return white_out(tree, &parent, OsStr::from_bytes(hidden), &name);
     }
-    let attributes = attributes(&mut entry)?;
+    let attributes = attributes(entry)?;
     let path = parent.join(last);
     match kind {
         EntryType::Directory => return tree.directory(&path, attributes),
         EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
             tree.clear(&path)?;
-            let size_bytes = entry.size();
-            write_file(&tree.host(&path), &mut entry, size_bytes)?;
+            write_file(&tree.host(&path), entry)?;
         }
         EntryType::Symlink => {
-            let target = link_name(&entry, &name)?;
+            let target = link_name(entry, &name)?;
             tree.clear(&path)?;
             let host = tree.host(&path);
             std::os::unix::fs::symlink(&target, &host).map_err(failed(&host))?;
         }
         EntryType::Link => {
-            let target = link_name(&entry, &name)?;
+            let target = link_name(entry, &name)?;
             return tree.hard_link(&path, &inside(&target)?, &name, &target);
         }
         EntryType::Char | EntryType::Block | EntryType::Fifo => {
-            if !make_node(tree, &path, &entry)? {
+            if !make_node(tree, &path, entry)? {
                 return Ok(());
             }
         }
@@ -150,7 +160,7 @@ fn white_out(
     }
 }
 
-fn write_file(host: &Path, entry: &mut impl Read, size_bytes: u64) -> Result<(), UnpackError> {
+fn write_file(host: &Path, entry: &mut impl Read) -> Result<(), UnpackError> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -158,24 +168,8 @@ fn write_file(host: &Path, entry: &mut impl Read, size_bytes: u64) -> Result<(),
         .custom_flags(libc::O_NOFOLLOW)
         .open(host)
         .map_err(failed(host))?;
-    room_for(&file, size_bytes).map_err(failed(host))?;
     io::copy(entry, &mut file).map_err(failed(host))?;
     Ok(())
-}
-
-/// Asked before a large file is written: what little input expands to shall not first take the
-/// disk from everybody else.
-fn room_for(file: &File, size_bytes: u64) -> io::Result<()> {
-    if size_bytes < LARGE_FILE_BYTES {
-        return Ok(());
-    }
-    let disk = rustix::fs::fstatvfs(file)?;
-    let (free, all) = (disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize);
-    let kept = (all / 20).min(DISK_KEPT_BYTES_MAX);
-    match size_bytes.saturating_add(kept) > free {
-        true => Err(rustix::io::Errno::NOSPC.into()),
-        false => Ok(()),
-    }
 }
 
 /// False for a device 0:0, which would be a whiteout in disguise.

@@ -5,6 +5,7 @@
 //! where the ports are fixed in the request. The pod's node dials inside of the pod's network.
 
 mod channels; // Fixed ports over WebSocket channels.
+mod speech; // Channels in messages. Pure.
 mod streams; // Any ports over SPDY.
 
 use super::websocket::{self, Upgrade};

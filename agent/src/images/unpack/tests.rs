@@ -352,6 +352,76 @@ fn a_file_that_the_disk_has_no_room_for_is_refused_before_it_is_written() {
     let error = unpack(stream, directory.path(), &[]).unwrap_err();
     let text = crate::images::chain_text(&error);
     assert!(text.contains("No space left on device"), "{text}");
-    let written = fs::metadata(directory.path().join("bomb")).unwrap().len();
-    assert_eq!(written, 0);
+    assert!(!directory.path().join("bomb").exists());
+}
+
+/// A disk of 8 MiB and 1000 inodes, for as long as it is used.
+fn on_small_disk(test: impl FnOnce(&Path)) {
+    if !is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (at, flags) = (directory.path(), nix::mount::MsFlags::empty());
+    let size = Some("size=8m,nr_inodes=1000");
+    nix::mount::mount(Some("tmpfs"), at, Some("tmpfs"), flags, size).unwrap();
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(at)));
+    nix::mount::umount(at).unwrap();
+    if let Err(panic) = outcome {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn files(count: usize, size_bytes: usize) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    let bytes = vec![0; size_bytes];
+    for number in 0..count {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(size_bytes as u64);
+        header.set_mode(0o644);
+        header.set_uid(0);
+        header.set_gid(0);
+        let name = format!("f{number}");
+        builder
+            .append_data(&mut header, name, bytes.as_slice())
+            .unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+/// Each is held in memory before its entry is known.
+#[test]
+fn names_and_attributes_have_an_end() {
+    for kind in [b'L', b'K', b'x'] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut header = tar::Header::new_gnu();
+        header.set_path("long").unwrap();
+        header.set_entry_type(tar::EntryType::new(kind));
+        header.set_size(64 << 20);
+        header.set_cksum();
+        let stream = header.as_bytes().chain(io::repeat(b'a').take(65 << 20));
+        let error = unpack(stream, directory.path(), &[]).unwrap_err();
+        let text = crate::images::chain_text(&error);
+        assert!(text.contains("a header of more than"), "{text}");
+    }
+}
+
+#[test]
+fn neither_small_files_nor_copies_take_all_of_a_disk() {
+    let refused = |bytes: &[u8], root: &Path, lowers: &[PathBuf]| {
+        fs::create_dir(root).unwrap();
+        let error = unpack(bytes, root, lowers).unwrap_err();
+        let text = crate::images::chain_text(&error);
+        assert!(text.contains("No space left on device"), "{text}");
+        let disk = rustix::fs::statvfs(root).unwrap();
+        assert!(disk.f_bavail > 0 && disk.f_favail > 0, "no room is left");
+    };
+    on_small_disk(|disk| refused(&files(40, 512 << 10), &disk.join("small"), &[]));
+    on_small_disk(|disk| refused(&files(2000, 0), &disk.join("empty"), &[]));
+    on_small_disk(|disk| {
+        let below = disk.join("below");
+        fs::create_dir(&below).unwrap();
+        unpack(files(1, 1 << 20).as_slice(), &below, &[]).unwrap();
+        let copies: String = (0..20).map(|n| format!("hard h{n} f0\n")).collect();
+        refused(&layer(&copies), &disk.join("copies"), &[below]);
+    });
 }

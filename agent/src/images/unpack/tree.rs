@@ -3,6 +3,7 @@
 //! Paths are relative to the root and already free of links: `enter` resolves them step by step,
 //! inside the root, so that no later call follows one.
 
+use super::room::Room;
 use super::{UnpackError, failed, make_whiteout, remove};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags};
 use std::collections::VecDeque;
@@ -84,6 +85,7 @@ pub struct Tree<'a> {
     lowers: &'a [PathBuf],
     /// Their times are set last: writing into a directory changes its own.
     directories: Vec<(PathBuf, Attributes)>,
+    room: Room,
 }
 
 enum Lower {
@@ -99,11 +101,18 @@ impl<'a> Tree<'a> {
             root,
             lowers,
             directories: Vec::new(),
+            room: Room::default(),
         }
     }
 
     pub fn host(&self, path: &Path) -> PathBuf {
         self.root.join(path)
+    }
+
+    /// Before something of that size is written.
+    pub fn make_room(&mut self, path: &Path, size_bytes: u64) -> Result<(), UnpackError> {
+        let taken = self.room.take(self.root, size_bytes);
+        taken.map_err(failed(&self.host(path)))
     }
 
     pub fn set_root(&mut self, attributes: Attributes) -> Result<(), UnpackError> {
@@ -265,6 +274,7 @@ impl<'a> Tree<'a> {
         if !found.is_file() {
             return Err(missing());
         }
+        self.make_room(path, found.len())?;
         self.clear(path)?;
         fs::copy(&source, &host).map_err(failed(&host))?;
         Attributes::of(&found).set(&host, false)

@@ -44,14 +44,29 @@ impl Worker {
         if self.memory.is_settled {
             return;
         }
+        let stopped = self.stop_sandboxes().await;
+        if let Err(error) = &stopped {
+            tracing::warn!(error, "an ended pod keeps its address");
+        }
         let uid = self.pod.metadata.uid.as_deref().unwrap_or_default();
         match unmount(&self.context, uid, Extent::Volumes).await {
-            Ok(()) => self.memory.is_settled = true,
+            Ok(()) => self.memory.is_settled = stopped.is_ok(),
             Err(error) => tracing::warn!(error, "the volumes of an ended pod stay"),
         }
         if let Some(eviction) = &self.memory.eviction {
             eviction.done.cancel();
         }
+    }
+
+    /// One that was not stopped but lost, as in a reboot, still has its address.
+    async fn stop_sandboxes(&self) -> Result<(), String> {
+        for sandbox in &self.observed.sandboxes {
+            let detached = self.context.network.detach(&sandbox.id).await;
+            detached.map_err(|error| super::super::start::chain(&error))?;
+            let stopped = self.context.runtime.stop_sandbox(&sandbox.id).await;
+            stopped.map_err(|error| super::super::start::chain(&error))?;
+        }
+        Ok(())
     }
 
     async fn clean(&mut self) -> Result<(), String> {

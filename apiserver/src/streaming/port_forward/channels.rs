@@ -2,18 +2,17 @@
 //! one for what went wrong. The first message of each is the port.
 
 use super::Pod;
+use super::speech::Speech;
 use crate::query::Query;
 use crate::streaming::websocket::{self, Upgrade};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use coracle_api::status::Status;
 use futures::{SinkExt, StreamExt};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+use tokio_tungstenite::tungstenite::Message;
 
 pub const PROTOCOLS: &[&str] = &["v4.channel.k8s.io", "v4.base64.channel.k8s.io"];
 
@@ -47,47 +46,8 @@ pub fn ports(query: &Query) -> Result<Vec<u16>, Status> {
     ports.collect()
 }
 
-/// How channels are written into messages.
-#[derive(Clone, Copy)]
-struct Speech {
-    base64: bool,
-}
-
-impl Speech {
-    fn message(self, channel: u8, payload: &[u8]) -> Message {
-        if self.base64 {
-            let mark = char::from(b'0'.wrapping_add(channel));
-            return Message::Text(Utf8Bytes::from(format!(
-                "{mark}{}",
-                STANDARD.encode(payload)
-            )));
-        }
-        let mut bytes = Vec::with_capacity(payload.len() + 1);
-        bytes.push(channel);
-        bytes.extend_from_slice(payload);
-        Message::binary(bytes)
-    }
-
-    fn read(self, message: Message) -> Option<(u8, Bytes)> {
-        let mut data: Bytes = match message {
-            Message::Binary(data) => data,
-            Message::Text(text) => text.into(),
-            _ => return None,
-        };
-        let first = *data.first()?;
-        data.advance(1);
-        if self.base64 {
-            let payload = STANDARD.decode(&data).ok()?;
-            return Some((first.checked_sub(b'0')?, payload.into()));
-        }
-        Some((first, data))
-    }
-}
-
 pub async fn run(upgrade: Upgrade, pod: Pod, ports: Vec<u16>) {
-    let speech = Speech {
-        base64: upgrade.protocol().contains("base64"),
-    };
+    let speech = Speech::of(upgrade.protocol());
     let Ok(socket) = upgrade.open().await else {
         return;
     };

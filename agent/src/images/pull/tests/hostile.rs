@@ -213,6 +213,23 @@ async fn lengths_that_are_lies_are_found_out() {
 }
 
 #[tokio::test]
+async fn sizes_beyond_all_numbers_are_only_told() {
+    let registry = Hostile::start().await;
+    registry.serve(&[layer("a"), layer("b")]);
+    let reply = registry.replies.lock()["/v2/app/manifests/1"].clone();
+    let Reply::Plain(head, body) = reply else {
+        panic!("a manifest is served");
+    };
+    let mut manifest: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    for number in 0..2 {
+        manifest["layers"][number]["size"] = u64::MAX.into();
+    }
+    let body = manifest.to_string().into_bytes();
+    registry.on("/v2/app/manifests/1", Reply::Plain(head, body));
+    assert_eq!(registry.pull().await.unwrap().size_bytes, u64::MAX);
+}
+
+#[tokio::test]
 async fn contents_with_another_digest_are_refused() {
     let registry = Hostile::start().await;
     let paths = registry.serve(&[layer("a")]);

@@ -1,0 +1,1 @@
+../../agent/src/images/unpack.rs
