@@ -1,6 +1,7 @@
 //! Certificate signing requests: asked for by anyone, approved through `approval`, signed through
 //! `status`. The spec never changes and names who asked.
 
+mod signature; // Whether it holds.
 mod validate;
 
 use crate::field::ErrorList;

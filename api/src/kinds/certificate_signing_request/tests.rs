@@ -6,8 +6,19 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use expect_test::expect;
 
-/// A request of nothing, with nothing in its signature.
+/// Of nothing, with nothing in its signature.
 const EMPTY: &str = "MA4wBwIBADAAMAAwAAMBAA==";
+/// Of the name `n`, with a key of Ed25519.
+const SIGNED: &str = "\
+    MIGLMD8CAQAwDDEKMAgGA1UEAwwBbjAqMAUGAytlcAMhAH78hYANAOXE2NK4B/rW8/6sBQ9zB1ndP6IE\
+    U/Oxi7x5oAAwBQYDK2VwA0EALy3TEbNPbZ9Rt6+adgG2tONhswxA5tTKHKuKXNi0ZnoKz/VeO0p8uAPO\
+    XYNvrhPVB3wTVTLHvTzuQRO8docbDQ==";
+/// The same with one of P-256.
+const OF_P256: &str = "\
+    MIHGMG4CAQAwDDEKMAgGA1UEAwwBbjBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABJX03ZPe/Gv7BySK\
+    A5fMCwkATvTdYQtu58KvCP5+42M74ItIeKvOQ18FfACaljEioUmhdfMjJUSw8Zcnmg/qsmugADAKBggq\
+    hkjOPQQDAgNIADBFAiEAijNML7zyprWIX9zw9yfa7a0FZ4eNw6tf4jH1c/bBlWICIEyaXBIhTK793rIM\
+    f2euxql2fHMNEulioirviqEAEMGx";
 
 /// A block of that content, as the field has it.
 fn wrapped(content: &str) -> String {
@@ -20,7 +31,7 @@ fn request() -> Value {
         "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest",
         "metadata": { "name": "node-1" },
         "spec": {
-            "request": wrapped(EMPTY), "usages": ["client auth"],
+            "request": wrapped(SIGNED), "usages": ["client auth"],
             "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
             "expirationSeconds": 86400, "username": "me",
         },
@@ -100,8 +111,8 @@ fn the_form_of_a_request() {
         let details: Vec<_> = errors.iter().map(|error| error.detail.as_str()).collect();
         assert_eq!(details.join(" "), detail);
     };
-    check(wrapped(EMPTY).into(), "");
-    check(wrapped(&format!("A: b\n\n{EMPTY}")).into(), "");
+    check(wrapped(SIGNED).into(), "");
+    check(wrapped(&format!("A: b\n\n{SIGNED}")).into(), "");
     let type_of_block = "PEM block type must be CERTIFICATE REQUEST";
     check(Value::Null, type_of_block);
     check("".into(), type_of_block);
@@ -118,6 +129,50 @@ fn the_form_of_a_request() {
         wrapped("AgEA").into(),
         "asn1: structure error: tags don't match",
     );
+}
+
+/// Nobody asks for a certificate of somebody else's key.
+#[test]
+fn the_signature_of_a_request() {
+    let check = |request: &[u8], why: Option<&str>| {
+        assert_eq!(signature::problem(request).as_deref(), why);
+    };
+    let bytes = |text: &str| STANDARD.decode(text).unwrap();
+    let changed = |text: &str, from: &[u8], to: &[u8]| {
+        let mut bytes = bytes(text);
+        let at = bytes.windows(from.len()).rposition(|part| part == from);
+        let at = at.unwrap();
+        bytes[at..at + to.len()].copy_from_slice(to);
+        bytes
+    };
+    let unimplemented = "x509: cannot verify signature: algorithm unimplemented";
+    check(&bytes(EMPTY), Some(unimplemented));
+    check(&bytes(SIGNED), None);
+    check(&bytes(OF_P256), None);
+    // Another name than the one that was signed.
+    let other = changed(SIGNED, b"\x0c\x01n", b"\x0c\x01m");
+    check(&other, Some("x509: Ed25519 verification failure"));
+    let other = changed(OF_P256, b"\x0c\x01n", b"\x0c\x01m");
+    check(&other, Some("x509: ECDSA verification failure"));
+    // Of another algorithm: none that is known, that of other keys, one with a longer digest.
+    let other = changed(SIGNED, &[0x2b, 0x65, 0x70], &[0x2b, 0x65, 0x6e]);
+    check(&other, Some(unimplemented));
+    let key = [0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
+    let other = changed(
+        OF_P256,
+        &key,
+        &[0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x02],
+    );
+    check(&other, Some(unimplemented));
+    let ends = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];
+    let of_rsa = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
+    let other = changed(OF_P256, &ends, &of_rsa);
+    check(&other, Some(unimplemented));
+    let longer = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x04];
+    check(&changed(OF_P256, &ends, &longer), None);
+    let algorithm = [0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21];
+    let other = [0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x03, 0x21];
+    check(&changed(SIGNED, &algorithm, &other), Some(unimplemented));
 }
 
 #[test]

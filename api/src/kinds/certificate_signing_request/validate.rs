@@ -1,7 +1,6 @@
-//! What is wrong with a certificate signing request. Whether its signature holds is for the
-//! signer to check: here only its form is.
+//! What is wrong with a certificate signing request.
 
-use super::DECISIONS;
+use super::{DECISIONS, signature};
 use crate::der::{BIT_STRING, INTEGER, SEQUENCE};
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
@@ -48,8 +47,11 @@ pub fn request(object: &Object) -> ErrorList {
     let spec = object.get(&["spec"]).unwrap_or(&json::NULL);
     let mut errors = ErrorList::new();
     let block = pem(json::text(spec, "request"), "CERTIFICATE REQUEST");
-    let form = block.and_then(|bytes| form_of_request(&bytes).map_err(str::to_owned));
-    if let Err(detail) = form {
+    let checked = block.and_then(|bytes| {
+        form_of_request(&bytes)?;
+        signature::problem(&bytes).map_or(Ok(()), Err)
+    });
+    if let Err(detail) = checked {
         let value = json::get(spec, "request").clone();
         errors.push(FieldError::invalid(&path.child("request"), value, detail));
     }
@@ -122,7 +124,6 @@ pub fn update(new: &Object, old: &Object, part: Part<'_>) -> ErrorList {
     errors
 }
 
-/// Checks a base64 field that holds PEM blocks, all of one kind.
 /// The bytes of the first block that is of a kind, as all blocks must be.
 fn pem(base64: &str, kind: &str) -> Result<Vec<u8>, String> {
     let text = STANDARD
