@@ -3,6 +3,7 @@
 //! Knows nothing of a pod's own status or updates: that is `kinds::pod`.
 
 pub mod defaults;
+pub mod gates; // What upstream's gates keep out.
 pub mod profiles; // Seccomp and AppArmor by annotation, as of old.
 pub mod resources;
 pub mod validate;

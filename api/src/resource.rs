@@ -97,6 +97,11 @@ impl Resource {
         crate::go_zero::complete(self.schema, object);
     }
 
+    /// Drops what a gate keeps out, when an object is prepared.
+    pub fn drop_gated(&self, object: &mut Object) {
+        crate::pod_spec::gates::drop(self.group, self.plural, object);
+    }
+
     pub fn subresource(&self, name: &str) -> Option<&'static Subresource> {
         self.subresources.iter().find(|sub| sub.name == name)
     }

@@ -108,6 +108,7 @@ fn complete(pod: &Pod) -> Result<Pod, String> {
     let value = serde_json::to_value(pod).map_err(|error| error.to_string())?;
     let mut object = Object::from_value(value).ok_or("it is no object")?;
     ROW.rules.default(&mut object);
+    ROW.drop_gated(&mut object);
     let mut errors: ErrorList = validate_metadata(&object, &ROW);
     errors.extend(ROW.rules.validate_create(&object));
     if !errors.is_empty() {

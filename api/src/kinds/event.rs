@@ -133,7 +133,12 @@ impl Rules for CoreEvent {
 struct NewEvent;
 
 impl Rules for NewEvent {
-    fn default(&self, _object: &mut Object) {}
+    /// Fields that are always shown.
+    fn default(&self, object: &mut Object) {
+        for time in convert::TIMES {
+            json::default_in(object.root_mut(), time, Value::Null);
+        }
+    }
 
     fn prepare_create(&self, _object: &mut Object) {}
 

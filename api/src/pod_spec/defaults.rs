@@ -87,34 +87,12 @@ fn default_container(container: &mut Value) {
             default_probe(probe);
         }
     }
-    drop_stop_signal(container);
     if let Some(lifecycle) = json::object_mut(container, "lifecycle") {
         for name in ["postStart", "preStop"] {
             if let Some(handler) = json::object_mut(lifecycle, name) {
                 default_http_get(handler);
             }
         }
-    }
-}
-
-/// Upstream's gates for them are shut: nothing is left of such a source but a place.
-fn drop_gated_projections(source: &mut Value) {
-    if let Some(source) = source.as_object_mut() {
-        source.remove("clusterTrustBundle");
-        source.remove("podCertificate");
-    }
-}
-
-/// Upstream's gate for it is shut: the field is dropped without a word.
-fn drop_stop_signal(container: &mut Value) {
-    let Some(lifecycle) = container
-        .get_mut("lifecycle")
-        .and_then(Value::as_object_mut)
-    else {
-        return;
-    };
-    if lifecycle.remove("stopSignal").is_some() && lifecycle.is_empty() {
-        container.as_object_mut().map(|map| map.remove("lifecycle"));
     }
 }
 
@@ -247,7 +225,6 @@ fn default_volume(volume: &mut Value) {
     }
     if let Some(projected) = json::object_mut(volume, "projected") {
         for source in json::list_mut(projected, "sources") {
-            drop_gated_projections(source);
             if let Some(token) = json::object_mut(source, "serviceAccountToken") {
                 json::default(token, "expirationSeconds", 3600);
             }

@@ -16,6 +16,7 @@ use checks::{Subject, Violation};
 use coracle_api::field::FieldError;
 use coracle_api::json;
 use coracle_api::object::Object;
+use coracle_api::pod_spec::gates::template_path;
 use coracle_api::status::{self, Status};
 use level::{Level, LevelVersion, Policy};
 use serde_json::Value;
@@ -61,7 +62,7 @@ impl PodSecurity {
             ("", "namespaces") => self.namespace(view, object, asked),
             ("", "pods") => self.pod(view, object, asked),
             _ => {
-                if let Some(path) = template_path(asked) {
+                if let Some(path) = template_path(asked.resource.group, asked.resource.plural) {
                     self.workload(view, object.get(path), asked);
                 }
                 Ok(())
@@ -297,18 +298,6 @@ impl PodSecurity {
         first.extend(rest);
         first
     }
-}
-
-/// Where the kind has the template of its pods.
-fn template_path(asked: &Attributes<'_>) -> Option<&'static [&'static str]> {
-    Some(match (asked.resource.group, asked.resource.plural) {
-        ("", "podtemplates") => &["template"],
-        ("", "replicationcontrollers")
-        | ("apps", "replicasets" | "deployments" | "statefulsets" | "daemonsets")
-        | ("batch", "jobs") => &["spec", "template"],
-        ("batch", "cronjobs") => &["spec", "jobTemplate", "spec", "template"],
-        _ => return None,
-    })
 }
 
 fn refuse_labels(name: &str, errors: &[FieldError]) -> Result<(), Status> {

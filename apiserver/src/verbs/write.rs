@@ -245,6 +245,7 @@ async fn charge<'a>(
 /// What the kind's rules make of the new state, and what no client changes.
 fn prepare(asked: &Asked<'_>, new: &mut Object, old: &Object, now: &str) {
     let (resource, part) = (asked.resource, asked.part());
+    resource.drop_gated(new);
     resource.rules.prepare_update(new, old, part);
     keep_identity(new, old);
     with_requester(asked, |by| {

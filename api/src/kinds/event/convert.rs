@@ -1,5 +1,6 @@
 //! The two views of an event: the same fields under other names.
 
+use crate::json;
 use crate::object::Object;
 
 const CORE_VERSION: &str = "v1";
@@ -16,6 +17,18 @@ const NAMES: &[(&str, &str)] = &[
     ("reportingComponent", "reportingController"),
 ];
 
+/// Times that are shown in the view of events.k8s.io, though they be unset.
+pub const TIMES: [&str; 3] = [
+    "eventTime",
+    "deprecatedFirstTimestamp",
+    "deprecatedLastTimestamp",
+];
+/// Names in the core view, where they are shown though they be empty; in the other they are not.
+const TEXTS: [(&str, &str); 2] = [
+    ("reportingComponent", "reportingController"),
+    ("reportingInstance", "reportingInstance"),
+];
+
 /// A copy in the stored form, from either form.
 pub fn stored(object: &Object) -> Object {
     let mut object = object.clone();
@@ -30,12 +43,20 @@ pub fn to_stored(object: &mut Object) {
             NAMES.iter().map(|(core, new)| (*new, *core)),
             CORE_VERSION,
         );
+        for (core, _) in TEXTS {
+            json::default_in(object.root_mut(), core, "");
+        }
     }
 }
 
 pub fn from_stored(object: &mut Object) {
     if object.api_version() == CORE_VERSION {
         rename(object, NAMES.iter().copied(), NEW_VERSION);
+        for (_, new) in TEXTS {
+            if object.str(&[new]).is_empty() {
+                object.remove(&[new]);
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::convert;
 use crate::catalogue;
-use crate::kinds::testing::{check_errors, check_row, object};
+use crate::kinds::testing::{check_errors, check_row, defaulted, object};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -39,10 +39,10 @@ fn printed() {
 
 #[test]
 fn both_views_show_the_same_event() {
-    let stored = object(event());
+    let stored = defaulted("events", event());
     let mut seen = stored.clone();
     convert::from_stored(&mut seen);
-    expect![[r#"{"apiVersion":"events.k8s.io/v1","deprecatedCount":3,"deprecatedFirstTimestamp":"1970-01-01T00:00:00Z","deprecatedLastTimestamp":"1970-01-01T00:01:00Z","deprecatedSource":{"component":"kubelet","host":"edge-1"},"kind":"Event","metadata":{"name":"web.1","namespace":"shop"},"note":"Started container web\n","reason":"Started","regarding":{"kind":"Pod","name":"web","namespace":"shop"},"type":"Normal"}"#]].assert_eq(&seen.to_value().to_string());
+    expect![[r#"{"apiVersion":"events.k8s.io/v1","deprecatedCount":3,"deprecatedFirstTimestamp":"1970-01-01T00:00:00Z","deprecatedLastTimestamp":"1970-01-01T00:01:00Z","deprecatedSource":{"component":"kubelet","host":"edge-1"},"eventTime":null,"kind":"Event","metadata":{"name":"web.1","namespace":"shop"},"note":"Started container web\n","reason":"Started","regarding":{"kind":"Pod","name":"web","namespace":"shop"},"type":"Normal"}"#]].assert_eq(&seen.to_value().to_string());
     let row = catalogue::find("events.k8s.io", "v1", "events").unwrap();
     assert_eq!(row.rules.field(&seen, "regarding.name"), "web");
     assert_eq!(row.rules.cells(&seen, 90), row.rules.cells(&stored, 90));

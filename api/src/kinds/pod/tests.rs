@@ -95,7 +95,7 @@ fn defaults_of_what_a_container_holds() {
         serviceAccount: "old-name"
         serviceAccountName: "old-name"
         terminationGracePeriodSeconds: 30
-        volumes: [{"emptyDir":{},"name":"scratch"},{"hostPath":{"path":"/var","type":""},"name":"host"},{"name":"all","projected":{"defaultMode":420,"sources":[{"serviceAccountToken":{"expirationSeconds":3600,"path":"token"}},{},{"downwardAPI":{"items":[{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.name"},"path":"a"}]}}]}}]"#]],
+        volumes: [{"emptyDir":{},"name":"scratch"},{"hostPath":{"path":"/var","type":""},"name":"host"},{"name":"all","projected":{"defaultMode":420,"sources":[{"serviceAccountToken":{"expirationSeconds":3600,"path":"token"}},{"clusterTrustBundle":{"name":"roots","path":"roots"}},{"downwardAPI":{"items":[{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.name"},"path":"a"}]}}]}}]"#]],
     );
 }
 

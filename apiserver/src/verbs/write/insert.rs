@@ -198,6 +198,7 @@ fn no_unique_name(mut status: Status, prefix: &str) -> Status {
 
 /// What every new object gets.
 fn give_identity(resource: &Resource, object: &mut Object, now: &str) {
+    resource.drop_gated(object);
     resource.rules.prepare_create(object);
     object.set(
         &["metadata", "uid"],
