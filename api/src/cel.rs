@@ -7,7 +7,9 @@
 mod bounds; // What an expression may cost to read.
 pub mod budget; // What all of one object may.
 mod check; // Start reading here: types of expressions.
+mod cost; // What it costs at most to evaluate one, by upstream's estimate.
 pub mod environment; // What an expression may name.
+pub mod extents; // How large what it names may be.
 mod functions; // What it may call.
 pub mod types; // Types, and which goes where.
 mod work; // How long it takes to evaluate.
@@ -15,7 +17,7 @@ mod work; // How long it takes to evaluate.
 use cel::IdedExpr;
 use cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, SourceInfo};
 use cel::parser::Parser;
-use check::{Problem, Problems};
+use check::{Checked, Problem, Problems};
 use environment::Environment;
 use functions::Functions;
 use std::borrow::Cow;
@@ -45,6 +47,9 @@ pub struct Compiled {
     /// How the work of evaluating it grows with the size of its variables; `None` where it may be
     /// any.
     pub work: Option<Work>,
+    /// What evaluating it costs at most, in upstream's units; `None` where nothing is known of how
+    /// large its variables may be.
+    pub cost: Option<u64>,
     /// The variables that it names, its own included.
     variables: BTreeSet<String>,
     /// The fields of variables that it looks at.
@@ -63,8 +68,13 @@ pub fn compile(text: &str, environment: &Environment) -> Result<Compiled, String
     spent.map_err(|why| format!("ERROR: <input>:-1:0: {why}"))?;
     let compile = || {
         let expression = Expression::parse(text)?;
-        let of = expression.check(environment)?;
-        Ok(expression.seen(of))
+        let checked = expression.check(environment)?;
+        let functions = Functions::default();
+        let mut seen = expression.seen(checked.of.clone(), &functions);
+        let extents = environment.extents();
+        seen.cost = extents.map(|of| cost::cost(&expression.root, &checked, of, &functions));
+        environment.budget().add(checked.steps());
+        Ok(seen)
     };
     on_deep_stack(compile).unwrap_or_else(|error| Err(format!("no thread to read it on: {error}")))
 }
@@ -118,8 +128,8 @@ impl Expression {
         Ok(Self { root, source })
     }
 
-    /// The type of the result, or what is wrong, each problem with its line of the source.
-    fn check(&self, environment: &Environment) -> Result<Type, String> {
+    /// The types, or what is wrong, each problem with its line of the source.
+    fn check(&self, environment: &Environment) -> Result<Checked, String> {
         check::check(&self.root, environment).map_err(|Problems { mut all, count }| {
             all.sort_by_cached_key(|problem| self.place(problem.id));
             told(all.iter().map(|problem| self.message(problem)), count)
@@ -127,12 +137,11 @@ impl Expression {
     }
 
     /// What the expression has in it.
-    fn seen(&self, of: Type) -> Compiled {
-        let functions = Functions::default();
+    fn seen(&self, of: Type, functions: &Functions) -> Compiled {
         let mut seen = Compiled {
             of,
             operators: bounds::operators(&self.source.source),
-            work: work::work(&self.root, &functions),
+            work: work::work(&self.root, functions),
             ..Compiled::default()
         };
         visit(&self.root, &mut |expression| match &expression.expr {
@@ -147,7 +156,7 @@ impl Expression {
                 if let (OPTIONAL_SELECT, [operand, field]) = (&*call.func_name, &call.args[..]) {
                     seen.selected.extend(selected(operand, text(field)));
                 }
-                seen.calls.insert(call_name(call, &functions).into_owned());
+                seen.calls.insert(call_name(call, functions).into_owned());
             }
             _ => {}
         });

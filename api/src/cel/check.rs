@@ -6,12 +6,17 @@
 
 mod literals; // Arguments that can be checked as they stand.
 mod macros; // Macros that the parser leaves as calls.
+mod notes; // What was found of each part.
+
+pub use notes::Checked;
 
 use super::environment::Environment;
 use super::functions::{Functions, Overload};
 use super::types::{Bindings, Type, most_general};
 use super::{OPTIONAL_SELECT, PROBLEMS_MAX};
 use cel::IdedExpr;
+use notes::Notes;
+
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, MapExpr, SelectExpr,
     StructExpr,
@@ -50,8 +55,8 @@ impl Problems {
     }
 }
 
-/// The type of the result, or what is wrong.
-pub fn check(root: &IdedExpr, environment: &Environment) -> Result<Type, Problems> {
+/// The type of the result and of all parts, or what is wrong.
+pub fn check(root: &IdedExpr, environment: &Environment) -> Result<Checked, Problems> {
     let mut checker = Checker {
         environment,
         functions: Functions::default(),
@@ -60,6 +65,7 @@ pub fn check(root: &IdedExpr, environment: &Environment) -> Result<Type, Problem
         problems: Problems::default(),
         literals: Vec::new(),
         is_over: false,
+        notes: environment.extents().map(|_| Notes::default()),
     };
     let result = checker.check(root);
     if checker.problems.is_empty() {
@@ -68,12 +74,15 @@ pub fn check(root: &IdedExpr, environment: &Environment) -> Result<Type, Problem
     }
     let result = checker.bindings.resolved(&result, true);
     checker.bounded(root.id, Type::Dyn);
-    environment.budget().add(checker.bindings.steps());
-    if checker.problems.is_empty() {
-        Ok(result)
-    } else {
-        Err(checker.problems)
+    if !checker.problems.is_empty() {
+        environment.budget().add(checker.bindings.steps());
+        return Err(checker.problems);
     }
+    Ok(Checked {
+        of: result,
+        notes: checker.notes.unwrap_or_default(),
+        bindings: checker.bindings,
+    })
 }
 
 struct Checker<'e> {
@@ -87,6 +96,8 @@ struct Checker<'e> {
     literals: Vec<Vec<(u64, Type)>>,
     /// Types were too large to go on.
     is_over: bool,
+    /// `None` where nobody asks what it costs.
+    notes: Option<Notes>,
 }
 
 impl Checker<'_> {
@@ -122,7 +133,11 @@ impl Checker<'_> {
             Expr::Comprehension(loops) => self.comprehension(loops),
             Expr::Unspecified => Type::Error,
         };
-        self.bounded(node.id, found)
+        let found = self.bounded(node.id, found);
+        if let Some(notes) = &mut self.notes {
+            notes.types.insert(node.id, found.clone());
+        }
+        found
     }
 
     /// The type, if it is none that takes too long to look at.
@@ -179,6 +194,9 @@ impl Checker<'_> {
         if let Some(name) = qualified_name(node)
             && let Some(found) = self.variable(&name)
         {
+            if let Some(notes) = &mut self.notes {
+                notes.names.insert(node.id);
+            }
             return found;
         }
         let found = self.field(node.id, &select.operand, &select.field, false);
@@ -299,10 +317,14 @@ impl Checker<'_> {
             return self.logical(nodes, &arguments);
         }
         let mut result: Option<Type> = None;
-        for overload in overloads.iter().filter(|one| one.is_member == is_member) {
+        let rows = overloads.iter().enumerate();
+        for (row, overload) in rows.filter(|(_, one)| one.is_member == is_member) {
             let fresh = self.instantiated(overload);
             if !self.bindings.assign_all(&arguments, &fresh.arguments) {
                 continue;
+            }
+            if let Some(notes) = &mut self.notes {
+                notes.overloads.entry(id).or_default().push(row);
             }
             let found = self.bindings.resolved(&fresh.result, false);
             result = Some(match result {
@@ -374,7 +396,7 @@ impl Checker<'_> {
                 of = self.unwrapped(element.id, of);
             }
             elements.push((element.id, of.clone()));
-            joined = Some(self.joined(element.id, joined, of));
+            joined = Some(self.joined(joined, of));
         }
         self.literals.push(elements);
         Type::list(joined.unwrap_or_else(|| self.bindings.fresh()))
@@ -389,13 +411,13 @@ impl Checker<'_> {
             };
             let key = self.check(&entry.key);
             all_keys.push((entry.key.id, key.clone()));
-            keys = Some(self.joined(entry.key.id, keys, key));
+            keys = Some(self.joined(keys, key));
             let mut value = self.check(&entry.value);
             if entry.optional {
                 value = self.unwrapped(entry.value.id, value);
             }
             all_values.push((entry.value.id, value.clone()));
-            values = Some(self.joined(entry.value.id, values, value));
+            values = Some(self.joined(values, value));
         }
         self.literals.extend([all_keys, all_values]);
         let key = keys.unwrap_or_else(|| self.bindings.fresh());
@@ -414,15 +436,15 @@ impl Checker<'_> {
         of
     }
 
-    /// Elements of a literal are of one type.
-    fn joined(&mut self, id: u64, before: Option<Type>, of: Type) -> Type {
+    /// The type of elements that may be of several; who must be of one is looked at in the end.
+    fn joined(&mut self, before: Option<Type>, of: Type) -> Type {
         let Some(before) = before else {
             return of;
         };
         if self.bindings.assign(&before, &of) {
             return most_general(&before, &of).clone();
         }
-        self.mismatch(id, &before, &of)
+        Type::Dyn
     }
 
     fn structure(&mut self, id: u64, made: &StructExpr) -> Type {

@@ -1,10 +1,12 @@
 //! What an expression may name: variables with their types, and the fields of structs.
 
 use super::budget::Budget;
+use super::extents::Extents;
 use super::types::Type;
 use crate::json;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Structs nest no deeper in a schema; the decoder of requests holds to less.
 const DEPTH_MAX: usize = 128;
@@ -38,6 +40,8 @@ pub struct Environment {
     has_bind: bool,
     /// Of the object whose expressions these are.
     budget: Budget,
+    /// How large the variables may be, where that is known.
+    extents: Option<Arc<Extents>>,
 }
 
 impl Environment {
@@ -52,6 +56,17 @@ impl Environment {
     pub fn within(mut self, budget: &Budget) -> Self {
         self.budget = budget.clone();
         self
+    }
+
+    /// With what is known of how large the variables may be: what an expression costs is estimated.
+    #[must_use]
+    pub fn sized(mut self, extents: Extents) -> Self {
+        self.extents = Some(Arc::new(extents));
+        self
+    }
+
+    pub fn extents(&self) -> Option<&Extents> {
+        self.extents.as_deref()
     }
 
     pub fn budget(&self) -> &Budget {

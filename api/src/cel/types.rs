@@ -117,7 +117,7 @@ impl Type {
         })
     }
 
-    fn parameters(&self) -> Vec<&Type> {
+    pub fn parameters(&self) -> Vec<&Type> {
         match self {
             Self::List(item) => vec![item],
             Self::Map(key, value) => vec![key, value],

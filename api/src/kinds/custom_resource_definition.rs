@@ -2,6 +2,7 @@
 //!
 //! Says nothing of whether a kind is served: the conditions of the status are for those who serve.
 
+mod costs; // What expressions may cost together.
 mod defaults; // Default values in a schema.
 mod expressions; // Rules in a schema.
 mod field_path; // Paths to fields, checked against a schema.

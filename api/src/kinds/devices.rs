@@ -9,6 +9,7 @@ pub mod status; // What was allocated.
 use crate::cel;
 use crate::cel::budget::Budget;
 use crate::cel::environment::Environment;
+use crate::cel::extents::{Extent, Extents};
 use crate::cel::types::Type;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
@@ -20,6 +21,16 @@ use std::collections::BTreeSet;
 
 const SELECTORS_MAX: usize = 32;
 const EXPRESSION_BYTES_MAX: usize = 10 * 1024;
+/// In the units of estimates.
+const COST_MAX: u64 = 1_000_000;
+const VARIABLE: &str = "device";
+const DRIVER_NAME_LENGTH_MAX: u64 = 63;
+const DOMAIN_LENGTH_MAX: u64 = 63;
+const NAME_LENGTH_MAX: u64 = 32;
+/// Of the value of an attribute.
+const VALUE_LENGTH_MAX: u64 = 64;
+/// Of one device, and as many capacities.
+const ATTRIBUTES_MAX: u64 = 32;
 const PARAMETERS_BYTES_MAX: usize = 10 * 1024;
 pub const CONFIGURATIONS_MAX: usize = 32;
 pub const BINDING_CONDITIONS_MAX: usize = 4;
@@ -91,10 +102,18 @@ fn expression(text: &str, budget: &Budget, path: &Path) -> ErrorList {
         return vec![FieldError::too_long(path, EXPRESSION_BYTES_MAX)];
     }
     let compiled = cel::compile(text, &device().within(budget));
-    let detail = match compiled.map(|compiled| compiled.of) {
+    let detail = match compiled.map(|compiled| (compiled.of, compiled.cost)) {
         Err(error) => format!("compilation failed: {error}"),
-        Ok(Type::Bool | Type::Any) => return ErrorList::new(),
-        Ok(other) => format!("must evaluate to bool or the unknown type, not {other}"),
+        Ok((Type::Bool | Type::Any, cost)) if cost.is_none_or(|cost| cost <= COST_MAX) => {
+            return ErrorList::new();
+        }
+        Ok((Type::Bool | Type::Any, _)) => {
+            return vec![FieldError::forbidden(
+                path,
+                "too complex, exceeds cost limit",
+            )];
+        }
+        Ok((other, _)) => format!("must evaluate to bool or the unknown type, not {other}"),
     };
     vec![FieldError::invalid(path, text, detail)]
 }
@@ -113,7 +132,23 @@ fn device() -> Environment {
     Environment::default()
         .with_bind()
         .with_struct(DEVICE, &fields)
-        .with("device", Type::of_struct(DEVICE))
+        .with(VARIABLE, Type::of_struct(DEVICE))
+        .sized(Extents::of_variable(VARIABLE, extent()))
+}
+
+/// How large a device may be.
+fn extent() -> Extent {
+    let by_domain = |of: Extent, is_named: bool| {
+        let by_name = Extent::map(Extent::of(NAME_LENGTH_MAX), of, ATTRIBUTES_MAX);
+        let by_name = if is_named { by_name.named() } else { by_name };
+        Extent::map(Extent::of(DOMAIN_LENGTH_MAX), by_name, ATTRIBUTES_MAX)
+    };
+    Extent::object([
+        ("driver", Extent::of(DRIVER_NAME_LENGTH_MAX)),
+        ("attributes", by_domain(Extent::of(VALUE_LENGTH_MAX), true)),
+        ("capacity", by_domain(Extent::of(0), false)),
+        ("allowMultipleAllocations", Extent::of(1)),
+    ])
 }
 
 /// A DeviceConfiguration: parameters for a driver, which only the driver knows.

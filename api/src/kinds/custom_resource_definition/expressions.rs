@@ -1,10 +1,12 @@
 //! Rules in a schema, `x-kubernetes-validations`: their form, and that their expressions can be
 //! read.
 
+use super::costs::Costs;
 use super::field_path;
 use crate::cel;
 use crate::cel::budget::Budget;
 use crate::cel::environment::Environment;
+use crate::cel::extents::Extents;
 use crate::cel::types::Type;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
@@ -88,6 +90,9 @@ fn message(rule: &str, message: &str, path: &Path) -> Option<FieldError> {
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     pub budget: &'a Budget,
+    pub costs: &'a Costs,
+    /// As many values of the schema as an object may have; `None` where there is no bound.
+    pub values_max: Option<u64>,
     pub is_resource: bool,
     /// Within what there is no `oldSelf`.
     pub uncorrelatable: Option<&'a Path>,
@@ -100,7 +105,9 @@ pub fn compile(rules: &[Value], schema: &Value, place: Place<'_>, path: &Path) -
         return errors;
     }
     let mut environment = Environment::default().within(place.budget);
-    let Some(of_self) = environment.of_schema(schema, place.is_resource, SELF) else {
+    let of_self = environment.of_schema(schema, place.is_resource, SELF);
+    let extents = Extents::of_schema(schema, place.is_resource);
+    let (Some(of_self), Some(extents)) = (of_self, extents) else {
         let detail = "internal error: failed to retrieve type information for \
                       x-kubernetes-validations";
         return vec![FieldError::internal(&path.child(FIELD), detail)];
@@ -108,7 +115,8 @@ pub fn compile(rules: &[Value], schema: &Value, place: Place<'_>, path: &Path) -
     if let Err(why) = place.budget.take(STEPS_OF_NAME * environment.size()) {
         return vec![FieldError::internal(&path.child(FIELD), why)];
     }
-    let environment = environment.with("self", of_self.clone());
+    let values_max = place.values_max.unwrap_or(extents.count_max());
+    let environment = environment.sized(extents).with("self", of_self.clone());
     let with_old = environment.clone().with("oldSelf", of_self.clone());
     let with_optional = environment.with("oldSelf", Type::optional(of_self));
     for (index, rule) in rules.iter().enumerate() {
@@ -118,18 +126,25 @@ pub fn compile(rules: &[Value], schema: &Value, place: Place<'_>, path: &Path) -
         } else {
             &with_old
         };
-        let mut wrong = |field: &str, detail: String| {
+        let wrong = |field: &str, detail: String| {
             let error = FieldError::invalid(&path.child(field), rule.clone(), detail);
-            errors.push(error.as_go(TYPE));
+            error.as_go(TYPE)
         };
+        let cost = |compiled: &cel::Compiled| compiled.cost.unwrap_or(0);
         let compiled = match cel::compile(json::text(rule, "rule"), environment) {
-            Ok(compiled) if compiled.of == Type::Bool => Some(compiled),
+            Ok(compiled) if compiled.of == Type::Bool => {
+                let all = cost(&compiled).saturating_mul(values_max);
+                let path = path.child("rule");
+                errors.extend(place.costs.add(all, "estimated rule cost", &path));
+                Some(compiled)
+            }
             Ok(_) => {
-                wrong("rule", "cel expression must evaluate to a bool".to_owned());
+                let why = "cel expression must evaluate to a bool";
+                errors.push(wrong("rule", why.to_owned()));
                 None
             }
             Err(error) => {
-                wrong("rule", format!("compilation failed: {error}"));
+                errors.push(wrong("rule", format!("compilation failed: {error}")));
                 None
             }
         };
@@ -137,9 +152,15 @@ pub fn compile(rules: &[Value], schema: &Value, place: Place<'_>, path: &Path) -
         if compiled.is_some() && !of_message.is_empty() {
             let field = "messageExpression";
             match cel::compile(of_message, environment) {
-                Ok(compiled) if compiled.of == Type::String => {}
-                Ok(_) => wrong(field, format!("{field} must evaluate to a string")),
-                Err(error) => wrong(field, format!("{field} compilation failed: {error}")),
+                Ok(compiled) if compiled.of == Type::String => {
+                    let what = "estimated messageExpression cost";
+                    let path = path.child(field);
+                    errors.extend(place.costs.add(cost(&compiled), what, &path));
+                }
+                Ok(_) => errors.push(wrong(field, format!("{field} must evaluate to a string"))),
+                Err(error) => {
+                    errors.push(wrong(field, format!("{field} compilation failed: {error}")));
+                }
             }
         }
         let uses = compiled.is_some_and(|one| one.names("oldSelf"));

@@ -1,5 +1,6 @@
 //! What a schema may say at all, and what Kubernetes' extensions ask of it.
 
+use super::costs::{self, Costs};
 use super::expressions;
 use crate::cel::budget::Budget;
 use crate::field::{ErrorList, FieldError, Path};
@@ -49,6 +50,9 @@ pub fn any(schema: &Value, holds: &dyn Fn(&Value) -> bool) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct Place<'a> {
     budget: &'a Budget,
+    costs: &'a Costs,
+    /// As many values of the schema as an object may have; `None` where there is no bound.
+    values_max: Option<u64>,
     is_root: bool,
     is_inside_metadata: bool,
     /// Why no default may stand here.
@@ -65,9 +69,17 @@ struct Found {
 }
 
 /// Expressions are looked at when the schema is structural.
-pub fn validate(schema: &Value, is_structural: bool, budget: &Budget, path: &Path) -> ErrorList {
+pub fn validate(
+    schema: &Value,
+    is_structural: bool,
+    budget: &Budget,
+    costs: &Costs,
+    path: &Path,
+) -> ErrorList {
     let place = Place {
         budget,
+        costs,
+        values_max: Some(1),
         is_root: true,
         is_inside_metadata: false,
         no_defaults: None,
@@ -75,14 +87,17 @@ pub fn validate(schema: &Value, is_structural: bool, budget: &Budget, path: &Pat
     };
     let mut found = walk(schema, place, is_structural, path);
     found.errors.append(&mut found.of_expressions);
+    found.errors.extend(costs.of_all(path));
     found.errors
 }
 
 fn walk(schema: &Value, place: Place<'_>, is_structural: bool, path: &Path) -> Found {
     let mut found = Found::default();
     own(&mut found.errors, schema, place, path);
+    let below_each = place.values_max.zip(costs::elements_max(schema));
     let inner = Place {
         is_root: false,
+        values_max: below_each.map(|(values, each)| values.saturating_mul(each)),
         ..place
     };
     let mut below = |schema: &Value, place: Place<'_>, is_structural: bool, path: &Path| {
@@ -133,6 +148,8 @@ fn walk(schema: &Value, place: Place<'_>, is_structural: bool, path: &Path) -> F
     if is_structural && found.errors.is_empty() {
         let place = expressions::Place {
             budget: place.budget,
+            costs: place.costs,
+            values_max: place.values_max,
             is_resource: place.is_root || json::flag(schema, "x-kubernetes-embedded-resource"),
             uncorrelatable: place.no_old_self,
         };

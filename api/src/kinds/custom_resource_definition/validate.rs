@@ -31,7 +31,7 @@ pub fn create(object: &Object) -> ErrorList {
         let detail = r#"must be spec.names.plural+"."+spec.group"#;
         errors.push(FieldError::invalid(&path, object.name(), detail));
     }
-    errors.extend(of_spec(spec));
+    errors.extend(of_spec(spec, &Value::Null));
     errors.extend(status(object));
     errors.extend(stored_versions(object));
     errors.extend(approval(object, None));
@@ -42,7 +42,7 @@ pub fn create(object: &Object) -> ErrorList {
 pub fn update(new: &Object, old: &Object) -> ErrorList {
     let [spec, before] = [new, old].map(|object| object.get(&["spec"]).unwrap_or(&Value::Null));
     let path = Path::root("spec");
-    let mut errors = of_spec(spec);
+    let mut errors = of_spec(spec, before);
     let [names, old_names] = [spec, before].map(|spec| json::get(spec, "names"));
     if is_established(old) {
         checks::immutable(&mut errors, spec, before, "scope", &path);
@@ -73,14 +73,14 @@ fn is_established(object: &Object) -> bool {
         .any(|one| one["type"] == "Established" && one["status"] == "True")
 }
 
-fn of_spec(spec: &Value) -> ErrorList {
+fn of_spec(spec: &Value, before: &Value) -> ErrorList {
     let path = Path::root("spec");
     let mut errors = group(json::text(spec, "group"), &path.child("group"));
     let scope = json::text(spec, "scope");
     let scopes = &["Cluster", "Namespaced"];
     checks::required_one_of(&mut errors, scope, scopes, &path.child("scope"));
     let versions = json::list(spec, "versions");
-    let shared = Shared::of(versions);
+    let shared = Shared::of(versions, json::list(before, "versions"));
     errors.extend(versions::schemas_are_there(versions, &path));
     if json::flag(spec, "preserveUnknownFields") && versions::have_defaults(versions) {
         let detail = "must be false in order to use defaults in the schema";

@@ -1,5 +1,6 @@
 //! Versions: their schemas, subresources, printed columns and selectable fields.
 
+use super::costs::Costs;
 use super::{defaults, field_path, schema, structural, validate};
 use crate::cel::budget::Budget;
 use crate::field::{ErrorList, FieldError, Path};
@@ -57,10 +58,14 @@ pub struct Shared<'a> {
     selectable: Option<&'a Value>,
     /// Of all their schemas.
     budget: Budget,
+    /// The versions before an update.
+    before: &'a [Value],
+    /// The name of the first version, under which what they share is looked for among those.
+    first: &'a str,
 }
 
 impl<'a> Shared<'a> {
-    pub fn of(versions: &'a [Value]) -> Self {
+    pub fn of(versions: &'a [Value], before: &'a [Value]) -> Self {
         let same = |field: &str| {
             let first = json::get(versions.first()?, field);
             // Not as Go compares structs: a property without a type is one.
@@ -73,7 +78,28 @@ impl<'a> Shared<'a> {
             columns: same("additionalPrinterColumns"),
             selectable: same("selectableFields"),
             budget: Budget::default(),
+            before,
+            first: versions
+                .first()
+                .map_or("", |first| json::text(first, "name")),
         }
+    }
+
+    /// Whether the version of the name has had the schema already.
+    fn is_stored(&self, name: &str, schema: &Value) -> bool {
+        let mut named = self
+            .before
+            .iter()
+            .filter(|one| json::text(one, "name") == name);
+        named
+            .next()
+            .is_some_and(|one| json::get(one, "schema") == schema)
+    }
+
+    /// What is wrong with a schema of the version of the name.
+    fn root_schema(&self, schema: &Value, name: &str, has_status: bool, path: &Path) -> ErrorList {
+        let costs = Costs::new(self.is_stored(name, schema));
+        root_schema(schema, has_status, &self.budget, &costs, path)
     }
 
     /// The versions without what they have the same, as upstream's internal form has them.
@@ -135,12 +161,8 @@ pub fn own(version: &Value, shared: &Shared<'_>, path: &Path) -> ErrorList {
             None => json::has(subresources, "status"),
         };
         let schema = json::get(version, "schema");
-        errors.extend(root_schema(
-            schema,
-            has_status,
-            &shared.budget,
-            &path.child("schema"),
-        ));
+        let path = path.child("schema");
+        errors.extend(shared.root_schema(schema, name, has_status, &path));
     }
     if shared.subresources.is_none() {
         errors.extend(scale(subresources, &path.child("subresources")));
@@ -165,12 +187,8 @@ pub fn shared(shared: &Shared<'_>, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     if let Some(schema) = shared.schema {
         let path = path.child("validation");
-        errors.extend(root_schema(
-            schema,
-            shared.has_status(),
-            &shared.budget,
-            &path,
-        ));
+        let has_status = shared.has_status();
+        errors.extend(shared.root_schema(schema, shared.first, has_status, &path));
     }
     if let Some(subresources) = shared.subresources {
         errors.extend(scale(subresources, &path.child("subresources")));
@@ -212,7 +230,13 @@ fn deprecation(version: &Value, path: &Path) -> ErrorList {
     errors
 }
 
-fn root_schema(validation: &Value, has_status: bool, budget: &Budget, path: &Path) -> ErrorList {
+fn root_schema(
+    validation: &Value,
+    has_status: bool,
+    budget: &Budget,
+    costs: &Costs,
+    path: &Path,
+) -> ErrorList {
     let Some(root) = json::some(validation, "openAPIV3Schema") else {
         return ErrorList::new();
     };
@@ -235,7 +259,7 @@ fn root_schema(validation: &Value, has_status: bool, budget: &Budget, path: &Pat
         is_structural = found.is_empty();
         errors.extend(found);
     }
-    errors.extend(schema::validate(root, is_structural, budget, &path));
+    errors.extend(schema::validate(root, is_structural, budget, costs, &path));
     if let Some(detail) = unsupported.filter(|_| errors.is_empty()) {
         errors.push(FieldError::invalid(&path, "", detail));
     }

@@ -42,3 +42,21 @@ fn expressions_are_read_and_configuration_is_for_a_driver() {
         spec.extendedResourceName: Invalid value: "gpu": must be a valid extended resource name"#]],
     );
 }
+
+/// A scheduler has to evaluate it for each device.
+#[test]
+fn a_selector_that_may_cost_too_much_is_refused() {
+    let class = |expression: String| {
+        json!({
+            "kind": "DeviceClass", "metadata": { "name": "c" },
+            "spec": { "selectors": [{ "cel": { "expression": expression } }] },
+        })
+    };
+    let domains = "device.attributes.all(d, device.attributes[d].all(n, n != 'x'))";
+    check_errors("deviceclasses", class(domains.to_owned()), expect![[""]]);
+    check_errors(
+        "deviceclasses",
+        class(format!("lists.range(1000).all(i, {domains})")),
+        expect!["spec.selectors[0].cel.expression: Forbidden: too complex, exceeds cost limit"],
+    );
+}
