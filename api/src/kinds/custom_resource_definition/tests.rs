@@ -362,8 +362,8 @@ fn expressions() {
             spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[2].message: Required value: message must be specified if rule contains line breaks"#]],
     );
     check_schema(
-        json!({ "type": "object", "properties": { "l": { "type": "array", "items": {
-            "type": "string", "x-kubernetes-validations": [{ "rule": "self == oldSelf" }],
+        json!({ "type": "object", "properties": { "l": { "type": "array", "maxItems": 9, "items": {
+            "type": "string", "maxLength": 9, "x-kubernetes-validations": [{ "rule": "self == oldSelf" }],
         } } } }),
         expect![[
             r#"spec.validation.openAPIV3Schema.properties[l].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within spec.validation.openAPIV3Schema.properties[l]"#
