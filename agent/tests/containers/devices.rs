@@ -1,7 +1,8 @@
 //! A container that is given a device of the node.
 
 use crate::support::on_host;
-use coracle_agent::runtime::{Device, Runtime};
+use coracle_agent::runtime::{Device, Mount, Runtime};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -70,5 +71,30 @@ fn what_is_no_device_is_not_given_as_one() {
             error.contains("/etc/passwd is not a device node"),
             "{error}"
         );
+    });
+}
+
+/// libcontainer makes nodes and links in the directory that it takes for the container's own.
+#[test]
+fn the_nodes_devices_are_shown_and_stay_as_they_are() {
+    on_host(async |host| {
+        // What libcontainer would take away, and what it would make.
+        let look = || {
+            let terminal = std::fs::symlink_metadata("/dev/ptmx").unwrap();
+            let memory = std::fs::symlink_metadata("/dev/kcore");
+            (terminal.ino(), memory.is_ok())
+        };
+        let before = look();
+        let mut config = host.shell("ls /dev/loop-control; echo x > /dev/null");
+        config.security.privileged = true;
+        config.mounts.push(Mount {
+            container_path: "/dev".into(),
+            host_path: "/dev".into(),
+            ..Mount::default()
+        });
+        let (status, said) = host.run(config).await;
+        assert_eq!(status.exit_code, Some(0), "{said}");
+        assert_eq!(said, "stdout: /dev/loop-control");
+        assert_eq!(look(), before);
     });
 }

@@ -22,6 +22,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+const DEVICES: &str = "/dev";
 const EMPTY_PATH: u32 = 0x1000; // AT_EMPTY_PATH
 const RECURSIVE: u32 = 0x8000; // AT_RECURSIVE
 
@@ -44,43 +45,56 @@ pub fn take(record: &ContainerRecord) -> Result<Taken, ShimError> {
     Ok(Taken(taken))
 }
 
-/// The record, in which no mount has a sub path any more. Called in the new mount namespace.
+/// The record, in which no mount has a sub path any more, and what comes over the container's own
+/// /dev in the end: libcontainer makes links and nodes there, which must not be the node's. Called
+/// in the new mount namespace.
 pub fn hold(
     directory: &Path,
     record: &ContainerRecord,
-    taken: &Taken,
-) -> Result<ContainerRecord, ShimError> {
+    mut taken: Taken,
+) -> Result<(ContainerRecord, Option<Tree>), ShimError> {
     let mut record = record.clone();
     let directory = directory.join(PARTS);
-    for (number, asked) in record.config.mounts.iter_mut().enumerate() {
+    let (mut kept, mut devices) = (Vec::new(), None);
+    let has_own_ids = record.sandbox.config.id_range.is_some();
+    let mounts = std::mem::take(&mut record.config.mounts);
+    for (number, mut asked) in mounts.into_iter().enumerate() {
         let place = directory.join(number.to_string());
-        if let Some((_, tree)) = taken.0.iter().find(|(of, _)| *of == number) {
-            mapped::attach(tree, &place)?;
-        } else if !hold_one(asked, &place)? {
-            continue;
+        let at = taken.0.iter().position(|(of, _)| *of == number);
+        let tree = match at.map(|at| taken.0.swap_remove(at)) {
+            Some((_, tree)) => Some(tree),
+            None => copy(&asked)?,
+        };
+        if let Some(tree) = tree {
+            if asked.container_path == Path::new(DEVICES) && !has_own_ids {
+                devices = Some(tree);
+                continue;
+            }
+            mapped::attach(&tree, &place)?;
+            asked.host_path = place;
+            asked.sub_path = PathBuf::new();
         }
-        asked.host_path = place;
-        asked.sub_path = PathBuf::new();
+        kept.push(asked);
     }
-    Ok(record)
+    record.config.mounts = kept;
+    Ok((record, devices))
 }
 
-/// False for what libcontainer may well copy by its name: a file, below which nothing is mounted.
-fn hold_one(asked: &Mount, place: &Path) -> Result<bool, ShimError> {
+/// None for what libcontainer may well copy by its name: a file, below which nothing is mounted.
+fn copy(asked: &Mount) -> Result<Option<Tree>, ShimError> {
     if !asked.image.is_empty() {
-        return Ok(false);
+        return Ok(None);
     }
     let opened = open(asked).map_err(failed(asked))?;
     let is_directory = opened.metadata().map_err(failed(asked))?.is_dir();
     if asked.sub_path.as_os_str().is_empty() && !is_directory {
-        return Ok(false);
+        return Ok(None);
     }
     let tree = mapped::clone(&itself(&opened), true)?;
     if asked.propagation == Propagation::Private {
         part(&tree).map_err(failed(asked))?;
     }
-    mapped::attach(&tree, place)?;
-    Ok(true)
+    Ok(Some(tree))
 }
 
 /// What is mounted on the node later does not show in it.

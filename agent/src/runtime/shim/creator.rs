@@ -56,7 +56,7 @@ pub fn create(
     host.given = host::given(record)?;
     host.app_armor_profile =
         app_armor::profile(&record.config.security).map_err(ShimError::Failed)?;
-    let mut staged = binds::hold(directory, &*with_image_volumes(record)?, &taken)?;
+    let (mut staged, devices) = binds::hold(directory, &*with_image_volumes(record)?, taken)?;
     let mut root = PathBuf::from("rootfs");
     if let Some(namespace) = &namespace {
         (staged, root) = mapped::stage(directory, &staged, namespace)?;
@@ -75,7 +75,12 @@ pub fn create(
     own(streams.as_ref(), owner)?;
     keep_from_devices(&hierarchies, record, &host.given)?;
     adjust_oom_score(record.config.resources.oom_score_adj);
-    let pid = start(directory, record, streams, confinement)?;
+    let become_it = Become {
+        confinement: Rc::new(confinement),
+        devices: devices.map(Rc::new),
+        failure: None,
+    };
+    let pid = start(directory, record, streams, become_it)?;
     let user = ContainerUser {
         uid: user.uid,
         gid: user.gid,
@@ -163,7 +168,7 @@ fn start(
     directory: &Path,
     record: &ContainerRecord,
     streams: Streams,
-    confinement: Confinement,
+    become_it: Become,
 ) -> Result<i32, ShimError> {
     let (reader, writer) =
         nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(ShimError::io("cannot make a pipe"))?;
@@ -171,8 +176,8 @@ fn start(
     let failed = |error: libcontainer::error::LibcontainerError| ShimError::container(&error);
     let mut builder = ContainerBuilder::new(record.id.0.clone(), SyscallType::default())
         .with_executor(Become {
-            confinement: Rc::new(confinement),
             failure: Some(told.clone()),
+            ..become_it
         })
         .with_root_path(directory.join(STATE))
         .map_err(failed)?;

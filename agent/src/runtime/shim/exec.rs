@@ -77,6 +77,7 @@ fn run(directory: &Path, console: &str, command: &[&str]) -> Result<i32, ShimErr
     let failed = |error: libcontainer::error::LibcontainerError| ShimError::container(&error);
     let builder = ContainerBuilder::new(record.id.0.clone(), SyscallType::default())
         .with_executor(Become {
+            devices: None,
             confinement: Rc::new(confinement),
             failure: None,
         })

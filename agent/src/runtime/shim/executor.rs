@@ -4,6 +4,7 @@
 //! tells nobody why execve failed; this one does as a shell would.
 
 use super::confinement::Confinement;
+use super::mapped::Tree;
 use libcontainer::oci_spec::runtime::Spec;
 use libcontainer::workload::ExecutorValidationError;
 use libcontainer::workload::{Executor, ExecutorError, ExecutorSetEnvsError};
@@ -19,6 +20,8 @@ use std::rc::Rc;
 #[derive(Clone, Debug)]
 pub struct Become {
     pub confinement: Rc<Confinement>,
+    /// What the container has in the place of its own /dev.
+    pub devices: Option<Rc<Tree>>,
     /// Told why execve failed; closed by a successful one.
     pub failure: Option<Rc<File>>,
 }
@@ -64,6 +67,11 @@ impl Become {
             return format!("exec: {program:?}: invalid argument");
         };
         super::process::reset_signals();
+        if let Some(tree) = &self.devices
+            && let Err(error) = tree.cover(Path::new("/dev"))
+        {
+            return format!("cannot mount /dev: {error}");
+        }
         if let Err(text) = self.confinement.enter() {
             return text;
         }

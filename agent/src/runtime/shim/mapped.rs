@@ -29,9 +29,20 @@ const PLACE: &str = "coracle";
 const NAMESPACES: [&str; 5] = ["user", "net", "uts", "ipc", "pid"];
 
 /// A copy of the mounts at a path that is not attached anywhere.
+#[derive(Debug)]
 pub struct Tree {
     pub file: OwnedFd,
     is_directory: bool,
+}
+
+impl Tree {
+    /// Over what is there.
+    pub fn cover(&self, place: &Path) -> io::Result<()> {
+        let root = File::open("/")?;
+        let (tree, flags) = (self.file.as_fd(), MOVE_MOUNT_F_EMPTY_PATH);
+        let moved = create_syscall().move_mount(tree, None, root.as_fd(), place.to_str(), flags);
+        moved.map_err(io::Error::other)
+    }
 }
 
 pub fn clone(path: &Path, is_recursive: bool) -> Result<Tree, ShimError> {
