@@ -237,3 +237,48 @@ fn a_running_pod_is_given_another_size() {
         assert!(events.contains(reason), "{events}");
     }
 }
+
+#[test]
+fn one_container_makes_all_begin_again() {
+    let mut lab = Lab::new();
+    let cluster = with_images(&mut lab, "again");
+    // Ends with 42 the first time: the volume remembers.
+    let once = "[ -e /v/was ] && exec sleep 100000; touch /v/was; exit 42";
+    cluster.apply(&format!(
+        r#"
+apiVersion: v1
+kind: Pod
+metadata: {{ name: team }}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 0
+  volumes: [{{ name: v, emptyDir: {{}} }}]
+  initContainers:
+  - {{ name: first, image: {IMAGE}, command: [sh, -c, "echo begun >> /v/log"],
+      volumeMounts: [{{ name: v, mountPath: /v }}] }}
+  containers:
+  - {{ name: other, image: {IMAGE}, command: [sleep, "100000"] }}
+  - name: watch
+    image: {IMAGE}
+    command: [sh, -c, "{once}"]
+    volumeMounts: [{{ name: v, mountPath: /v }}]
+    restartPolicy: Never
+    restartPolicyRules:
+    - {{ action: RestartAllContainers, exitCodes: {{ operator: In, values: [42] }} }}
+"#
+    ));
+    let pod = ["pod", "team"];
+    let counts = "{.status.phase} {.status.initContainerStatuses[*].restartCount} \
+                  {.status.containerStatuses[*].restartCount} \
+                  {.status.containerStatuses[*].lastState.terminated.reason} \
+                  {.status.conditions[?(@.type==\"Ready\")].status}";
+    cluster.wait_value(
+        &pod,
+        counts,
+        "Running 1 1 1 RestartingAllContainers RestartingAllContainers True",
+    );
+    let path = "{.status.conditions[?(@.type==\"AllContainersRestarting\")].status}";
+    assert_eq!(cluster.value(&pod, path), "False");
+    let log = cluster.kubectl(&["exec", "team", "-c", "watch", "--", "cat", "/v/log"]);
+    assert_eq!(log, "begun\nbegun\n");
+}

@@ -67,6 +67,13 @@ pub fn node(config: &Config, facts: &Facts) -> Node {
     }
 }
 
+/// Of what only some nodes can do, as schedulers and upstream's API server ask for it. Sorted.
+const DECLARED_FEATURES: [&str; 3] = [
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "RestartAllContainersOnContainerExits",
+];
+
 /// All of the status but conditions, which need the time.
 pub fn status(
     node_name: &str,
@@ -89,6 +96,7 @@ pub fn status(
         ]),
         capacity: Some(resource_list(&capacity)),
         allocatable: Some(resource_list(&allocatable)),
+        declared_features: Some(DECLARED_FEATURES.map(str::to_owned).to_vec()),
         daemon_endpoints: Some(NodeDaemonEndpoints {
             kubelet_endpoint: Some(DaemonEndpoint { port: KUBELET_PORT }),
         }),

@@ -8,6 +8,7 @@
 
 mod ephemeral;
 pub mod resize;
+pub mod restart_all;
 
 use super::back_off::go_seconds;
 use super::resize::Target;
@@ -38,6 +39,8 @@ pub enum Action {
     /// Changes what the pod's group and these containers have.
     Resize(Vec<Target>),
     Remove(ContainerId),
+    /// The same, but its log stays.
+    Reset(ContainerId),
     StopSandbox(SandboxId),
 }
 
@@ -95,6 +98,10 @@ pub fn plan(view: &View<'_>) -> Plan {
     let has_verdict = plan.verdict.is_some() || view.memory.verdict.is_some();
     if has_verdict || view.is_ended() || has_finished(view) {
         take_down(view, shortened(view, spec_grace(view)), &mut plan);
+        return plan;
+    }
+    if restart_all::is_due(view) {
+        restart_all::reset(view, &mut plan);
         return plan;
     }
     run(view, &mut plan);
@@ -306,6 +313,9 @@ fn tend(
 
 /// The runtime has forgotten the container, after a wipe for example; the API server has not.
 fn attempt_after_loss(view: &View<'_>, name: &str) -> u32 {
+    if let Some(attempt) = view.memory.reset.get(name) {
+        return attempt + 1;
+    }
     let status = view.pod.status.as_ref();
     let all = status.map(|status| {
         let regular = status.container_statuses.iter().flatten();

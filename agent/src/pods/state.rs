@@ -81,6 +81,8 @@ pub fn is_alive(container: &ContainerStatus) -> bool {
     )
 }
 
+const RESTART_ALL: &str = "RestartAllContainers";
+
 /// Why a container does not run, as its `waiting` state shows it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Waiting {
@@ -167,6 +169,8 @@ pub struct Memory {
     /// Containers being killed, and by when they are dead.
     pub killing: BTreeMap<ContainerId, Timestamp>,
     pub removing: BTreeSet<ContainerId>,
+    /// The attempts of containers that were removed because all of the pod begin again.
+    pub reset: BTreeMap<String, u32>,
     pub is_stopping_sandbox: bool,
     pub verdict: Option<Verdict>,
     /// The verdict was spoken before anything of the pod was made.
@@ -199,6 +203,7 @@ impl Memory {
             is_starting: false,
             killing: BTreeMap::new(),
             removing: BTreeSet::new(),
+            reset: BTreeMap::new(),
             is_stopping_sandbox: false,
             verdict: None,
             is_rejected: false,
@@ -302,20 +307,37 @@ pub fn is_sidecar(init_container: &Container) -> bool {
     init_container.restart_policy.as_deref() == Some("Always")
 }
 
+/// What the container's own rules say of such an end: `Restart` or `RestartAllContainers`.
+fn ruled(container: &Container, exit_code: i32) -> Option<&str> {
+    let mut rules = container.restart_policy_rules.iter().flatten();
+    let met = rules.find(|rule| {
+        rule.exit_codes.as_ref().is_some_and(|codes| {
+            let listed = codes.values.iter().flatten().any(|code| *code == exit_code);
+            listed != (codes.operator == "NotIn")
+        })
+    });
+    met.map(|rule| rule.action.as_str())
+}
+
+/// Whether an end so makes all containers of the pod begin again.
+pub fn restarts_all(container: &Container, exit_code: i32) -> bool {
+    ruled(container, exit_code) == Some(RESTART_ALL)
+}
+
+/// Whether any end of any container could.
+pub fn could_restart_all(spec: &PodSpec) -> bool {
+    let mut all = init_containers(spec).iter().chain(&spec.containers);
+    all.any(|container| {
+        let mut rules = container.restart_policy_rules.iter().flatten();
+        rules.any(|rule| rule.action == RESTART_ALL)
+    })
+}
+
 /// Whether a container that ended so is started again.
 pub fn restarts(container: &Container, spec: &PodSpec, exit_code: i32) -> bool {
-    for rule in container.restart_policy_rules.iter().flatten() {
-        let Some(codes) = &rule.exit_codes else {
-            continue;
-        };
-        let listed = codes.values.iter().flatten().any(|code| *code == exit_code);
-        let matches = match codes.operator.as_str() {
-            "NotIn" => !listed,
-            _ => listed,
-        };
-        if matches {
-            return rule.action == "Restart";
-        }
+    // Any other action leaves it to the policies.
+    if matches!(ruled(container, exit_code), Some("Restart" | RESTART_ALL)) {
+        return true;
     }
     let policy = container.restart_policy.as_deref();
     let policy = policy

@@ -4,8 +4,9 @@
 //! pod main=a,b init=i,s* debug=d restart=Never grace=5 deadline=60 deleting phase=Failed gone hostnet
 //! sandbox 0 ready                     (or: dead)
 //! a running attempt=1                 (or: created, exited code=1 at=990, in=0 for the sandbox)
+//! pod all=a:42                        (a that ends with 42 makes all begin again)
 //! pod size=a:100m/200m policy=a:cpu   (a is to have the second and has the first)
-//! memory ip preparing starting podbehind resizing resizefailed=@1005 restarting=a crash=a:1@990 waiting=a:Why@1005 killing=a@1010 failed=a
+//! memory ip preparing starting podbehind resizing resizefailed=@1005 restarting=a reset=a:1 crash=a:1@990 waiting=a:Why@1005 killing=a@1010 removing=a-0 failed=a
 //! ```
 //! A `*` makes an init container a sidecar; `unstarted` and `unready` are a container's health.
 
@@ -100,6 +101,16 @@ impl Scene {
                     let has = serde_json::from_value(cpu(has)).unwrap();
                     self.memory.sizing.kept.behind.insert(name.into(), has);
                 }
+                "all" => {
+                    let (name, code) = value.split_once(':').unwrap();
+                    let code = code.parse::<i32>().unwrap();
+                    let container = find(&mut spec, name);
+                    container["restartPolicy"] = "Never".into();
+                    container["restartPolicyRules"] = json!([{
+                        "action": "RestartAllContainers",
+                        "exitCodes": {"operator": "In", "values": [code]},
+                    }]);
+                }
                 "policy" => {
                     let (name, resource) = value.split_once(':').unwrap();
                     let policy =
@@ -182,6 +193,11 @@ impl Scene {
                 "podbehind" => self.memory.sizing.kept.is_pod_behind = true,
                 "resizing" => self.memory.is_resizing = true,
                 "resizefailed" => self.memory.resize_after = Some(second),
+                "reset" => {
+                    let (name, attempt) = value.split_once(':').unwrap();
+                    let attempt = attempt.parse().unwrap();
+                    self.memory.reset.insert(name.into(), attempt);
+                }
                 "restarting" => drop(self.memory.restarting.insert(value.into())),
                 "crash" => {
                     let back_off = BackOff::after(Pace::CONTAINER, None, second, second);
@@ -196,6 +212,7 @@ impl Scene {
                     };
                     self.memory.waiting.insert(name.into(), waiting);
                 }
+                "removing" => drop(self.memory.removing.insert(ContainerId(value.into()))),
                 "killing" => {
                     self.memory
                         .killing

@@ -35,6 +35,7 @@ fn check(text: &str, expected: Expect) {
                 format!("resize {}", names.join(", "))
             }
             Action::Remove(id) => format!("remove {id}"),
+            Action::Reset(id) => format!("reset {id}"),
             Action::StopSandbox(id) => format!("stop {id}"),
         });
     }
@@ -383,5 +384,37 @@ fn a_resize_may_take_a_restart_whatever_the_restart_policy() {
     check(
         &format!("{pod}\nmemory ip restarting=a crash=a:1@999\na exited at=999"),
         expect!["start a/1"],
+    );
+}
+
+#[test]
+fn an_end_that_a_rule_says_makes_all_containers_begin_again() {
+    let pod = "pod init=i,s* main=a,b all=a:42 restart=Never\n sandbox 0 ready\n memory ip\n";
+    let seen = |seen: &str| format!("{pod} {seen}");
+    // Another end is no reason.
+    check(
+        &seen("i exited code=0\n s running\n a exited code=1\n b running"),
+        expect![""],
+    );
+    check(
+        &seen("i exited code=0\n s running\n a exited code=42\n b running"),
+        expect![[r#"
+            kill s-0 in 2: killing
+            kill b-0 in 2: killing"#]],
+    );
+    check(
+        &seen("i exited code=0\n s exited\n a exited code=42\n b exited\n memory removing=b-0"),
+        expect![[r#"
+            reset i-0
+            reset s-0"#]],
+    );
+    check(&seen("a exited code=42"), expect!["reset a-0"]);
+    check(
+        &seen("memory reset=i:0 reset=s:0 reset=a:3 reset=b:0"),
+        expect!["start i/1"],
+    );
+    check(
+        &seen("i exited code=0 attempt=1\n s running attempt=1\n memory reset=a:3 reset=b:0"),
+        expect!["start a/4, b/1"],
     );
 }

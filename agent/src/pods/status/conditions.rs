@@ -1,6 +1,7 @@
 //! The conditions of a pod that its node owns. Others' conditions are kept as they are.
 
-use super::super::state::{Note, View, init_containers, is_sidecar};
+use super::super::plan::restart_all;
+use super::super::state::{Note, View, could_restart_all, init_containers, is_sidecar};
 use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -11,6 +12,9 @@ const OWN: [&str; 5] = [
     "ContainersReady",
     "PodScheduled",
 ];
+
+/// Of pods in which a rule could make all containers begin again.
+const RESTARTING_ALL: &str = "AllContainersRestarting";
 
 /// There only while they hold.
 pub const OF_RESIZES: [&str; 2] = ["PodResizePending", "PodResizeInProgress"];
@@ -47,6 +51,7 @@ pub fn make(
         .iter()
         .filter(|condition| !OWN.contains(&condition.type_.as_str()))
         .filter(|condition| !OF_RESIZES.contains(&condition.type_.as_str()))
+        .filter(|condition| condition.type_ != RESTARTING_ALL)
         .cloned()
         .collect();
     let has_network = view.spec().host_network.unwrap_or(false) || view.memory.ip.is_some();
@@ -55,7 +60,7 @@ pub fn make(
     let ready = ready(view, &made, &containers_ready);
     let findings = [
         Finding::because(is_up, ""),
-        initialized(view, inits, regular, phase),
+        initialized(view, old, inits, regular, phase),
         ready,
         containers_ready,
         Finding::yes(),
@@ -63,12 +68,33 @@ pub fn make(
     for (type_, finding) in OWN.into_iter().zip(findings) {
         made.push(condition(view, old, type_, finding));
     }
+    if could_restart_all(view.spec()) {
+        let finding = restarting_all(view, phase);
+        made.push(PodCondition {
+            // As upstream has it.
+            observed_generation: None,
+            ..condition(view, old, RESTARTING_ALL, finding)
+        });
+    }
     let sizing = &view.memory.sizing;
     let notes = OF_RESIZES
         .into_iter()
         .zip([&sizing.pending, &sizing.in_progress]);
     made.extend(notes.filter_map(|(type_, note)| Some(of_resize(type_, note.as_ref()?))));
     made
+}
+
+fn restarting_all(view: &View<'_>, phase: &str) -> Finding {
+    match phase {
+        "Succeeded" => Finding::because(false, "PodCompleted"),
+        "Failed" => Finding::because(false, "PodFailed"),
+        _ if restart_all::is_due(view) => Finding {
+            holds: true,
+            reason: "RestartAllContainersStarted",
+            message: "container exited with restart policy rule".to_owned(),
+        },
+        _ => Finding::because(false, ""),
+    }
 }
 
 fn of_resize(type_: &str, note: &Note) -> PodCondition {
@@ -121,6 +147,7 @@ fn condition(view: &View<'_>, old: &[PodCondition], type_: &str, finding: Findin
 
 fn initialized(
     view: &View<'_>,
+    old: &[PodCondition],
     inits: &[ContainerStatus],
     regular: &[ContainerStatus],
     phase: &str,
@@ -149,7 +176,9 @@ fn initialized(
         })
         .map(|(container, _)| container.name.as_str())
         .collect();
-    if incomplete.is_empty() {
+    // Init containers that begin again do not take back that the pod was initialized.
+    let was = old.iter().find(|known| known.type_ == "Initialized");
+    if incomplete.is_empty() || was.is_some_and(|was| was.status == "True") {
         return Finding::yes();
     }
     Finding {

@@ -11,6 +11,11 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+/// Of a container that was removed because all of its pod begin again.
+pub const RESTARTING_ALL: &str = "RestartingAllContainers";
+const RESTARTING_ALL_MESSAGE: &str =
+    "The container is removed because RestartAllContainers in place";
+
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Part {
     Init,
@@ -101,10 +106,14 @@ fn fill(
     status.image_id.clone_from(&latest.image_id);
     status.state = Some(state(view, latest));
     status.user = latest.user.as_ref().map(user);
-    if let Some(previous) = instances.get(1) {
-        let last = state(view, previous);
-        status.last_state = last.terminated.is_some().then_some(last);
-    }
+    status.last_state = match instances.get(1) {
+        Some(previous) => Some(state(view, previous)).filter(|last| last.terminated.is_some()),
+        None => {
+            let reset = view.memory.reset.get(&container.name);
+            let is_next = reset.is_some_and(|attempt| attempt + 1 == latest.config.attempt);
+            is_next.then(reset_state)
+        }
+    };
     let is_running = latest.state == Runs::Running;
     let is_started = is_running && view.memory.is_started(&latest.id);
     let health = view.memory.health.get(&latest.id);
@@ -137,6 +146,12 @@ fn absent(
         _ => "PodInitializing",
     };
     status.state = Some(waiting(reason, ""));
+    if let Some(attempt) = view.memory.reset.get(&status.name) {
+        status.state = Some(waiting(RESTARTING_ALL, RESTARTING_ALL_MESSAGE));
+        status.last_state = Some(reset_state());
+        status.restart_count = i32::try_from(*attempt + 1).unwrap_or(i32::MAX);
+        return;
+    }
     let Some(old) = old else {
         return;
     };
@@ -168,6 +183,18 @@ fn absent(
             }),
             ..ContainerState::default()
         });
+    }
+}
+
+fn reset_state() -> ContainerState {
+    ContainerState {
+        terminated: Some(ContainerStateTerminated {
+            exit_code: 137,
+            reason: Some(RESTARTING_ALL.to_owned()),
+            message: Some(RESTARTING_ALL_MESSAGE.to_owned()),
+            ..ContainerStateTerminated::default()
+        }),
+        ..ContainerState::default()
     }
 }
 

@@ -1,7 +1,8 @@
 //! The phase of a pod from its containers' statuses, by upstream's rules.
 
 use super::super::state::{View, init_containers, is_sidecar, restarts};
-use k8s_openapi::api::core::v1::{Container, ContainerStatus};
+use super::containers::RESTARTING_ALL;
+use k8s_openapi::api::core::v1::{Container, ContainerStateTerminated, ContainerStatus};
 
 #[derive(Default)]
 struct Counts {
@@ -55,8 +56,9 @@ pub fn of(
         match ended(status) {
             None => pending_init += 1,
             Some(0) => {}
-            Some(code) if !restarts(container, spec, code) => return "Failed",
-            Some(_) => pending_init += 1,
+            Some(_) if is_stopped_for_good(view, container, status) => return "Failed",
+            // Those that wait for it say so themselves.
+            Some(_) => {}
         }
     }
     for container in &spec.containers {
@@ -67,14 +69,26 @@ pub fn of(
 }
 
 /// How a container ended: now, or before it came to wait for its next start.
-fn ended(status: &ContainerStatus) -> Option<i32> {
+fn last_end(status: &ContainerStatus) -> Option<&ContainerStateTerminated> {
     let state = status.state.as_ref()?;
     if let Some(terminated) = &state.terminated {
-        return Some(terminated.exit_code);
+        return Some(terminated);
     }
     state.waiting.as_ref()?;
-    let last = status.last_state.as_ref()?.terminated.as_ref()?;
-    Some(last.exit_code)
+    status.last_state.as_ref()?.terminated.as_ref()
+}
+
+fn ended(status: &ContainerStatus) -> Option<i32> {
+    last_end(status).map(|end| end.exit_code)
+}
+
+/// What was ended to begin again with all others is not.
+fn is_stopped_for_good(view: &View<'_>, container: &Container, status: &ContainerStatus) -> bool {
+    let Some(end) = last_end(status) else {
+        return false;
+    };
+    let is_reset = end.reason.as_deref() == Some(RESTARTING_ALL);
+    !is_reset && !restarts(container, view.spec(), end.exit_code)
 }
 
 fn count(
@@ -97,7 +111,7 @@ fn count(
         return;
     };
     counts.stopped += 1;
-    counts.stopped_for_good += usize::from(!restarts(container, view.spec(), code));
+    counts.stopped_for_good += usize::from(is_stopped_for_good(view, container, status));
     let is_terminated = state.is_some_and(|state| state.terminated.is_some());
     counts.succeeded += usize::from(is_terminated && code == 0);
 }

@@ -232,3 +232,69 @@ fn ephemeral_containers_have_statuses_of_their_own() {
             f: waiting(ErrImagePull) last - restarts 0 started false ready false"#]],
     );
 }
+
+#[test]
+fn all_containers_that_begin_again_are_told_of() {
+    let pod = "pod init=i main=a,b all=a:42 restart=Never phase=Running\n sandbox 0 ready\n \
+               memory ip\n";
+    let seen = |seen: &str| format!("{pod} {seen}");
+    check(
+        &seen("i exited code=0\n a exited code=42\n b running"),
+        expect![[r#"
+            Running 10.42.0.5
+            PodReadyToStartContainers=True
+            Initialized=True
+            Ready=False ContainersNotReady: containers with unready status: [a]
+            ContainersReady=False ContainersNotReady: containers with unready status: [a]
+            PodScheduled=True
+            AllContainersRestarting=True RestartAllContainersStarted: container exited with restart policy rule
+            i: Error(0) last - restarts 0 started false ready true
+            a: Error(42) last - restarts 0 started false ready false
+            b: running last - restarts 0 started true ready true"#]],
+    );
+    check(
+        &seen("a exited code=42 attempt=1\n memory reset=i:0 reset=b:0"),
+        expect![[r#"
+            Running 10.42.0.5
+            PodReadyToStartContainers=True
+            Initialized=True
+            Ready=False ContainersNotReady: containers with unready status: [a b]
+            ContainersReady=False ContainersNotReady: containers with unready status: [a b]
+            PodScheduled=True
+            AllContainersRestarting=True RestartAllContainersStarted: container exited with restart policy rule
+            i: waiting(RestartingAllContainers) last RestartingAllContainers(137) restarts 1 started false ready false
+            a: Error(42) last - restarts 1 started false ready false
+            b: waiting(RestartingAllContainers) last RestartingAllContainers(137) restarts 1 started false ready false"#]],
+    );
+    check(
+        &seen("i running attempt=1\n memory reset=i:0 reset=a:1 reset=b:0"),
+        expect![[r#"
+            Pending 10.42.0.5
+            PodReadyToStartContainers=True
+            Initialized=True
+            Ready=False ContainersNotReady: containers with unready status: [a b]
+            ContainersReady=False ContainersNotReady: containers with unready status: [a b]
+            PodScheduled=True
+            AllContainersRestarting=False
+            i: running last RestartingAllContainers(137) restarts 1 started true ready false
+            a: waiting(RestartingAllContainers) last RestartingAllContainers(137) restarts 2 started false ready false
+            b: waiting(RestartingAllContainers) last RestartingAllContainers(137) restarts 1 started false ready false"#]],
+    );
+    check(
+        &seen(
+            "i exited code=0 attempt=1\n a running attempt=2\n b exited attempt=1\n \
+             memory reset=i:0 reset=a:1 reset=b:0",
+        ),
+        expect![[r#"
+            Running 10.42.0.5
+            PodReadyToStartContainers=True
+            Initialized=True
+            Ready=False ContainersNotReady: containers with unready status: [b]
+            ContainersReady=False ContainersNotReady: containers with unready status: [b]
+            PodScheduled=True
+            AllContainersRestarting=False
+            i: Error(0) last RestartingAllContainers(137) restarts 1 started false ready true
+            a: running last RestartingAllContainers(137) restarts 2 started true ready true
+            b: Completed(0) last RestartingAllContainers(137) restarts 1 started false ready false"#]],
+    );
+}

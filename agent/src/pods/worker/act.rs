@@ -20,7 +20,8 @@ impl Worker {
                 Action::Start(starts) => self.start(starts),
                 Action::Kill(kill) => self.kill(kill),
                 Action::Resize(targets) => self.resize(targets),
-                Action::Remove(id) => self.remove(id),
+                Action::Remove(id) => self.remove(id, false),
+                Action::Reset(id) => self.remove(id, true),
                 Action::StopSandbox(id) => self.stop_sandbox(id),
             }
         }
@@ -86,14 +87,21 @@ impl Worker {
             .spawn(kill::kill(context, pod, kill, self.memory.ip, updates));
     }
 
-    fn remove(&mut self, id: ContainerId) {
+    /// The last log of a container that begins again stays; those before it have had their time.
+    fn remove(&mut self, id: ContainerId, begins_again: bool) {
         self.memory.removing.insert(id.clone());
-        let log = self
-            .observed
-            .containers
-            .iter()
-            .find(|container| container.id == id)
-            .map(|container| container.config.log_path.clone());
+        let mut containers = self.observed.containers.iter();
+        let config = containers.find(|one| one.id == id).map(|one| &one.config);
+        let log = config.and_then(|config| match begins_again {
+            false => Some(config.log_path.clone()),
+            true => {
+                let reset = &mut self.memory.reset;
+                let attempt = reset.entry(config.name.clone()).or_default();
+                *attempt = config.attempt.max(*attempt);
+                let before = config.attempt.checked_sub(1)?;
+                Some(config.log_path.with_file_name(format!("{before}.log")))
+            }
+        });
         let (context, updates) = (self.context.clone(), self.updates.0.clone());
         self.tasks.spawn(async move {
             match context.runtime.remove_container(&id).await {

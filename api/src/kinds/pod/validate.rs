@@ -204,6 +204,9 @@ impl Transition<'_> {
         if self.list == "ephemeralContainers" {
             return false;
         }
+        if self.could_begin_again() {
+            return true;
+        }
         let name = json::text(status, "name");
         let containers = json::list(self.spec, self.list).iter();
         let Some(container) = containers.clone().find(|c| json::text(c, "name") == name) else {
@@ -212,8 +215,9 @@ impl Transition<'_> {
         let exit_code =
             json::int(json::at(status, &["state", "terminated"]), "exitCode").unwrap_or(0);
         let rules = json::list(container, "restartPolicyRules");
-        if let Some(rule) = rules.iter().find(|rule| rule_applies(rule, exit_code)) {
-            return json::text(rule, "action") == "Restart";
+        let rule = rules.iter().find(|rule| rule_applies(rule, exit_code));
+        if rule.is_some_and(|rule| json::text(rule, "action") == "Restart") {
+            return true;
         }
         let own = json::text(container, "restartPolicy");
         let policy = if own.is_empty() {
@@ -226,6 +230,14 @@ impl Transition<'_> {
             "OnFailure" => exit_code != 0,
             _ => is_sidecar(container),
         }
+    }
+
+    /// By a rule of any container all of them may, however they ended.
+    fn could_begin_again(&self) -> bool {
+        let lists = ["initContainers", "containers"].map(|list| json::list(self.spec, list));
+        let rules = lists.into_iter().flatten();
+        let mut rules = rules.flat_map(|one| json::list(one, "restartPolicyRules"));
+        rules.any(|rule| json::text(rule, "action") == "RestartAllContainers")
     }
 }
 

@@ -117,6 +117,18 @@ fn an_ended_container_stays_ended() {
     );
     old["status"] = status(json!({ "terminated": { "exitCode": 1 } }));
     new["status"]["podIPs"] = json!([]);
+    update_errors("pods", new.clone(), old.clone(), Part::Status, expect![]);
+
+    // However it ended, another may make it begin again.
+    old["status"] = status(json!({ "terminated": { "exitCode": 0 } }));
+    let codes = json!({ "operator": "In", "values": [42] });
+    let rule = json!([{ "action": "RestartAllContainers", "exitCodes": codes }]);
+    let other =
+        json!({ "name": "o", "image": "i", "restartPolicy": "Never", "restartPolicyRules": rule });
+    for pod in [&mut new, &mut old] {
+        let containers = pod["spec"]["containers"].as_array_mut().unwrap();
+        containers.push(other.clone());
+    }
     update_errors("pods", new, old, Part::Status, expect![]);
 }
 
