@@ -16,6 +16,7 @@ mod pool; // Many timed calls over connections.
 mod scratch; // The namespace, and cleaning up.
 
 mod configmaps; // create, get, list, watch
+mod pods;
 mod schedule;
 
 /// Measures an API server.
@@ -33,7 +34,7 @@ struct Common {
     /// The cluster to load.
     #[arg(long, global = true, env = "KUBECONFIG", default_value = "kubeconfig")]
     kubeconfig: PathBuf,
-    /// How many calls in all (watch: objects; schedule: pods).
+    /// How many calls in all (watch: objects; schedule, pods: pods).
     #[arg(long, global = true, default_value_t = 1000, value_parser = bounded(100_000))]
     count: u64,
     /// Connections, each with one call in flight (watch: one watcher each).
@@ -69,6 +70,18 @@ enum Work {
         #[arg(long, default_value_t = 10, value_parser = bounded(1000))]
         nodes: u64,
     },
+    /// From the event that shows a pod bound to the one that shows it running.
+    Pods {
+        /// One that the nodes have.
+        #[arg(long)]
+        image: String,
+        /// So many at a time: one that runs makes room for the next.
+        #[arg(long, default_value_t = 1, value_parser = bounded(1000))]
+        at_once: u64,
+        /// What to run; the image's own command if nothing is said.
+        #[arg(last = true)]
+        command: Vec<String>,
+    },
 }
 
 fn bounded(max: u64) -> clap::builder::RangedU64ValueParser {
@@ -99,20 +112,33 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         .map(|_| connect::client(&loaded.endpoint))
         .collect();
     let scratch = Scratch::create(connect::client(&loaded.endpoint)).await?;
-    let nodes = match arguments.work {
-        Work::Schedule { nodes } => schedule::node_names(&scratch, nodes as usize),
+    let nodes = match &arguments.work {
+        Work::Schedule { nodes } => schedule::node_names(&scratch, *nodes as usize),
         _ => Vec::new(),
     };
     let (count, bytes) = (common.count as usize, common.size as usize);
     let work = async {
-        match arguments.work {
+        match &arguments.work {
             Work::Create => configmaps::create(&scratch, &clients, count, bytes).await,
             Work::Get => configmaps::get(&scratch, &clients, count, bytes).await,
             Work::List { objects } => {
-                configmaps::list(&scratch, &clients, count, bytes, objects as usize).await
+                configmaps::list(&scratch, &clients, count, bytes, *objects as usize).await
             }
             Work::Watch => configmaps::watch(&scratch, &clients, count, bytes).await,
             Work::Schedule { .. } => schedule::run(&scratch, &clients, count, &nodes).await,
+            Work::Pods {
+                image,
+                at_once,
+                command,
+            } => {
+                let plan = pods::Plan {
+                    count,
+                    at_once: *at_once as usize,
+                    image: image.clone(),
+                    command: command.clone(),
+                };
+                pods::run(&scratch, &plan).await
+            }
         }
     };
     let limit = Duration::from_secs(common.timeout);
