@@ -1,15 +1,12 @@
 //! What streams between a client and a container: logs, exec, attach, forwarded ports.
 //!
-//! Finds the pod, its container and its node, and passes bytes through the node's tunnel. Knows
-//! nothing of containers: the agent answers. Bounds every buffer; either end may stop at any time
+//! Finds the pod, its container and its node, and passes bytes through the node's tunnel. How
+//! clients speak is in `coracle-streams`. Knows nothing of containers: the agent answers. Bounds every buffer; either end may stop at any time
 //! and the other learns of it.
 
-pub mod exec; // Exec and attach over WebSocket or SPDY.
+pub mod exec; // Exec and attach.
 pub mod log; // Logs, over plain HTTP or WebSocket.
 pub mod port_forward; // Connections to ports of a pod.
-mod spdy; // Streams in one connection, as older clients open them.
-mod speech; // The subprotocols of exec and attach.
-pub mod websocket; // The WebSocket handshake and the subprotocols.
 
 use crate::authenticate::User;
 use crate::authorize::Authorizer;

@@ -5,11 +5,11 @@
 
 #[path = "../../agent/src/runtime/cri/spdy.rs"]
 mod client;
-#[path = "../../apiserver/src/streaming/spdy/frame.rs"]
+#[path = "../../streams/src/spdy/frame.rs"]
 mod frame;
-#[path = "../../apiserver/src/streaming/spdy/headers.rs"]
+#[path = "../../streams/src/spdy/headers.rs"]
 mod headers;
-#[path = "../../apiserver/src/streaming/spdy/session.rs"]
+#[path = "../../streams/src/spdy/session.rs"]
 mod session;
 
 use bytes::{BufMut, BytesMut};

@@ -3,9 +3,9 @@
 #![no_main]
 #![allow(dead_code)]
 
-#[path = "../../apiserver/src/streaming/port_forward/speech.rs"]
+#[path = "../../streams/src/ports/speech.rs"]
 mod ports;
-#[path = "../../apiserver/src/streaming/speech.rs"]
+#[path = "../../streams/src/speech.rs"]
 mod speech;
 
 use bytes::Bytes;

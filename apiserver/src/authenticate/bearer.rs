@@ -7,7 +7,7 @@ use http::HeaderMap;
 use http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
 
 /// Prefix of the subprotocol that carries a token, base64url without padding.
-pub const PROTOCOL_PREFIX: &str = "base64url.bearer.authorization.k8s.io.";
+pub use coracle_streams::websocket::TOKEN_PREFIX as PROTOCOL_PREFIX;
 
 /// The token, when the request shows one. An empty one counts as none, as upstream has it.
 pub fn token(headers: &HeaderMap) -> Option<String> {

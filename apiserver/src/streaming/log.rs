@@ -1,6 +1,5 @@
 //! `pods/log`: the options checked as upstream checks them, the text passed through as it comes.
 
-use super::websocket::{self, Upgrade};
 use super::{Streams, full, refusal};
 use crate::query::{Query, encode};
 use crate::request_info::RequestInfo;
@@ -10,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use coracle_api::field::{ErrorList, FieldError, Path};
 use coracle_api::status::{Status, Subject};
 use coracle_api::timestamp;
+use coracle_streams::websocket::{self, Upgrade};
 use futures::SinkExt;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;

@@ -1,48 +1,36 @@
-//! `pods/portforward`: connections of a client to ports inside of a pod.
-//!
-//! Each connection is a pair of streams, for the bytes and for what went wrong. They come over
-//! SPDY, itself over HTTP/1.1 or carried in a WebSocket, or over the older channels of a WebSocket,
-//! where the ports are fixed in the request. The pod's node dials inside of the pod's network.
+//! `pods/portforward`: connections of a client to ports inside of a pod. The pod's node dials inside
+//! of the pod's network.
 
-mod channels; // Fixed ports over WebSocket channels.
-mod speech; // Channels in messages. Pure.
-mod streams; // Any ports over SPDY.
-
-use super::websocket::{self, Upgrade};
-use super::{Place, Streams, spdy};
+use super::{Place, Streams};
 use crate::authenticate::User;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
-use crate::tunnel::{Body, DialError, Dialled, Tunnels};
+use crate::tunnel::{Body, Tunnels};
 use coracle_api::status::Status;
+use coracle_streams::ports::{self, Connection, Dial, Pod};
+use futures::future::BoxFuture;
 use http::Response;
 use http::request::Parts;
-use hyper_util::rt::TokioIo;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
-/// The subprotocol of streams, and of a WebSocket that carries SPDY.
-const STREAMS: &str = "portforward.k8s.io";
-const TUNNELLED: &str = "SPDY/3.1+portforward.k8s.io";
-
-/// The pod whose ports are forwarded.
-#[derive(Clone, Debug)]
-struct Pod {
+/// A pod's network, as its node reaches it.
+struct Network {
     place: Place,
     tunnels: Tunnels,
 }
 
-impl Pod {
-    async fn dial(&self, port: u16) -> Result<Dialled, DialError> {
-        let place = &self.place;
-        let name = format!("{}/{}/{}", place.namespace, place.pod, place.uid);
-        let address = (Ipv4Addr::LOCALHOST, port).into();
-        self.tunnels.dial(&place.node, address, Some(&name)).await
-    }
-
-    /// In the kubelet's words.
-    fn failure(&self, port: u16, error: &dyn std::fmt::Display) -> String {
-        let Place { pod, uid, .. } = &self.place;
-        format!("error forwarding port {port} to pod {pod}, uid {uid}: {error}")
+impl Dial for Network {
+    fn dial(&self, port: u16) -> BoxFuture<'_, Result<Box<dyn Connection>, String>> {
+        Box::pin(async move {
+            let place = &self.place;
+            let name = format!("{}/{}/{}", place.namespace, place.pod, place.uid);
+            let address = (Ipv4Addr::LOCALHOST, port).into();
+            match self.tunnels.dial(&place.node, address, Some(&name)).await {
+                Ok(connection) => Ok(Box::new(connection) as Box<dyn Connection>),
+                Err(error) => Err(error.to_string()),
+            }
+        })
     }
 }
 
@@ -61,36 +49,15 @@ impl Streams {
             return Err(Status::bad_request(why));
         }
         self.expect_connected(&place.node)?;
+        let asked: Vec<String> = query.all("ports").map(str::to_owned).collect();
         let pod = Pod {
-            place,
-            tunnels: self.tunnels.clone(),
+            name: place.pod.clone(),
+            uid: place.uid.clone(),
+            network: Arc::new(Network {
+                place,
+                tunnels: self.tunnels.clone(),
+            }),
         };
-        if websocket::is_asked(&request.headers) {
-            if websocket::offers(&request.headers, TUNNELLED) {
-                let upgrade = Upgrade::negotiate(&mut request, &[TUNNELLED])?;
-                let response = upgrade.response();
-                tokio::spawn(streams::in_websocket(upgrade, pod));
-                return Ok(response);
-            }
-            let ports = channels::ports(query)?;
-            let upgrade = Upgrade::negotiate(&mut request, channels::PROTOCOLS)?;
-            let response = upgrade.response();
-            tokio::spawn(channels::run(upgrade, pod, ports));
-            return Ok(response);
-        }
-        if !spdy::is_asked(&request.headers) {
-            return Err(Status::bad_request("Upgrade request required"));
-        }
-        let upgrade = match spdy::negotiate(&mut request, &[STREAMS]) {
-            Ok(upgrade) => upgrade,
-            Err(refused) => return Ok(*refused),
-        };
-        let response = upgrade.response();
-        tokio::spawn(async move {
-            if let Ok(connection) = upgrade.connection.await {
-                streams::run(TokioIo::new(connection), pod).await;
-            }
-        });
-        Ok(response)
+        ports::answer(&mut request, &asked, pod)
     }
 }

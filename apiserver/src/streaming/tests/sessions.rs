@@ -3,6 +3,7 @@
 use super::*;
 use bytes::BytesMut;
 use coracle_api::frames::{Channel, Decoder, Encoder, Frame};
+use coracle_streams::spdy;
 use futures::{SinkExt, StreamExt};
 use http::{Request, Response};
 use http_body::Frame as BodyFrame;

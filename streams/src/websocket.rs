@@ -1,8 +1,6 @@
 //! The WebSocket handshake on a request that hyper serves.
 
-use super::full;
-use crate::authenticate::bearer;
-use crate::tunnel::Body;
+use crate::{Body, full};
 use bytes::Bytes;
 use coracle_api::status::Status;
 use futures::{SinkExt, StreamExt};
@@ -30,6 +28,9 @@ const CARRY_BYTES: usize = 32 * 1024;
 /// A client that is silent for two pings and more is gone.
 pub const PING_INTERVAL: Duration = Duration::from_secs(30);
 pub const SILENCE_MAX: Duration = Duration::from_secs(90);
+
+/// A subprotocol that begins like this is none, but carries a token.
+pub const TOKEN_PREFIX: &str = "base64url.bearer.authorization.k8s.io.";
 
 /// A handshake that was checked and not answered yet.
 #[derive(Debug)]
@@ -178,6 +179,6 @@ fn offered(headers: &HeaderMap) -> Vec<&str> {
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(str::trim)
-        .filter(|protocol| !protocol.is_empty() && !protocol.starts_with(bearer::PROTOCOL_PREFIX))
+        .filter(|protocol| !protocol.is_empty() && !protocol.starts_with(TOKEN_PREFIX))
         .collect()
 }

@@ -2,9 +2,9 @@
 //! input, outputs, errors and the terminal's size.
 
 use super::{Call, last_word};
-use crate::streaming::spdy;
-use crate::streaming::spdy::session::{Reader, Session, Stream, Writer};
-use crate::tunnel::Body;
+use crate::Body;
+use crate::spdy::session::{Reader, Session, Stream, Writer};
+use crate::spdy::{self, Negotiated};
 use bytes::{Bytes, BytesMut};
 use coracle_api::frames::{Channel, Decoder, Encoder};
 use coracle_api::json;
@@ -28,10 +28,10 @@ const STREAMS_MAX: Duration = Duration::from_secs(30);
 /// Sizes that were not complete in one chunk; one is some tens of bytes.
 const SIZE_BYTES_MAX: usize = 1024;
 
-pub fn answer(request: &mut Parts, call: Call) -> Response<Body> {
-    let upgrade = match spdy::negotiate(request, PROTOCOLS) {
-        Ok(upgrade) => upgrade,
-        Err(refused) => return *refused,
+pub fn answer(request: &mut Parts, call: Call) -> Result<Response<Body>, Status> {
+    let upgrade = match spdy::negotiate(request, PROTOCOLS)? {
+        Negotiated::Agreed(upgrade) => upgrade,
+        Negotiated::Refused(response) => return Ok(*response),
     };
     let response = upgrade.response();
     tokio::spawn(async move {
@@ -42,7 +42,7 @@ pub fn answer(request: &mut Parts, call: Call) -> Response<Body> {
             run(session, call, has_status, has_sizes).await;
         }
     });
-    response
+    Ok(response)
 }
 
 /// The streams of one session, as far as the client opened them.

@@ -3,8 +3,7 @@
 
 use super::Pod;
 use super::speech::Speech;
-use crate::query::Query;
-use crate::streaming::websocket::{self, Upgrade};
+use crate::websocket::{self, Upgrade};
 use bytes::Bytes;
 use coracle_api::status::Status;
 use futures::{SinkExt, StreamExt};
@@ -23,12 +22,9 @@ const READ_BYTES: usize = 32 * 1024;
 /// The kubelet's bound on a connection on which nothing happens.
 const IDLE_MAX: Duration = Duration::from_secs(4 * 60 * 60);
 
-/// `ports` of the request.
-pub fn ports(query: &Query) -> Result<Vec<u16>, Status> {
-    let texts: Vec<&str> = query
-        .all("ports")
-        .flat_map(|list| list.split(','))
-        .collect();
+/// Each text may list several.
+pub fn ports(texts: &[String]) -> Result<Vec<u16>, Status> {
+    let texts: Vec<&str> = texts.iter().flat_map(|list| list.split(',')).collect();
     if texts.is_empty() {
         return Err(Status::bad_request("query parameter \"port\" is required"));
     }
@@ -120,8 +116,7 @@ impl Connection {
         }
         let connection = match self.pod.dial(self.port).await {
             Ok(connection) => connection,
-            Err(error) => {
-                let text = self.pod.failure(self.port, &error);
+            Err(text) => {
                 // A client that is gone is told nothing.
                 let _ = say(self.channel + 1, text.as_bytes()).await;
                 return;

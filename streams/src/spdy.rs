@@ -9,8 +9,7 @@ pub mod frame; // Frames. Pure.
 pub mod headers; // Blocks of headers, packed with a dictionary. Pure.
 pub mod session; // Streams of one connection.
 
-use super::full;
-use crate::tunnel::Body;
+use crate::{Body, full};
 use coracle_api::status::Status;
 use http::header::{CONNECTION, UPGRADE};
 use http::request::Parts;
@@ -36,11 +35,16 @@ pub fn is_asked(headers: &HeaderMap) -> bool {
         .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(PROTOCOL.as_bytes()))
 }
 
-/// The first of our protocols that the client offers, or the answer that refuses all of them.
-pub fn negotiate(
-    request: &mut Parts,
-    supported: &[&'static str],
-) -> Result<Upgrade, Box<Response<Body>>> {
+/// What came of what the client offers.
+#[derive(Debug)]
+pub enum Negotiated {
+    Agreed(Upgrade),
+    /// The answer that names what could have been offered.
+    Refused(Box<Response<Body>>),
+}
+
+/// Takes the first protocol that the client offers and we know.
+pub fn negotiate(request: &mut Parts, supported: &[&'static str]) -> Result<Negotiated, Status> {
     let offered: Vec<&str> = request
         .headers
         .get_all(VERSION)
@@ -55,17 +59,16 @@ pub fn negotiate(
     let protocol = match common {
         Some(protocol) => *protocol,
         None if offered.is_empty() => "",
-        None => return Err(Box::new(refused(&offered, supported))),
+        None => return Ok(Negotiated::Refused(Box::new(refused(&offered, supported)))),
     };
     let Some(connection) = request.extensions.remove::<OnUpgrade>() else {
         let why = "this connection cannot be upgraded: HTTP/1.1 is needed";
-        let status = Status::bad_request(why);
-        return Err(Box::new(crate::respond::failure(&status)));
+        return Err(Status::bad_request(why));
     };
-    Ok(Upgrade {
+    Ok(Negotiated::Agreed(Upgrade {
         protocol,
         connection,
-    })
+    }))
 }
 
 fn refused(offered: &[&str], supported: &[&str]) -> Response<Body> {

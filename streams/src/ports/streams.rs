@@ -1,9 +1,8 @@
 //! Pairs of SPDY streams, each a connection to a port.
 
-use super::Pod;
-use crate::streaming::spdy::session::{Reader, Session, Stream, Writer};
-use crate::streaming::websocket::{self, Upgrade};
-use crate::tunnel::Dialled;
+use super::{Connection, Pod};
+use crate::spdy::session::{Reader, Session, Stream, Writer};
+use crate::websocket::{self, Upgrade};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -107,8 +106,7 @@ async fn forward(pod: Pod, data: Stream, errors: Writer) {
             copy(connection, data.reader, &data.writer).await;
             let _ = data.writer.finish().await;
         }
-        Err(error) => {
-            let text = pod.failure(port, &error);
+        Err(text) => {
             let _ = errors.write(text.as_bytes()).await;
             let _ = data.writer.reset().await;
         }
@@ -117,7 +115,7 @@ async fn forward(pod: Pod, data: Stream, errors: Writer) {
 }
 
 /// Ends with the pod's side; the client's end is passed on.
-async fn copy(connection: Dialled, mut reader: Reader, writer: &Writer) {
+async fn copy(connection: Box<dyn Connection>, mut reader: Reader, writer: &Writer) {
     let (mut reads, mut writes) = tokio::io::split(connection);
     let upwards = async {
         while let Some(bytes) = reader.read().await {

@@ -160,6 +160,12 @@ pub struct Unpacker {
     has_begun: bool,
 }
 
+impl std::fmt::Debug for Unpacker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unpacker").finish_non_exhaustive()
+    }
+}
+
 impl Unpacker {
     pub fn unpack(&mut self, mut block: &[u8]) -> Result<Headers, HeadersError> {
         if !self.has_begun {
