@@ -222,6 +222,19 @@ pub struct AgentArgs {
     /// File that holds the token
     #[arg(long, value_name = "FILE", env = "CORACLE_TOKEN_FILE")]
     pub token_file: Option<String>,
+    /// Kubeconfig of a cluster whose API server is not Coracle's, which the node joins
+    #[arg(long, value_name = "FILE", env = "CORACLE_NODE_KUBECONFIG")]
+    pub kubeconfig: Option<String>,
+    /// The same with a kubeconfig that may only ask for the node's certificate
+    #[arg(long, value_name = "FILE", env = "CORACLE_BOOTSTRAP_KUBECONFIG")]
+    pub bootstrap_kubeconfig: Option<String>,
+    /// Port on which such a cluster's API server finds the node [default: 10250]
+    #[arg(long, value_name = "PORT", env = "CORACLE_KUBELET_PORT")]
+    pub kubelet_port: Option<String>,
+    /// Authority of the certificates that clients of that port show [default: what the API server
+    /// tells of it]
+    #[arg(long, value_name = "FILE", env = "CORACLE_CLIENT_CA_FILE")]
+    pub client_ca_file: Option<String>,
     /// Name of the node [default: this machine's host name]
     #[arg(long, value_name = "NAME", env = "CORACLE_NODE_NAME")]
     pub node_name: Option<String>,

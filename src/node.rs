@@ -71,6 +71,7 @@ pub fn config(
     coracle_agent::Config {
         server_url,
         token,
+        joining: settings.joining.clone(),
         node_name: settings.node_name.clone(),
         node_ip: settings.node_ip,
         labels: settings.labels.clone(),

@@ -4,6 +4,7 @@
 //! one line that names the flag, the value and what is right. Never touches the cluster.
 
 pub mod file;
+mod joining; // Clusters that are not Coracle's.
 pub mod parse;
 mod resources;
 
@@ -71,6 +72,8 @@ pub struct AgentSettings {
     /// `None` for `up`, whose server is in the same process.
     pub server: Option<String>,
     pub token: Option<String>,
+    /// In place of both.
+    pub joining: Option<coracle_agent::Joining>,
     pub node_name: String,
     pub node_ip: Option<IpAddr>,
     pub labels: Vec<(String, String)>,
@@ -294,8 +297,10 @@ pub fn agent(
     needs_server: bool,
 ) -> Result<AgentSettings, BadSetting> {
     let data_dir = parse::directory("data-dir", common.data_dir.as_deref())?;
+    let joining = joining::joining(args, needs_server)?;
     let server = match (&args.server, needs_server) {
         (Some(url), true) => Some(parse::server_url(url)?),
+        (None, true) if joining.is_some() => None,
         (None, true) => {
             let expected = "is needed: the URL of the server, such as https://gateway:6443";
             return Err(BadSetting::new("server", "", expected));
@@ -306,20 +311,7 @@ pub fn agent(
         }
         (None, false) => None,
     };
-    if let (Some(_), Some(file)) = (&args.token, &args.token_file) {
-        return Err(BadSetting::new(
-            "token-file",
-            file,
-            "cannot be used together with --token",
-        ));
-    }
-    let token = match &args.token {
-        Some(token) => Some(parse::token("token", token)?),
-        None => match &args.token_file {
-            Some(path) => Some(read_token(Path::new(path))?),
-            None => None,
-        },
-    };
+    let token = token(args)?;
     let name = args
         .node_name
         .clone()
@@ -329,6 +321,7 @@ pub fn agent(
         data_dir,
         server,
         token,
+        joining,
         node_name: parse::node_name(&name)?,
         node_ip: parse::address("node-ip", args.node_ip.as_deref())?,
         labels: args
@@ -362,6 +355,18 @@ pub fn agent(
             args.image_service_endpoint.as_deref(),
         )?,
     })
+}
+
+fn token(args: &AgentArgs) -> Result<Option<String>, BadSetting> {
+    match (&args.token, &args.token_file) {
+        (Some(_), Some(file)) => {
+            let expected = "cannot be used together with --token";
+            Err(BadSetting::new("token-file", file, expected))
+        }
+        (Some(token), None) => parse::token("token", token).map(Some),
+        (None, Some(path)) => read_token(Path::new(path)).map(Some),
+        (None, None) => Ok(None),
+    }
 }
 
 /// The token's first line; the file is read here because a token that is not there is a bad value.

@@ -14,6 +14,8 @@ pub struct Config {
     pub server_url: String,
     /// Needed only until the node has its certificate.
     pub token: Option<String>,
+    /// An API server that is not one of ours, in place of the URL and the token.
+    pub joining: Option<Joining>,
     pub node_name: String,
     /// None: the address from which this machine reaches the server.
     pub node_ip: Option<IpAddr>,
@@ -35,6 +37,18 @@ pub struct Config {
     pub kubelet_dir: KubeletDir,
     /// The agent's own directory, `<data-dir>/agent`.
     pub data_dir: PathBuf,
+}
+
+/// How the node joins a cluster whose API server knows nothing of Coracle, and dials its nodes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Joining {
+    pub kubeconfig: PathBuf,
+    /// It may ask for the node's certificate and for nothing else.
+    pub is_bootstrap: bool,
+    /// Where the node listens, on all of its addresses.
+    pub port: u16,
+    /// Authorities of the clients of that port. None: the one that the API server tells of.
+    pub client_ca: Option<PathBuf>,
 }
 
 /// What the node has for pods, and what it does when that runs short.

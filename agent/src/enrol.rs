@@ -7,11 +7,13 @@
 
 mod files; // pki/ on disk.
 mod identity; // The node's client certificate.
+mod joining; // The same by a kubeconfig, in a cluster that is not ours.
 mod lifetime; // When to renew. Pure.
 mod renewal;
 mod request; // One certificate signing request.
 mod token;
 
+pub use files::Pair;
 pub use identity::{Enrolled, enrol};
 pub use renewal::Keeper;
 pub use token::{Token, parse_token};

@@ -59,6 +59,25 @@ pub enum AgentError {
         path: PathBuf,
         source: std::io::Error,
     },
+    #[error("the kubeconfig {path} cannot be used")]
+    Kubeconfig {
+        path: PathBuf,
+        source: Box<coracle_client::connect::kubeconfig::KubeconfigError>,
+    },
+    #[error(
+        "the server refused what {path} shows: it is unknown or has expired; a bootstrap token of \
+             that cluster is needed"
+    )]
+    KubeconfigRefused { path: PathBuf },
+    #[error("cannot listen on {address}; --kubelet-port takes another port")]
+    Listen {
+        address: std::net::SocketAddr,
+        source: std::io::Error,
+    },
+    #[error("the node's port cannot be served")]
+    Tls(#[source] rustls::Error),
+    #[error("a certificate for the node's port cannot be made")]
+    Serving(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("another agent runs on {path}")]
     DataDirBusy { path: PathBuf },
     #[error("more is kept from pods than this machine has: {0}")]

@@ -4,7 +4,7 @@
 //! it and are adopted by the next run. Meets the control plane in API objects alone.
 
 mod config; // What the binary tells the agent.
-pub use config::{Config, LogBounds, Resources};
+pub use config::{Config, Joining, LogBounds, Resources};
 
 mod error;
 pub use error::{AgentError, WipeError};
@@ -45,7 +45,8 @@ mod network; // A bridge, and an address a pod.
 mod atomic_file; // Replaces a file as a whole.
 mod file_watch; // Waits for changes of files.
 
-mod stream; // Logs and exec, over a connection that the node dialled.
+mod port;
+mod stream; // Logs and exec, over a connection that the node dialled. // The same on the kubelet's own port, for API servers that dial.
 
 mod kernel; // What it can do.
 

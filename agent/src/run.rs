@@ -10,6 +10,7 @@ use crate::pods::sizes::Amounts;
 use crate::pods::{
     Confines, Context, PODS, Pods, Puller, Tallies, Tokens, VolumeWrites, admission,
 };
+use crate::port::{self, Port, Serving, Source};
 use crate::runtime::{self, Runtime};
 use crate::stats::Stats;
 use crate::{AgentError, Config, kubelet_dir, node, pressure, stream, volumes};
@@ -63,6 +64,7 @@ pub async fn run(
 
 async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTracker), AgentError> {
     let clock = Clock::system();
+    let listener = port::bind(&config).await?;
     let runtime = runtime::open(&config.data_dir, config.container_runtime.as_ref()).await?;
     make_pods_directory(config.data_dir.join(PODS))?;
     make_shared(&config.data_dir);
@@ -115,13 +117,10 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     }
     let tasks = TaskTracker::new();
     let node_name = config.node_name.clone();
-    tend_node(&tasks, config, facts, &context, &enrolled, &stop);
+    let stats = Arc::new(Stats::new(context.clone(), pods.clone(), node_name.clone()));
+    let serving = open_ways(listener, &config, &enrolled, stats, &tasks, &stop)?;
     tasks.spawn(csi.run(stop.clone()));
-    let tunnel = stream::Tunnel {
-        endpoint: enrolled.endpoint,
-        stats: Arc::new(Stats::new(context.clone(), pods.clone(), node_name.clone())),
-    };
-    tasks.spawn(tunnel.run(stop.clone()));
+    tend_node(&tasks, config, facts, &context, &enrolled, serving, &stop);
     // Containers need the services' variables; an incomplete list would leave some out.
     let _ = services.synced().await;
     // Pods are compared with it.
@@ -151,6 +150,38 @@ async fn begin_statics(context: &Context, pods: &Pods, config: &Config) -> Resul
     }
     pods.run_static(directory, &config.node_name).await?;
     Ok(())
+}
+
+/// How the server's requests get here: a server of ours over the connection that this node dials,
+/// another over this node's port, whose certificate is given back.
+fn open_ways(
+    listener: Option<tokio::net::TcpListener>,
+    config: &Config,
+    enrolled: &Enrolled,
+    stats: Arc<Stats>,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) -> Result<Option<Arc<Serving>>, AgentError> {
+    let Some(listener) = listener else {
+        let endpoint = enrolled.endpoint.clone();
+        tasks.spawn(stream::Tunnel { endpoint, stats }.run(stop.clone()));
+        return Ok(None);
+    };
+    let context = &stats.context;
+    let serving = Serving::self_signed(&config.node_name, context.host_ip);
+    let serving = Arc::new(serving.map_err(|error| AgentError::Serving(Box::new(error)))?);
+    let file = config
+        .joining
+        .as_ref()
+        .and_then(|joining| joining.client_ca.clone());
+    let clients = match file {
+        Some(path) => Source::File(path),
+        None => Source::Server(context.client.clone()),
+    };
+    let server = stream::Server { stats };
+    let port = Port::new(listener, clients, serving.clone(), server)?;
+    tasks.spawn(port.run(stop.clone()));
+    Ok(Some(serving))
 }
 
 /// What looks after the node itself, once its pods are known.
@@ -183,6 +214,7 @@ fn tend_node(
     facts: Facts,
     context: &Arc<Context>,
     enrolled: &Enrolled,
+    serving: Option<Arc<Serving>>,
     stop: &CancellationToken,
 ) {
     let (client, clock) = (context.client.clone(), context.clock.clone());
@@ -202,11 +234,14 @@ fn tend_node(
         clock: clock.clone(),
         stop: stop.clone(),
     };
-    let renewing = keeper
-        .clone()
-        .keep_client_certificate(enrolled.identity.clone());
-    tasks.spawn(renewing);
-    tasks.spawn(keeper.keep_serving_certificate(context.host_ip));
+    let show = move |pair: &enrol::Pair| {
+        if let Some(serving) = &serving
+            && let Err(error) = serving.set(pair)
+        {
+            tracing::error!(%error, "the node's certificate cannot be shown");
+        }
+    };
+    tasks.spawn(keeper.run(enrolled.identity.clone(), context.host_ip, show));
     let heartbeat = Heartbeat {
         client,
         config,

@@ -1,7 +1,7 @@
-//! What the API server asks of a node: logs, commands, health, over a connection that the node
-//! dialled. HTTP/2, with the node as its server; the paths are the kubelet's.
+//! What the API server asks of a node: logs, commands, health, with the kubelet's paths. Over a
+//! connection that the node dialled, in HTTP/2, or over one to the node's own port (`crate::port`).
 //!
-//! Who may ask what was decided by the API server; nobody else can reach this.
+//! Who may ask what was decided before; nothing here looks at that.
 
 mod answer; // Bodies and refusals.
 mod configz; // Settings.
@@ -14,6 +14,9 @@ mod numbers; // Usage and metrics.
 mod pods;
 mod request; // Paths and queries. Pure.
 mod serve;
+mod sessions; // Commands and forwarded ports.
 mod tunnel;
 
+pub use answer::{Body, refuse};
+pub use serve::{Server, Way};
 pub use tunnel::Tunnel;

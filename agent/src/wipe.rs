@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 /// What goes; the images stay.
-const DIRECTORIES: [&str; 9] = [
+const DIRECTORIES: [&str; 10] = [
     "containers",
     "sandboxes",
     "parts",
@@ -20,6 +20,7 @@ const DIRECTORIES: [&str; 9] = [
     "network",
     "logs",
     "pki",
+    "pki-joined",
 ];
 
 const CIDR_FILE: &str = "network.cidr";

@@ -13,7 +13,7 @@ fn packages() -> Option<String> {
     std::env::var("CORACLE_TEST_PYTHON_CLIENT").ok()
 }
 
-fn python(cluster: &Cluster, script: &str) -> Command {
+pub fn python(cluster: &Cluster, script: &str) -> Command {
     let mut python = cluster.host.command("python3");
     if let Some(packages) = packages() {
         python.env("PYTHONPATH", packages);

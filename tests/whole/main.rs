@@ -25,6 +25,7 @@ mod first_steps;
 mod foreign_clients;
 mod identity;
 mod inside;
+mod joining;
 mod node_care;
 mod node_endpoints;
 mod node_pressure;

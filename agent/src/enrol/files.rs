@@ -26,7 +26,15 @@ impl std::fmt::Debug for Pair {
 
 impl Files {
     pub fn open(data_dir: &Path) -> Result<Self, AgentError> {
-        let directory = data_dir.join("pki");
+        Self::open_in(data_dir.join("pki"))
+    }
+
+    /// Of a node that joined a cluster which is not ours: neither is taken for the other.
+    pub fn open_joined(data_dir: &Path) -> Result<Self, AgentError> {
+        Self::open_in(data_dir.join("pki-joined"))
+    }
+
+    fn open_in(directory: PathBuf) -> Result<Self, AgentError> {
         let made = fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)

@@ -1,6 +1,6 @@
 //! The node's client certificate: found on disk, or got with a token.
 
-use super::files::Files;
+use super::files::{Files, Pair};
 use super::lifetime::Lifetime;
 use super::request::{Purpose, obtain};
 use super::token::{Token, parse_token};
@@ -39,6 +39,9 @@ impl Enrolled {
 
 /// A certificate on disk that is still valid is used; else the token gets a new one.
 pub async fn enrol(config: &Config, clock: &Clock) -> Result<Enrolled, AgentError> {
+    if let Some(joining) = &config.joining {
+        return super::joining::join(config, joining, clock).await;
+    }
     let files = Files::open(&config.data_dir)?;
     let token = match config.token.as_deref() {
         Some(text) => Some(parse_token(text).ok_or(AgentError::TokenMalformed)?),
@@ -66,7 +69,7 @@ pub async fn enrol(config: &Config, clock: &Clock) -> Result<Enrolled, AgentErro
     })
 }
 
-fn identity(files: &Files, certificate: &str, key: &str) -> Result<Identity, AgentError> {
+pub fn identity(files: &Files, certificate: &str, key: &str) -> Result<Identity, AgentError> {
     let identity = Identity::from_certificate(certificate.as_bytes(), key.as_bytes());
     identity.map_err(|source| AgentError::Identity {
         path: files.path("client.pem"),
@@ -86,10 +89,7 @@ fn known(
         return Ok(None);
     };
     let is_other_server = token.is_some_and(|token| hash(&authority) != Some(token.ca_hash));
-    let name = format!("system:node:{}", config.node_name);
-    let is_valid = Lifetime::of(&pair.certificate)
-        .is_some_and(|life| life.common_name == name && clock.now() < life.not_after);
-    if is_other_server || !is_valid {
+    if is_other_server || !is_valid(&pair, &config.node_name, clock) {
         return Ok(None);
     }
     let identity = identity(files, &pair.certificate, &pair.key)?;
@@ -100,6 +100,12 @@ fn known(
         files: files.clone(),
         is_new: false,
     }))
+}
+
+pub fn is_valid(pair: &Pair, node_name: &str, clock: &Clock) -> bool {
+    let name = format!("system:node:{node_name}");
+    let life = Lifetime::of(&pair.certificate);
+    life.is_some_and(|life| life.common_name == name && clock.now() < life.not_after)
 }
 
 fn hash(authority_pem: &str) -> Option<[u8; 32]> {

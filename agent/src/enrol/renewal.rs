@@ -10,6 +10,7 @@ use coracle_client::connect::Identity;
 use rand::RngExt;
 use std::net::IpAddr;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 const SERVING: &str = "serving";
@@ -35,28 +36,44 @@ impl std::fmt::Debug for Keeper {
 }
 
 impl Keeper {
-    /// Renews the client certificate; all clients use the new one from the next request on.
-    pub async fn keep_client_certificate(self, identity: Identity) {
+    /// Gets and renews both certificates. The one for TLS servers on this node, at `address`, is asked
+    /// for when the node is itself: nobody else gets it. `show` is told of the one on disk and of each
+    /// new one.
+    pub async fn run(self, identity: Identity, address: IpAddr, show: impl Fn(&Pair)) {
+        if let Ok(Some(pair)) = self.files.pair(SERVING) {
+            show(&pair);
+        }
+        let has_own = matches!(self.files.pair(CLIENT), Ok(Some(_)));
+        let (is_itself, mut becomes_itself) = watch::channel(has_own);
+        let client = self.keep_client_certificate(identity, || {
+            is_itself.send_replace(true);
+        });
+        let serving = async {
+            if becomes_itself
+                .wait_for(|is_itself| *is_itself)
+                .await
+                .is_ok()
+            {
+                self.keep_on(SERVING, &Purpose::Serving(address), show)
+                    .await;
+            }
+        };
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            ((), ()) = async { tokio::join!(client, serving) } => {}
+        }
+    }
+
+    /// All clients use a new one from the next request on.
+    async fn keep_client_certificate(&self, identity: Identity, done: impl Fn()) {
         let install = move |pair: &Pair| {
             let set = identity.set_certificate(pair.certificate.as_bytes(), pair.key.as_bytes());
             if let Err(error) = set {
                 tracing::error!(%error, "the server sent a certificate that cannot be used");
             }
+            done();
         };
-        self.keep(CLIENT, &Purpose::Client, install).await;
-    }
-
-    /// Gets and renews the certificate for TLS servers on this node, at this address.
-    pub async fn keep_serving_certificate(self, address: IpAddr) {
-        self.keep(SERVING, &Purpose::Serving(address), |_| {}).await;
-    }
-
-    async fn keep(&self, name: &str, purpose: &Purpose, install: impl Fn(&Pair)) {
-        let stop = self.stop.clone();
-        tokio::select! {
-            () = stop.cancelled() => {}
-            () = self.keep_on(name, purpose, install) => {}
-        }
+        self.keep_on(CLIENT, &Purpose::Client, install).await;
     }
 
     async fn keep_on(&self, name: &str, purpose: &Purpose, install: impl Fn(&Pair)) {

@@ -13,9 +13,13 @@ use kube::api::PostParams;
 use kube::runtime::wait::await_condition;
 use rcgen::{CertificateParams, DnType, KeyPair, PKCS_ECDSA_P256_SHA256, SanType};
 use std::net::IpAddr;
+use std::time::Duration;
 
 pub const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 pub const SERVING_SIGNER: &str = "kubernetes.io/kubelet-serving";
+
+/// A request that is not signed by then is for a person to approve, who is told of it.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug)]
 pub enum Purpose {
@@ -93,7 +97,15 @@ pub async fn obtain(
     let api: Api<CertificateSigningRequest> = Api::all(client.clone());
     let posted = api.create(&PostParams::default(), &object).await?;
     let name = posted.metadata.name.unwrap_or_default();
-    let certificate = wait(api, &name).await?;
+    let waiting = wait(api, &name);
+    tokio::pin!(waiting);
+    let certificate = match tokio::time::timeout(PATIENCE, &mut waiting).await {
+        Ok(certificate) => certificate?,
+        Err(_) => {
+            tracing::info!(request = name, signer, "a certificate waits to be approved");
+            waiting.await?
+        }
+    };
     Ok(Pair {
         certificate,
         key: key.serialize_pem(),

@@ -48,6 +48,8 @@ pub struct Heartbeat {
 /// What was last said of the node.
 #[derive(Debug, Default)]
 struct Told {
+    /// The Node was there.
+    is_known: bool,
     report: Option<Instant>,
     unschedulable: bool,
 }
@@ -65,9 +67,10 @@ impl Heartbeat {
         let wake = changed.clone();
         self.informer.on_change(move |_| wake.notify_one());
         self.event("Starting", "Starting kubelet.");
+        let begun = self.clock.monotonic();
         let mut told = Told::default();
         loop {
-            if let Err(error) = self.look(&mut told).await {
+            if let Err(error) = self.look(begun, &mut told).await {
                 tracing::warn!(%error, "the node's status is not reported");
             }
             let jitter = rand::rng().random_range(0.95..1.05);
@@ -81,11 +84,13 @@ impl Heartbeat {
         }
     }
 
-    async fn look(&self, told: &mut Told) -> Result<(), kube::Error> {
+    async fn look(&self, begun: Instant, told: &mut Told) -> Result<(), kube::Error> {
         let name = &self.config.node_name;
         let key = coracle_client::ObjectKey::new("", name);
         let Some(node) = self.informer.get(&key) else {
-            if self.informer.has_synced() {
+            // What was registered just now may still be on its way.
+            let is_gone = told.is_known || begun.elapsed() >= LOOK_EVERY;
+            if self.informer.has_synced() && is_gone {
                 tracing::info!("the node was deleted from the server; registers again");
                 let again = super::register(&self.client, &self.config, &self.facts, false).await;
                 if let Err(error) = again {
@@ -96,6 +101,7 @@ impl Heartbeat {
             return Ok(());
         };
         debug_assert_eq!(key_of(node.as_ref()), key);
+        told.is_known = true;
         self.use_network(&node).await;
         self.tell_schedulable(&node, told);
         let old = node.status.clone().unwrap_or_default();
@@ -145,6 +151,9 @@ impl Heartbeat {
             &version,
             &images,
         );
+        if let Some(joining) = &self.config.joining {
+            status.daemon_endpoints = Some(object::endpoints(joining.port));
+        }
         let measures = Measures {
             pressures: self.pressures.now(),
             problem: self.problem().await,

@@ -20,8 +20,9 @@ pub const KUBELET_VERSION: &str = "v1.36.0";
 /// Upstream reports the largest images alone; the scheduler looks at no more.
 const IMAGES_MAX: usize = 50;
 const IMAGE_NAMES_MAX: usize = 5;
-/// The kubelet's port. Nothing listens there: requests come back over the node's own connection.
-const KUBELET_PORT: i32 = 10250;
+/// The kubelet's port. Nothing listens there unless the node has joined a cluster whose API server
+/// dials: requests come back over the node's own connection.
+const KUBELET_PORT: u16 = 10250;
 
 pub fn labels(config: &Config, facts: &Facts) -> BTreeMap<String, String> {
     let own = [
@@ -74,6 +75,14 @@ const DECLARED_FEATURES: [&str; 3] = [
     "RestartAllContainersOnContainerExits",
 ];
 
+/// Where an API server that dials finds the node.
+pub fn endpoints(port: u16) -> NodeDaemonEndpoints {
+    let port = i32::from(port);
+    NodeDaemonEndpoints {
+        kubelet_endpoint: Some(DaemonEndpoint { port }),
+    }
+}
+
 /// All of the status but conditions, which need the time.
 pub fn status(
     node_name: &str,
@@ -97,9 +106,7 @@ pub fn status(
         capacity: Some(resource_list(&capacity)),
         allocatable: Some(resource_list(&allocatable)),
         declared_features: Some(DECLARED_FEATURES.map(str::to_owned).to_vec()),
-        daemon_endpoints: Some(NodeDaemonEndpoints {
-            kubelet_endpoint: Some(DaemonEndpoint { port: KUBELET_PORT }),
-        }),
+        daemon_endpoints: Some(endpoints(KUBELET_PORT)),
         features: Some(NodeFeatures {
             supplemental_groups_policy: Some(facts.has_strict_groups),
         }),

@@ -4,8 +4,10 @@
 //! inside of that pod's network. The method is one that no client's request is passed on with, so
 //! that only the server itself can ask for this.
 
-use super::answer::{Body, full, refuse};
+use super::answer::{self, Body, full, refuse};
 use super::serve::Server;
+use coracle_streams::ports::{Connection, Dial};
+use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
@@ -77,6 +79,17 @@ async fn target(server: &Server, request: &Request<Incoming>) -> Result<Target, 
     let [namespace, name, uid] = pod.split('/').collect::<Vec<_>>()[..] else {
         return Err(refuse(StatusCode::BAD_REQUEST, "the pod is not named"));
     };
+    let network = network_of(server, namespace, name, uid).await?;
+    Ok(Target::Pod(network, address.port()))
+}
+
+/// Where a pod's own ports are: None on the host's network.
+async fn network_of(
+    server: &Server,
+    namespace: &str,
+    name: &str,
+    uid: &str,
+) -> Result<Option<File>, Response<Body>> {
     let (_, observed) = server.find(namespace, name, uid).await?;
     let Some(sandbox) = observed.ready_sandbox() else {
         let text = format!("pod {name} does not run");
@@ -87,14 +100,38 @@ async fn target(server: &Server, request: &Request<Incoming>) -> Result<Target, 
         refuse(StatusCode::BAD_GATEWAY, text)
     };
     if sandbox.config.host_network {
-        return Ok(Target::Pod(None, address.port()));
+        return Ok(None);
     }
     let runtime = &server.stats.context.runtime;
     let status = runtime.sandbox_status(&sandbox.id).await;
     let namespace = status.map_err(|error| unopened(&error))?.network_namespace;
     let namespace = namespace.ok_or_else(|| unopened(&"the runtime does not tell where it is"))?;
     let opened = File::open(namespace).map_err(|error| unopened(&error))?;
-    Ok(Target::Pod(Some(opened), address.port()))
+    Ok(Some(opened))
+}
+
+/// The pod whose ports a client forwards on a connection to this node.
+pub struct PodPorts {
+    pub server: Server,
+    pub namespace: String,
+    pub name: String,
+    pub uid: String,
+}
+
+impl Dial for PodPorts {
+    fn dial(&self, port: u16) -> BoxFuture<'_, Result<Box<dyn Connection>, String>> {
+        Box::pin(async move {
+            let found = network_of(&self.server, &self.namespace, &self.name, &self.uid).await;
+            let network = match found {
+                Ok(network) => network,
+                Err(refusal) => return Err(answer::text(refusal).await),
+            };
+            match from_pod(network, port).await {
+                Ok(connection) => Ok(Box::new(connection) as Box<dyn Connection>),
+                Err(error) => Err(error.to_string()),
+            }
+        })
+    }
 }
 
 async fn from_node(address: SocketAddr) -> Result<TcpStream, DialError> {

@@ -12,9 +12,9 @@ use crate::runtime::{
 };
 use bytes::{Bytes, BytesMut};
 use coracle_api::frames::{Channel, Decoder, Encoder};
+use coracle_streams::command::Wanted;
 use http::{Response, StatusCode};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -31,20 +31,20 @@ type Output = Box<dyn AsyncRead + Send + Unpin>;
 pub async fn exec(
     server: &Server,
     command: &Command,
-    query: &Query,
-    input: Incoming,
+    words: Vec<String>,
+    wanted: Wanted,
+    input: Body,
 ) -> Response<Body> {
     let id = match running(server, command).await {
         Ok(id) => id,
         Err(refusal) => return refusal,
     };
-    let tty = query.flag("tty");
     let config = ExecConfig {
-        command: query.all("command"),
-        tty,
-        stdin: query.flag("stdin"),
-        stdout: query.flag("stdout"),
-        stderr: query.flag("stderr") && !tty,
+        command: words,
+        tty: wanted.tty,
+        stdin: wanted.stdin,
+        stdout: wanted.stdout,
+        stderr: wanted.stderr && !wanted.tty,
     };
     let words = config.command.clone();
     match server.stats.context.runtime.exec(&id, config).await {
@@ -64,18 +64,18 @@ pub async fn exec(
 pub async fn attach(
     server: &Server,
     command: &Command,
-    query: &Query,
-    input: Incoming,
+    wanted: Wanted,
+    input: Body,
 ) -> Response<Body> {
     let id = match running(server, command).await {
         Ok(id) => id,
         Err(refusal) => return refusal,
     };
     let config = AttachConfig {
-        tty: query.flag("tty"),
-        stdin: query.flag("stdin"),
-        stdout: query.flag("stdout"),
-        stderr: query.flag("stderr") && !query.flag("tty"),
+        tty: wanted.tty,
+        stdin: wanted.stdin,
+        stdout: wanted.stdout,
+        stderr: wanted.stderr && !wanted.tty,
     };
     match server.stats.context.runtime.attach(&id, config).await {
         Ok(streams) => {
@@ -130,7 +130,8 @@ async fn pass_on(streams: ExecStreams, chunks: mpsc::Sender<Bytes>) {
     }
 }
 
-async fn running(server: &Server, command: &Command) -> Result<ContainerId, Response<Body>> {
+/// The container that a command goes to, or the refusal.
+pub async fn running(server: &Server, command: &Command) -> Result<ContainerId, Response<Body>> {
     let (_, observed) = server
         .find(&command.namespace, &command.pod, &command.uid)
         .await?;
@@ -151,12 +152,7 @@ enum Ending {
     Container,
 }
 
-async fn session(
-    streams: ExecStreams,
-    ending: Ending,
-    input: Incoming,
-    frames: mpsc::Sender<Bytes>,
-) {
+async fn session(streams: ExecStreams, ending: Ending, input: Body, frames: mpsc::Sender<Bytes>) {
     let ExecStreams {
         stdin,
         stdout,
@@ -256,7 +252,7 @@ async fn copy(channel: Option<Channel>, output: Option<Output>, frames: &mpsc::S
 }
 
 /// Passes input and sizes on until the caller has no more. Keeps the terminal's size open.
-async fn feed(mut input: Incoming, mut stdin: Option<Input>, resize: mpsc::Sender<TerminalSize>) {
+async fn feed(mut input: Body, mut stdin: Option<Input>, resize: mpsc::Sender<TerminalSize>) {
     let mut buffer = BytesMut::new();
     while let Some(Ok(frame)) = input.frame().await {
         let Ok(data) = frame.into_data() else {

@@ -20,6 +20,12 @@ pub enum Route {
     },
     Exec(Command),
     Attach(Command),
+    PortForward {
+        namespace: String,
+        pod: String,
+        /// Empty for any pod of the name.
+        uid: String,
+    },
     /// Runs a command and answers with what it says.
     Run(Command),
     /// What others have and this node has not, with upstream's words for that.
@@ -89,8 +95,18 @@ pub fn route(uri: &Uri) -> Option<Route> {
         ["attach", namespace, pod, container] => {
             Route::Attach(command(namespace, pod, "", container))
         }
+        ["portForward", namespace, pod, uid] => port_forward(namespace, pod, uid),
+        ["portForward", namespace, pod] => port_forward(namespace, pod, ""),
         _ => return None,
     })
+}
+
+fn port_forward(namespace: &str, pod: &str, uid: &str) -> Route {
+    Route::PortForward {
+        namespace: namespace.to_owned(),
+        pod: pod.to_owned(),
+        uid: uid.to_owned(),
+    }
 }
 
 fn command(namespace: &str, pod: &str, uid: &str, container: &str) -> Command {

@@ -2,14 +2,24 @@
 
 use super::answer::{Body, refuse};
 use super::request::{Query, Route, route};
-use super::{configz, dial, exec, health, logs, node_logs, numbers, pods};
+use super::{configz, dial, health, logs, node_logs, numbers, pods, sessions};
 use crate::pods::state::Observed;
 use crate::pods::{is_static, observe};
 use crate::stats::Stats;
 use http::{Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use k8s_openapi::api::core::v1::Pod;
 use std::sync::Arc;
+
+/// Where a request comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Way {
+    /// The connection that the node dialled: a server of ours, which speaks frames.
+    Tunnel,
+    /// A connection to the node's own port: clients of the kubelet, who upgrade to streams.
+    Port,
+}
 
 #[derive(Clone, Debug)]
 pub struct Server {
@@ -17,15 +27,15 @@ pub struct Server {
 }
 
 impl Server {
-    pub async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        if request.method() == Method::CONNECT {
+    pub async fn answer(&self, request: Request<Incoming>, way: Way) -> Response<Body> {
+        if request.method() == Method::CONNECT && way == Way::Tunnel {
             return dial::answer(self, request).await;
         }
         let query = Query::parse(request.uri());
         let Some(route) = route(request.uri()) else {
             return refuse(StatusCode::NOT_FOUND, "404 page not found");
         };
-        if !takes(&route, request.method()) {
+        if !takes(&route, request.method(), way) {
             return refuse(StatusCode::METHOD_NOT_ALLOWED, "405: Method Not Allowed");
         }
         match route {
@@ -39,15 +49,15 @@ impl Server {
             Route::Metrics(metrics) => numbers::metrics(self, metrics).await,
             Route::NodeLogs(path) => node_logs::answer(path).await,
             Route::Off(why) => refuse(StatusCode::METHOD_NOT_ALLOWED, format!("{why}\n")),
-            Route::Run(command) => exec::run(self, &command, &query).await,
+            Route::Run(command) => super::exec::run(self, &command, &query).await,
             Route::Logs {
                 namespace,
                 pod,
                 container,
             } => logs::answer(self, &namespace, &pod, &container, &query).await,
-            Route::Exec(command) => exec::exec(self, &command, &query, request.into_body()).await,
-            Route::Attach(command) => {
-                exec::attach(self, &command, &query, request.into_body()).await
+            Route::Exec(_) | Route::Attach(_) | Route::PortForward { .. } => {
+                let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
+                sessions::answer(self, route, &query, request, way).await
             }
         }
     }
@@ -77,9 +87,13 @@ impl Server {
     }
 }
 
-/// Commands are posted: whoever may only read must not run any.
-fn takes(route: &Route, method: &Method) -> bool {
+/// Commands are posted: whoever may only read must not run any. A WebSocket begins with a GET; who
+/// may ask for one on the node's own port was decided by what it asks for, not by its method.
+fn takes(route: &Route, method: &Method, way: Way) -> bool {
     match route {
+        Route::Exec(_) | Route::Attach(_) | Route::PortForward { .. } if way == Way::Port => {
+            [Method::GET, Method::POST].contains(method)
+        }
         Route::Exec(_) | Route::Attach(_) | Route::Run(_) => *method == Method::POST,
         Route::Summary => [Method::GET, Method::POST].contains(method),
         Route::Off(_) => true,

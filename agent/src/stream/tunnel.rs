@@ -1,6 +1,6 @@
 //! Keeps one connection to the server and serves HTTP/2 on it.
 
-use super::serve::Server;
+use super::serve::{Server, Way};
 use crate::stats::Stats;
 use coracle_client::connect::Endpoint;
 use coracle_client::upgrade::{self, UpgradeError};
@@ -69,7 +69,7 @@ impl Tunnel {
         tracing::debug!("the node's tunnel is open");
         let service = service_fn(|request| {
             let server = server.clone();
-            async move { Ok::<_, std::convert::Infallible>(server.answer(request).await) }
+            async move { Ok::<_, std::convert::Infallible>(server.answer(request, Way::Tunnel).await) }
         });
         let served = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())

@@ -11,6 +11,7 @@ fn config(data_dir: &Path, token: Option<&str>) -> Config {
     Config {
         server_url: "https://127.0.0.1:1".into(),
         token: token.map(str::to_owned),
+        joining: None,
         node_name: "edge".into(),
         node_ip: None,
         labels: Vec::new(),

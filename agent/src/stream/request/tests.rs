@@ -28,6 +28,13 @@ fn routes_are_the_kubelets() {
     };
     assert_eq!(command.uid, "uid");
     assert_eq!(of("/exec/ns"), None);
+    let forward = |uid: &str| Route::PortForward {
+        namespace: "ns".into(),
+        pod: "pod".into(),
+        uid: uid.into(),
+    };
+    assert_eq!(of("/portForward/ns/pod?port=80"), Some(forward("")));
+    assert_eq!(of("/portForward/ns/pod/u1"), Some(forward("u1")));
 }
 
 #[test]

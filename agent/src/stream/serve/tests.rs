@@ -1,6 +1,6 @@
 //! Requests over HTTP/2, as the API server makes them, against the real runtime without pods.
 
-use super::Server;
+use super::{Server, Way};
 use crate::network::Network;
 use crate::pods::{Context, Pods, Puller, Tallies, Tokens, VolumeWrites};
 use crate::runtime::embedded::{Config, EmbeddedRuntime};
@@ -58,11 +58,15 @@ fn server(data_dir: &Path, stop: &CancellationToken) -> Server {
 }
 
 async fn ask(server: &Server, method: &str, path: &str) -> (u16, String) {
+    ask_by(Way::Tunnel, server, method, path).await
+}
+
+async fn ask_by(way: Way, server: &Server, method: &str, path: &str) -> (u16, String) {
     let (near, far) = tokio::io::duplex(1 << 16);
     let server = server.clone();
     let service = service_fn(move |request| {
         let server = server.clone();
-        async move { Ok::<_, std::convert::Infallible>(server.answer(request).await) }
+        async move { Ok::<_, std::convert::Infallible>(server.answer(request, way).await) }
     });
     tokio::spawn(
         hyper::server::conn::http2::Builder::new(TokioExecutor::new())
@@ -114,6 +118,14 @@ async fn what_is_not_there_is_refused() {
     )
     .await;
     assert_eq!(read.0, 405);
+    // On the node's own port a WebSocket begins with a GET.
+    let path = "/exec/default/web/c?command=ls&output=1";
+    let missing = ask_by(Way::Port, &server, "GET", path).await;
+    assert!(missing.0 == 404 && missing.1.contains("web"), "{missing:?}");
+    let nothing = ask_by(Way::Port, &server, "GET", "/exec/default/web/c").await;
+    assert_eq!(nothing.0, 400);
+    let ports = ask_by(Way::Port, &server, "POST", "/portForward/default/web").await;
+    assert_eq!(ports.0, 404);
     assert_eq!(ask(&server, "GET", "/spec/").await.0, 404);
     let off = ask(&server, "GET", "/debug/pprof/heap").await;
     assert_eq!(off, (405, "profiling endpoint is disabled.\n".to_owned()));

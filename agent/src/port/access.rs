@@ -1,0 +1,210 @@
+//! Who asks, and whether they may: a certificate of the cluster's authority, or a token that the
+//! API server knows; then what that server's authorizers say. Answers are kept for as long as
+//! upstream's kubelet keeps them.
+
+use super::rights::Right;
+use coracle_client::Client;
+use coracle_client::clock::{Clock, Instant};
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use kube::Api;
+use kube::api::PostParams;
+use parking_lot::Mutex;
+use rustls_pki_types::CertificateDer;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+use std::time::Duration;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+const TOKEN_FRESH: Duration = Duration::from_secs(2 * 60);
+const ALLOWED_FRESH: Duration = Duration::from_secs(5 * 60);
+const REFUSED_FRESH: Duration = Duration::from_secs(30);
+/// Answers that are kept of each kind; few ask a node.
+const KEPT_MAX: usize = 256;
+
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Caller {
+    pub name: String,
+    pub uid: String,
+    pub groups: Vec<String>,
+    /// Sorted by key.
+    pub extra: Vec<(String, Vec<String>)>,
+}
+
+impl Caller {
+    /// The common name is the user, the organizations are the groups. The chain was verified.
+    pub fn of_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+        let subject = certificate.subject();
+        let name = subject.iter_common_name().next()?.as_str().ok()?.to_owned();
+        let organizations = subject.iter_organization();
+        let groups = organizations.filter_map(|one| one.as_str().ok().map(str::to_owned));
+        let mut groups: Vec<String> = groups.collect();
+        groups.push("system:authenticated".to_owned());
+        Some(Self {
+            name,
+            groups,
+            ..Self::default()
+        })
+    }
+}
+
+pub struct Access {
+    client: Client,
+    node_name: String,
+    clock: Clock,
+    tokens: Kept<[u8; 32], Option<Caller>>,
+    decisions: Kept<(Caller, &'static str, &'static str), bool>,
+}
+
+impl Access {
+    pub fn new(client: Client, node_name: String, clock: Clock) -> Self {
+        Self {
+            client,
+            node_name,
+            clock,
+            tokens: Kept::default(),
+            decisions: Kept::default(),
+        }
+    }
+
+    /// By the token that the request carries.
+    pub async fn authenticate(&self, headers: &HeaderMap) -> Option<Caller> {
+        let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+        let (scheme, token) = value.trim().split_once(' ')?;
+        if !scheme.eq_ignore_ascii_case("bearer") || token.trim().is_empty() {
+            return None;
+        }
+        let token = token.trim();
+        // Secrets are not kept.
+        let digest = ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
+        let key: [u8; 32] = digest.as_ref().try_into().ok()?;
+        let now = self.clock.monotonic();
+        if let Some(known) = self.tokens.get(&key, now) {
+            return known;
+        }
+        let review = TokenReview {
+            spec: TokenReviewSpec {
+                token: token.to_owned(),
+                ..TokenReviewSpec::default()
+            },
+            ..TokenReview::default()
+        };
+        let api: Api<TokenReview> = Api::all(self.client.clone());
+        let answer = match api.create(&PostParams::default(), &review).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                tracing::debug!(%error, "a token is not reviewed");
+                return None;
+            }
+        };
+        let caller = authenticated(answer);
+        self.tokens.put(key, caller.clone(), now + TOKEN_FRESH, now);
+        caller
+    }
+
+    /// Whether the verb is allowed on one of the subresources of this node.
+    pub async fn allows(&self, caller: &Caller, right: Right) -> Result<bool, kube::Error> {
+        for subresource in right.subresources {
+            if self.decides(caller, right.verb, subresource).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn decides(
+        &self,
+        caller: &Caller,
+        verb: &'static str,
+        subresource: &'static str,
+    ) -> Result<bool, kube::Error> {
+        let key = (caller.clone(), verb, subresource);
+        let now = self.clock.monotonic();
+        if let Some(known) = self.decisions.get(&key, now) {
+            return Ok(known);
+        }
+        let api: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        let review = self.review(caller, verb, subresource);
+        let answer = api.create(&PostParams::default(), &review).await?;
+        let is_allowed = answer.status.is_some_and(|status| status.allowed);
+        let fresh = if is_allowed {
+            ALLOWED_FRESH
+        } else {
+            REFUSED_FRESH
+        };
+        self.decisions.put(key, is_allowed, now + fresh, now);
+        Ok(is_allowed)
+    }
+
+    fn review(&self, caller: &Caller, verb: &str, subresource: &str) -> SubjectAccessReview {
+        let extra: BTreeMap<_, _> = caller.extra.iter().cloned().collect();
+        SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: Some(caller.name.clone()),
+                uid: (!caller.uid.is_empty()).then(|| caller.uid.clone()),
+                groups: Some(caller.groups.clone()),
+                extra: (!extra.is_empty()).then_some(extra),
+                resource_attributes: Some(ResourceAttributes {
+                    verb: Some(verb.to_owned()),
+                    version: Some("v1".to_owned()),
+                    resource: Some("nodes".to_owned()),
+                    subresource: Some(subresource.to_owned()),
+                    name: Some(self.node_name.clone()),
+                    ..ResourceAttributes::default()
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        }
+    }
+}
+
+fn authenticated(review: TokenReview) -> Option<Caller> {
+    let status = review
+        .status
+        .filter(|status| status.authenticated == Some(true))?;
+    let user = status.user?;
+    Some(Caller {
+        name: user.username?,
+        uid: user.uid.unwrap_or_default(),
+        groups: user.groups.unwrap_or_default(),
+        extra: user.extra.unwrap_or_default().into_iter().collect(),
+    })
+}
+
+/// Answers with an end; when there are too many, those that have ended go, and then all of them.
+#[derive(Debug)]
+struct Kept<K, V>(Mutex<HashMap<K, (V, Instant)>>);
+
+impl<K, V> Default for Kept<K, V> {
+    fn default() -> Self {
+        Self(Mutex::new(HashMap::new()))
+    }
+}
+
+impl<K: Eq + Hash, V: Clone> Kept<K, V> {
+    fn get(&self, key: &K, now: Instant) -> Option<V> {
+        let kept = self.0.lock();
+        let (value, until) = kept.get(key)?;
+        (now < *until).then(|| value.clone())
+    }
+
+    fn put(&self, key: K, value: V, until: Instant, now: Instant) {
+        let mut kept = self.0.lock();
+        if kept.len() >= KEPT_MAX {
+            kept.retain(|_, (_, until)| now < *until);
+        }
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(key, (value, until));
+    }
+}
+
+#[cfg(test)]
+mod tests;

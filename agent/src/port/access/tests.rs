@@ -1,0 +1,31 @@
+//! What is kept of answers, and who a certificate speaks for.
+
+use super::*;
+use coracle_client::clock::Instant;
+
+#[test]
+fn answers_end_and_are_few() {
+    let now = Instant::now();
+    let later = |seconds: u64| now + Duration::from_secs(seconds);
+    let kept: Kept<usize, bool> = Kept::default();
+    kept.put(0, true, later(10), now);
+    assert_eq!(kept.get(&0, later(9)), Some(true));
+    assert_eq!(kept.get(&0, later(10)), None);
+    for key in 0..3 * KEPT_MAX {
+        kept.put(key, false, later(10), now);
+    }
+    assert!(kept.0.lock().len() <= KEPT_MAX);
+}
+
+#[test]
+fn a_certificate_names_its_user_and_groups() {
+    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    let name = &mut params.distinguished_name;
+    name.push(rcgen::DnType::CommonName, "scraper");
+    name.push(rcgen::DnType::OrganizationName, "readers");
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let caller = Caller::of_certificate(certificate.der()).unwrap();
+    assert_eq!(caller.name, "scraper");
+    assert_eq!(caller.groups, ["readers", "system:authenticated"]);
+}
