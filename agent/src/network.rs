@@ -78,6 +78,13 @@ impl Network {
         }
     }
 
+    /// The runtime did not hear of it: it is to be told again.
+    pub fn untold(&self) {
+        if let Kind::OfRuntime(told) = &self.0 {
+            told.write().cidr.clear();
+        }
+    }
+
     /// With the podCIDR that the node had last, if it had one.
     pub async fn use_kept_cidr(&self) -> Result<(), NetworkError> {
         match &self.0 {

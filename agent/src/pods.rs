@@ -308,7 +308,7 @@ impl Shared {
 
     /// Takes down what the API server does not know, and takes back its addresses and files.
     async fn adopt_orphans(self: &Arc<Self>, informer: &Informer<Pod>) -> Result<(), RuntimeError> {
-        let sandboxes = self.context.runtime.list_sandboxes().await?;
+        let sandboxes = self.context.first_sandboxes().await?;
         let ids: BTreeSet<_> = sandboxes.iter().map(|sandbox| sandbox.id.clone()).collect();
         if let Err(error) = self.context.network.reclaim(&ids) {
             tracing::warn!(%error, "addresses of lost pods stay taken");

@@ -131,6 +131,7 @@ impl Heartbeat {
             Ok(true) => {
                 if let Err(error) = self.runtime.use_pod_cidr(cidr).await {
                     tracing::error!(cidr, %error, "the runtime does not take the podCIDR");
+                    self.network.untold();
                 }
             }
             Err(error) => {

@@ -1,7 +1,7 @@
 //! What all pod workers of a node share.
 
 use crate::network::Network;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, RuntimeError, SandboxStatus};
 use crate::usage::pods::{Places, PodDisk};
 use coracle_api::amounts::Amounts;
 use coracle_client::Client;
@@ -12,9 +12,13 @@ use k8s_openapi::api::core::v1::{Node, Pod, Service, Volume};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Of the agent's directory, what pods keep files in.
 pub const PODS: &str = "pods";
+/// For a runtime that starts at the same time, and how often it is asked.
+const RUNTIME_START_MAX: Duration = Duration::from_secs(60);
+const RUNTIME_RETRY: Duration = Duration::from_millis(500);
 /// Of the agent's directory, what containers' logs are in.
 pub const LOGS: &str = "logs";
 
@@ -71,6 +75,20 @@ impl std::fmt::Debug for Context {
 }
 
 impl Context {
+    /// What former agents left. A runtime that starts anew at the same time is waited for.
+    pub async fn first_sandboxes(&self) -> Result<Vec<SandboxStatus>, RuntimeError> {
+        let begun = self.clock.monotonic();
+        loop {
+            match self.runtime.list_sandboxes().await {
+                Err(error) if begun.elapsed() < RUNTIME_START_MAX => {
+                    tracing::info!(%error, "asks the runtime again for its sandboxes");
+                }
+                answer => return answer,
+            }
+            tokio::time::sleep(RUNTIME_RETRY).await;
+        }
+    }
+
     pub fn pods_directory(&self) -> PathBuf {
         self.data_dir.join(PODS)
     }

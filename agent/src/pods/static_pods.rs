@@ -87,7 +87,7 @@ impl Pods {
         let shared = self.shared.clone();
         let (directory, wanted) = read(Directory::new(path, node_name)).await;
         if let Some(wanted) = wanted {
-            let sandboxes = shared.context.runtime.list_sandboxes().await?;
+            let sandboxes = shared.context.first_sandboxes().await?;
             for sandbox in outdated(&sandboxes, &wanted) {
                 shared.take_down(sandbox);
             }

@@ -103,7 +103,8 @@ impl CriRuntime {
         let lock = embedded::lock(&config.data_dir)?;
         let runtime = Channel::new(config.runtime.clone(), MESSAGE_BYTES_MAX);
         let images = Channel::new(config.images.clone(), MESSAGE_BYTES_MAX);
-        let (version, told, is_systemd) = meet(&runtime, &images, &clock, config.patience).await?;
+        let met = meet(&runtime, &images, &clock, config.patience).await?;
+        let (version, told, is_systemd, file_systems) = met;
         let stop = CancellationToken::new();
         let inner = Arc::new(Inner {
             name: String::leak(version.runtime_name.clone()),
@@ -114,16 +115,14 @@ impl CriRuntime {
                 .is_some_and(|features| features.supplemental_groups_policy),
             groups: Groups::open(&config.data_dir, is_systemd)?,
             parts: Parts::new(config.data_dir.join("parts")),
-            disks: usage::disks(&images, &config.data_dir).await,
+            disks: usage::disks(&file_systems, &config.data_dir),
             events: broadcast::Sender::new(EVENTS_MAX),
             heard_at: Mutex::new(clock.monotonic()),
             clock,
             runtime,
             images,
         });
-        let sandboxes = inner.sandboxes(None).await?;
-        inner.parts.sweep(sandboxes.iter().map(|one| &one.id))?;
-        let seen = events::all_alive(&inner).await?;
+        let seen = inner.begin(config.patience).await?;
         tokio::spawn(events::follow(inner.clone(), seen, stop.clone()));
         let life = Life {
             _stop: stop.drop_guard(),
@@ -144,7 +143,7 @@ impl CriRuntime {
 }
 
 /// What a runtime says at the beginning.
-type Met = (VersionResponse, StatusResponse, bool);
+type Met = (VersionResponse, StatusResponse, bool, ImageFsInfoResponse);
 
 /// Asks until the runtime answers, or does not speak this at all. One that is just starting anew
 /// may go between two questions.
@@ -188,7 +187,8 @@ async fn ask(runtime: &Channel, images: &Channel) -> Result<Met, Status> {
     let status = runtime
         .unary(StatusRequest::PATH, &request, CALL_MAX)
         .await?;
-    Ok((version, status, is_systemd(runtime).await?))
+    let file_systems = usage::file_systems(images).await?;
+    Ok((version, status, is_systemd(runtime).await?, file_systems))
 }
 
 fn unfit(channel: &Channel, status: &Status) -> RuntimeError {
@@ -245,6 +245,28 @@ fn time(nanoseconds: i64) -> Option<Timestamp> {
 }
 
 impl Inner {
+    /// Finds what there is. A runtime that goes away between two questions is waited for.
+    async fn begin(&self, patience: Duration) -> Result<events::Seen, RuntimeError> {
+        let begun = self.clock.monotonic();
+        loop {
+            let error = match self.look_around().await {
+                Ok(seen) => return Ok(seen),
+                Err(error) => error,
+            };
+            if begun.elapsed() > patience {
+                return Err(error);
+            }
+            tracing::info!(%error, "asks the runtime again");
+            tokio::time::sleep(START_RETRY).await;
+        }
+    }
+
+    async fn look_around(&self) -> Result<events::Seen, RuntimeError> {
+        let sandboxes = self.sandboxes(None).await?;
+        self.parts.sweep(sandboxes.iter().map(|one| &one.id))?;
+        events::all_alive(self).await
+    }
+
     async fn call<Q: Call>(&self, request: Q) -> Result<Q::Answer, Status> {
         self.call_within(request, CALL_MAX).await
     }

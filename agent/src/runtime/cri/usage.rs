@@ -4,7 +4,7 @@
 use super::super::{RuntimeError, contract::*};
 use super::messages::*;
 use super::{CALL_MAX, Inner, missing};
-use crate::grpc::Channel;
+use crate::grpc::{Channel, Code, Status};
 use crate::usage::DiskUse;
 use std::path::{Path, PathBuf};
 
@@ -15,17 +15,20 @@ pub struct Disks {
     pub containers: PathBuf,
 }
 
-/// Asked once: a runtime that is moved to another disk is started anew. One that does not say is
-/// taken to be on the agent's own.
-pub async fn disks(channel: &Channel, data_dir: &Path) -> Disks {
+/// Asked once: a runtime that is moved to another disk is started anew.
+pub async fn file_systems(channel: &Channel) -> Result<ImageFsInfoResponse, Status> {
     let asked = channel.unary(ImageFsInfoRequest::PATH, &ImageFsInfoRequest {}, CALL_MAX);
-    let told: ImageFsInfoResponse = match asked.await {
-        Ok(told) => told,
-        Err(status) => {
+    match asked.await {
+        Err(status) if status.code != Code::UNAVAILABLE => {
             tracing::warn!(%status, "the runtime does not say where its images are");
-            ImageFsInfoResponse::default()
+            Ok(ImageFsInfoResponse::default())
         }
-    };
+        told => told,
+    }
+}
+
+/// A runtime that does not say is taken to be on the agent's own.
+pub fn disks(told: &ImageFsInfoResponse, data_dir: &Path) -> Disks {
     let images = directory(&told.image_filesystems);
     let containers = directory(&told.container_filesystems).or_else(|| images.clone());
     Disks {
