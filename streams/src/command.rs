@@ -22,6 +22,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use std::convert::Infallible;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -100,6 +101,9 @@ impl Call {
     }
 }
 
+/// For the client's own end after the last word.
+const FAREWELL_MAX: Duration = Duration::from_secs(5);
+
 /// One client on a WebSocket.
 #[derive(Clone, Copy)]
 struct Session {
@@ -125,10 +129,13 @@ impl Session {
             }
         };
         // The client's end ends the session: the request is dropped, and the agent sees it reset.
+        let mut write_node = std::pin::pin!(write_node);
         tokio::select! {
-            () = write_node => {}
+            () = &mut write_node => return,
             () = read_node => {}
         }
+        // A connection that ends with something unread throws away what the client has not read.
+        let _ = tokio::time::timeout(FAREWELL_MAX, write_node).await;
     }
 
     /// Returns when the client is gone. While the client only listens, it waits.
