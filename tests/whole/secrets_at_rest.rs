@@ -1,7 +1,7 @@
 //! Secrets on the disk of a running server: nowhere in plain, under a key that changes, and safe
 //! from what ends a change half way.
 
-use crate::lab::{Cluster, Host, Lab, all_text, coracle, wait};
+use crate::lab::{Cluster, Host, Lab, PATIENCE, all_text, coracle, now, wait};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,6 +10,7 @@ const PLAIN: &str = "hunter2-correct-horse-battery-staple";
 /// `PLAIN` as a Secret has it.
 const ENCODED: &str = "aHVudGVyMi1jb3JyZWN0LWhvcnNlLWJhdHRlcnktc3RhcGxl";
 const OPEN: &str = "a-config-map-is-in-the-open";
+const SECRETS_OF_A_ROTATION: usize = 300;
 
 fn secret(name: &str) -> String {
     format!(
@@ -115,6 +116,11 @@ fn a_kill_in_the_middle_of_a_rotation_loses_nothing_and_the_next_start_finishes_
     let mut lab = Lab::new();
     let mut cluster = lab.server("killed", &[]);
     cluster.apply(&secret("kept"));
+    // So many that to seal them anew takes longer than to see that it began.
+    let others: Vec<_> = (0..SECRETS_OF_A_ROTATION)
+        .map(|number| secret(&format!("other-{number}")))
+        .collect();
+    cluster.apply(&others.join("---\n"));
     let mut kills_before_the_end = 0;
     for round in 0..6 {
         let before = keys(&cluster.host);
@@ -124,9 +130,10 @@ fn a_kill_in_the_middle_of_a_rotation_loses_nothing_and_the_next_start_finishes_
             .spawn()
             .unwrap();
         // The new key is in the file, and the old one still is.
-        wait("the rotation began", || {
-            (keys(&cluster.host) != before).then_some(())
-        });
+        let end = now() + PATIENCE;
+        while keys(&cluster.host) == before {
+            assert!(now() < end, "the rotation did not begin");
+        }
         std::thread::sleep(Duration::from_millis(round * 3));
         let left = keys(&cluster.host).len();
         lab.process(cluster.process).kill();
