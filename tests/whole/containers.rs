@@ -121,8 +121,10 @@ fn on_terminal(cluster: &Cluster, prepare: &str, arguments: &[&str]) -> String {
         .chain(kubectl.get_args())
         .map(|part| part.to_string_lossy().into_owned())
         .collect();
-    let line = format!("{prepare}; timeout 100 {}", line.join(" "));
+    // In a group of its own it would have no terminal, and be stopped. One shell on every machine.
+    let line = format!("{prepare}; timeout --foreground 100 {}", line.join(" "));
     let output = std::process::Command::new("script")
+        .env("SHELL", "/bin/sh")
         .args(["-qec", &line, "/dev/null"])
         .stdin(Stdio::null())
         .output()
