@@ -91,22 +91,6 @@ impl Status {
 
 /// `grpc-message` is percent-encoded UTF-8. What is malformed stands as it is.
 pub fn decode_message(encoded: &[u8]) -> String {
-    let mut decoded = Vec::with_capacity(encoded.len());
-    let mut rest = encoded;
-    while let Some((first, tail)) = rest.split_first() {
-        let digits = tail.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        let digits = digits.filter(|two| two.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let byte = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
-        match byte.filter(|_| *first == b'%') {
-            Some(byte) => {
-                decoded.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                decoded.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+    let decoded = percent_encoding::percent_decode(encoded);
+    decoded.decode_utf8_lossy().into_owned()
 }

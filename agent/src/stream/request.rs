@@ -54,14 +54,21 @@ pub struct Command {
 #[derive(Clone, Debug, Default)]
 pub struct Query(Vec<(String, String)>);
 
+/// Where a request goes stands in its first part as it is: whoever decides upon rights by the
+/// path's beginning sees what is meant here.
 pub fn route(uri: &Uri) -> Option<Route> {
-    let parts: Vec<String> = uri
-        .path()
-        .trim_start_matches('/')
-        .split('/')
+    let path = uri.path().strip_prefix('/')?;
+    let (top, below) = match path.split_once('/') {
+        Some((top, below)) => (top, Some(below)),
+        None => (path, None),
+    };
+    let below: Vec<String> = below
+        .into_iter()
+        .flat_map(|path| path.split('/'))
         .map(decode)
         .collect();
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let below = below.iter().map(String::as_str);
+    let parts: Vec<&str> = std::iter::once(top).chain(below).collect();
     Some(match parts.as_slice() {
         ["healthz"] => Route::Health(String::new()),
         ["healthz", check] => Route::Health((*check).to_owned()),
@@ -120,13 +127,12 @@ fn command(namespace: &str, pod: &str, uid: &str, container: &str) -> Command {
 
 impl Query {
     pub fn parse(uri: &Uri) -> Self {
-        let pairs = uri.query().unwrap_or_default().split('&');
-        let pairs = pairs.filter(|pair| !pair.is_empty()).map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let plus = |text: &str| decode(&text.replace('+', " "));
-            (plus(name), plus(value))
-        });
-        Self(pairs.collect())
+        let query = uri.query().unwrap_or_default();
+        Self(
+            form_urlencoded::parse(query.as_bytes())
+                .into_owned()
+                .collect(),
+        )
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -160,20 +166,8 @@ impl Query {
 }
 
 fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let code = text.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
-        if let Some(byte) = code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            out.push(byte);
-            at += 3;
-        } else {
-            out.push(bytes[at]);
-            at += 1;
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    let decoded = percent_encoding::percent_decode_str(text);
+    decoded.decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

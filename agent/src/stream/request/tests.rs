@@ -37,6 +37,22 @@ fn routes_are_the_kubelets() {
     assert_eq!(of("/portForward/ns/pod/u1"), Some(forward("u1")));
 }
 
+/// Rights are asked for by how a path begins.
+#[test]
+fn a_disguised_path_leads_nowhere() {
+    for path in [
+        "//exec/ns/p/c",
+        "///attach/ns/p/c",
+        "/%65xec/ns/p/c",
+        "/%70ortForward/ns/p",
+        "/./run/ns/p/c",
+        "/x/../exec/ns/p/c",
+        "/exec%2Fns/p/c",
+    ] {
+        assert_eq!(route(&path.parse().unwrap()), None, "{path}");
+    }
+}
+
 #[test]
 fn queries_are_decoded() {
     let uri = "/x?command=sh&command=-c&command=echo+a%26b%25&stdin=true&tty=0&tailLines=5&n=x";
