@@ -15,27 +15,39 @@ pub struct Mounted {
     pub is_shared: bool,
     /// What is mounted below its master shows here.
     pub is_slave: bool,
+    /// Of the file system: `ext4`, `cgroup2`.
+    pub kind: String,
+    pub options: String,
 }
 
 /// All of them, in the order they are stacked.
 pub fn table() -> io::Result<Vec<Mounted>> {
     let text = fs::read("/proc/self/mountinfo")?;
-    let text = String::from_utf8_lossy(&text);
-    Ok(text.lines().filter_map(parse).collect())
+    Ok(parse(&String::from_utf8_lossy(&text)))
 }
 
-fn parse(line: &str) -> Option<Mounted> {
-    let (own, _of_file_system) = line.split_once(" - ")?;
+/// A table as the kernel writes it.
+pub fn parse(table: &str) -> Vec<Mounted> {
+    table.lines().filter_map(parse_line).collect()
+}
+
+fn parse_line(line: &str) -> Option<Mounted> {
+    let (own, of_file_system) = line.split_once(" - ")?;
     let fields: Vec<&str> = own.split(' ').collect();
     let [id, _parent, _device, _root, point, _options, optional @ ..] = fields.as_slice() else {
         return None;
     };
+    let mut of_file_system = of_file_system.split(' ');
+    let kind = of_file_system.next()?.to_owned();
+    let _device = of_file_system.next()?;
     let has = |tag: &str| optional.iter().any(|field| field.starts_with(tag));
     Some(Mounted {
         id: id.parse().ok()?,
         point: PathBuf::from(unescape(point)),
         is_shared: has("shared:"),
         is_slave: has("master:"),
+        kind,
+        options: of_file_system.next().unwrap_or_default().to_owned(),
     })
 }
 

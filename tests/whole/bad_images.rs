@@ -172,17 +172,11 @@ impl<'a> Bystander<'a> {
 fn refused(cluster: &Cluster, name: &str, part: &str) {
     let state = "{.status.phase} {.status.containerStatuses[0].state.waiting.reason} \
                  {.status.containerStatuses[0].state.waiting.message}";
-    let mut last = String::new();
-    let end = crate::lab::now() + crate::lab::PATIENCE;
-    while crate::lab::now() < end {
-        last = cluster.value(&["pod", name], state);
+    let expected = format!("a wait for its image with {part:?}");
+    cluster.wait_for(&["pod", name], state, &expected, |last| {
         let reasons = ["Pending ErrImagePull ", "Pending ImagePullBackOff "];
-        if reasons.iter().any(|reason| last.starts_with(reason)) && last.contains(part) {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-    panic!("the pod {name} should wait for its image with {part:?}: {last}");
+        reasons.iter().any(|reason| last.starts_with(reason)) && last.contains(part)
+    });
 }
 
 #[track_caller]

@@ -410,17 +410,31 @@ impl Cluster {
 
     #[track_caller]
     pub fn wait_value(&self, target: &[&str], path: &str, expected: &str) {
+        self.wait_for(target, path, &format!("{expected:?}"), |value| {
+            value == expected
+        });
+    }
+
+    /// Until the value is as it should be; `expected` says how.
+    #[track_caller]
+    pub fn wait_for(
+        &self,
+        target: &[&str],
+        path: &str,
+        expected: &str,
+        is_it: impl Fn(&str) -> bool,
+    ) {
         let mut last = String::new();
         let end = now() + PATIENCE;
         while now() < end {
             last = self.value(target, path);
-            if last == expected {
+            if is_it(&last) {
                 return;
             }
             std::thread::sleep(LOOK_EVERY);
         }
         panic!(
-            "{target:?} {path} is {last:?}, not {expected:?}\n{}",
+            "{target:?} {path} is {last:?}, not {expected}\n{}",
             self.story()
         );
     }

@@ -1,6 +1,6 @@
 //! The table is read as the kernel writes it.
 
-use super::{Mounted, parse, unescape};
+use super::{Mounted, parse_line, unescape};
 use std::path::PathBuf;
 
 #[test]
@@ -11,11 +11,13 @@ fn a_line_tells_where_and_with_whom() {
         point: PathBuf::from("/mnt/a b"),
         is_shared: true,
         is_slave: true,
+        kind: "ext3".to_owned(),
+        options: "rw".to_owned(),
     };
-    assert_eq!(parse(line), Some(expected));
-    let private = parse("36 35 0:5 / /proc rw - proc proc rw").unwrap();
+    assert_eq!(parse_line(line), Some(expected));
+    let private = parse_line("36 35 0:5 / /proc rw - proc proc rw").unwrap();
     assert!(!private.is_shared && !private.is_slave);
-    assert_eq!(parse("36 35 0:5"), None);
+    assert_eq!(parse_line("36 35 0:5"), None);
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub use usage::stalls;
 pub use limits::weight;
 
 use super::contract::Resources;
+use crate::mounts::{self, Mounted};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
@@ -36,7 +37,6 @@ const LIMITING: [&str; 12] = [
     "perf_event",
     "pids",
 ];
-const MOUNTINFO: &str = "/proc/self/mountinfo";
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hierarchies {
@@ -48,23 +48,19 @@ pub struct Hierarchies {
 
 impl Hierarchies {
     pub fn of_host() -> io::Result<Self> {
-        Ok(Self::parse(&fs::read_to_string(MOUNTINFO)?))
+        Ok(Self::among(mounts::table()?))
     }
 
-    fn parse(mountinfo: &str) -> Self {
+    fn among(mounts: Vec<Mounted>) -> Self {
         let mut found = Self::default();
-        for line in mountinfo.lines() {
-            let Some((mount, file_system)) = line.split_once(" - ") else {
-                continue;
-            };
-            let Some(point) = mount.split(' ').nth(4) else {
-                continue;
-            };
-            let mut fields = file_system.split(' ');
-            let kind = fields.next().unwrap_or_default();
-            let options = fields.nth(1).unwrap_or_default();
-            let point = PathBuf::from(point);
-            match kind {
+        for Mounted {
+            point,
+            kind,
+            options,
+            ..
+        } in mounts
+        {
+            match kind.as_str() {
                 "cgroup2" if found.v2.is_none() => found.v2 = Some(point),
                 "cgroup" => {
                     let controls = |option: &&str| !matches!(*option, "rw" | "ro" | "xattr");

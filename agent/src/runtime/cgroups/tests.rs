@@ -13,7 +13,7 @@ const HYBRID: &str = "\
 
 #[test]
 fn hierarchies_are_read_from_the_mounts() {
-    let hybrid = Hierarchies::parse(HYBRID);
+    let hybrid = Hierarchies::among(mounts::parse(HYBRID));
     assert!(!hybrid.is_unified());
     assert_eq!(hybrid.v1.len(), 3);
     assert_eq!(
@@ -25,7 +25,9 @@ fn hierarchies_are_read_from_the_mounts() {
         Some(PathBuf::from("/sys/fs/cgroup/memory/a/b"))
     );
     assert!(hybrid.controls("memory", "/a") && !hybrid.controls("pids", "/a"));
-    let unified = Hierarchies::parse("1 0 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    let unified = Hierarchies::among(mounts::parse(
+        "1 0 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+    ));
     assert!(unified.is_unified());
     assert_eq!(
         unified.directory("memory", "/a"),
