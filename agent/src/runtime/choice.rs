@@ -47,7 +47,10 @@ pub async fn open(
     let runtime = CriRuntime::open(config(data_dir, chosen, cri::START_MAX)).await?;
     let mark = mark(data_dir);
     let text = format!("{}\n{}\n", chosen.runtime, chosen.images);
-    fs::write(&mark, text).map_err(io_error(format!("cannot write {}", mark.display())))?;
+    if fs::read_to_string(&mark).ok().as_ref() != Some(&text) {
+        let written = crate::atomic_file::write(&mark, text.as_bytes());
+        written.map_err(io_error(format!("cannot write {}", mark.display())))?;
+    }
     Ok(Arc::new(runtime))
 }
 
