@@ -6,7 +6,7 @@
 mod by_streams; // The same over SPDY.
 
 use crate::speech::{PROTOCOLS, Speech};
-use crate::websocket::{self, PING_INTERVAL, SILENCE_MAX, Upgrade};
+use crate::websocket::{self, FAREWELL_MAX, PING_INTERVAL, SILENCE_MAX, Upgrade};
 use crate::{Body, spdy};
 use bytes::{Bytes, BytesMut};
 use coracle_api::frames::{Channel, Decoder, Encoder};
@@ -22,7 +22,6 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use std::convert::Infallible;
-use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -101,9 +100,6 @@ impl Call {
     }
 }
 
-/// For the client's own end after the last word.
-const FAREWELL_MAX: Duration = Duration::from_secs(5);
-
 /// One client on a WebSocket.
 #[derive(Clone, Copy)]
 struct Session {
@@ -134,7 +130,6 @@ impl Session {
             () = &mut write_node => return,
             () = read_node => {}
         }
-        // A connection that ends with something unread throws away what the client has not read.
         let _ = tokio::time::timeout(FAREWELL_MAX, write_node).await;
     }
 

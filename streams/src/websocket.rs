@@ -29,6 +29,10 @@ const CARRY_BYTES: usize = 32 * 1024;
 pub const PING_INTERVAL: Duration = Duration::from_secs(30);
 pub const SILENCE_MAX: Duration = Duration::from_secs(90);
 
+/// For the client's own end after our last word: a connection that ends with something unread
+/// throws away what the client has not read.
+pub const FAREWELL_MAX: Duration = Duration::from_secs(5);
+
 /// A subprotocol that begins like this is none, but carries a token.
 pub const TOKEN_PREFIX: &str = "base64url.bearer.authorization.k8s.io.";
 

@@ -10,7 +10,7 @@ use coracle_api::field::{ErrorList, FieldError, Path};
 use coracle_api::status::{Status, Subject};
 use coracle_api::timestamp;
 use coracle_streams::websocket::{self, Upgrade};
-use futures::SinkExt;
+use futures::{SinkExt, StreamExt};
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response};
@@ -179,22 +179,39 @@ fn text(body: Body) -> Response<Body> {
 /// One message a chunk; ends with the log or with the client.
 async fn send(upgrade: Upgrade, mut body: Body) {
     let encoded = upgrade.protocol().starts_with("base64.");
-    let Ok(mut socket) = upgrade.open().await else {
+    let Ok(socket) = upgrade.open().await else {
         return;
     };
-    while let Some(Ok(frame)) = body.frame().await {
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
-        let message = if encoded {
-            Message::text(STANDARD.encode(&data))
-        } else {
-            Message::binary(data)
-        };
-        if socket.send(message).await.is_err() {
-            return;
+    let (mut sink, mut messages) = socket.split();
+    // A client says nothing but that it is there, or goes.
+    let reading = async {
+        while let Some(Ok(message)) = messages.next().await {
+            if matches!(message, Message::Close(_)) {
+                return;
+            }
         }
+    };
+    let sending = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            let message = if encoded {
+                Message::text(STANDARD.encode(&data))
+            } else {
+                Message::binary(data)
+            };
+            if sink.send(message).await.is_err() {
+                return;
+            }
+        }
+        // The client may be gone already; there is nobody left to tell.
+        let _ = sink.send(websocket::goodbye()).await;
+    };
+    let mut reading = std::pin::pin!(reading);
+    tokio::select! {
+        () = &mut reading => return,
+        () = sending => {}
     }
-    // The client may be gone already; there is nobody left to tell.
-    let _ = socket.send(websocket::goodbye()).await;
+    let _ = tokio::time::timeout(websocket::FAREWELL_MAX, reading).await;
 }

@@ -87,10 +87,12 @@ pub async fn run(upgrade: Upgrade, pod: Pod, ports: Vec<u16>) {
         // All ports are through; the client may be gone already.
         let _ = sink.send(websocket::goodbye()).await;
     };
+    let mut reading = std::pin::pin!(reading);
     tokio::select! {
-        () = reading => {}
+        () = &mut reading => return,
         () = writing => {}
     }
+    let _ = tokio::time::timeout(websocket::FAREWELL_MAX, reading).await;
 }
 
 struct Connection {

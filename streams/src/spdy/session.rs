@@ -23,6 +23,9 @@ const ARRIVALS_MAX: usize = 16;
 const READ_BYTES: usize = 32 * 1024;
 /// The kubelet's bound on a connection on which nothing happens.
 const IDLE_MAX: Duration = Duration::from_secs(4 * 60 * 60);
+/// For the client's own end: a connection that ends with something unread throws away what the
+/// client has not read.
+const FAREWELL_MAX: Duration = Duration::from_secs(5);
 /// How long the last words may take to get out.
 const FLUSH_MAX: Duration = Duration::from_secs(10);
 
@@ -88,7 +91,7 @@ pub struct Session {
 
 impl Session {
     pub fn start(connection: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
-        let (reads, writes) = tokio::io::split(connection);
+        let (mut reads, writes) = tokio::io::split(connection);
         let (frames, queue) = mpsc::channel(FRAMES_MAX);
         let (arrive, arrivals) = mpsc::channel(ARRIVALS_MAX);
         let stop = CancellationToken::new();
@@ -102,9 +105,12 @@ impl Session {
         let ended = stop.clone();
         tokio::spawn(async move {
             tokio::select! {
-                () = reading.run(reads) => {}
+                () = reading.run(&mut reads) => {}
                 () = ended.cancelled() => {}
             }
+            let mut nowhere = tokio::io::sink();
+            let unread = tokio::io::copy(&mut reads, &mut nowhere);
+            let _ = tokio::time::timeout(FAREWELL_MAX, unread).await;
         });
         tokio::spawn(write(writes, queue));
         Self {
@@ -129,7 +135,7 @@ struct Reading {
 }
 
 impl Reading {
-    async fn run(mut self, mut reads: impl AsyncRead + Unpin) {
+    async fn run(mut self, reads: &mut (impl AsyncRead + Unpin)) {
         let mut buffer = BytesMut::with_capacity(READ_BYTES);
         loop {
             let read = tokio::time::timeout(IDLE_MAX, reads.read_buf(&mut buffer)).await;
@@ -195,7 +201,7 @@ impl Reading {
             let refused = frame::reset(id, frame::REFUSED_STREAM);
             return self.frames.send(refused).await.ok();
         }
-        let block = self.packer.pack();
+        let block = self.packer.pack(&[]);
         self.frames.send(frame::reply(id, &block)).await.ok()?;
         let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
         self.streams.insert(id, sender);
