@@ -15,7 +15,6 @@ mod messages; // What is on the wire.
 mod parts; // Of volumes, bound where the runtime finds them.
 mod sandboxes;
 mod security; // Pure.
-mod spdy; // Streams in one connection.
 mod streams; // Of commands and of containers.
 mod usage; // What is used, of memory and of disks.
 

@@ -142,6 +142,16 @@ fn put_length(out: &mut BytesMut, is_last: bool, length: usize) {
     out.put_u32(flags | length);
 }
 
+/// Opens a stream; `block` are its headers, packed.
+pub fn open(id: StreamId, block: &[u8]) -> Bytes {
+    let mut out = head(SYN_STREAM, false, 10 + block.len());
+    out.put_u32(id);
+    // No other stream that it belongs to, the first priority, no slot.
+    out.put_slice(&[0; 6]);
+    out.put_slice(block);
+    out.freeze()
+}
+
 /// Accepts a stream; `block` are our headers, packed.
 pub fn reply(id: StreamId, block: &[u8]) -> Bytes {
     let mut out = head(SYN_REPLY, false, 4 + block.len());

@@ -204,24 +204,35 @@ impl Unpacker {
     }
 }
 
-/// Packs the answer to each stream: no headers.
+/// Packs the blocks of one connection, in stored blocks of one stream of zlib.
 #[derive(Debug, Default)]
 pub struct Packer {
     has_begun: bool,
 }
 
 impl Packer {
-    pub fn pack(&mut self) -> Bytes {
+    /// Headers of streams are some tens of bytes: more than 64 KiB are none of ours.
+    pub fn pack(&mut self, headers: &[(&str, &str)]) -> Bytes {
         const HEAD: [u8; 2] = [0x78, 0x01];
-        /// A stored block of four bytes: the number of headers, zero. The empty block behind it is
-        /// what readers look for before they give out what they have.
-        const NONE: [u8; 14] = [0, 4, 0, 0xfb, 0xff, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+        /// An empty block, which is what readers look for before they give out what they have.
+        const FLUSH: [u8; 5] = [0, 0, 0, 0xff, 0xff];
+        let number = |count: usize| (count as u32).to_be_bytes();
+        let mut plain = number(headers.len()).to_vec();
+        for text in headers.iter().flat_map(|(name, value)| [name, value]) {
+            plain.extend_from_slice(&number(text.len()));
+            plain.extend_from_slice(text.as_bytes());
+        }
+        let size = plain.len() as u16;
         let mut packed = Vec::new();
         if !self.has_begun {
             packed.extend_from_slice(&HEAD);
             self.has_begun = true;
         }
-        packed.extend_from_slice(&NONE);
+        packed.push(0);
+        packed.extend_from_slice(&size.to_le_bytes());
+        packed.extend_from_slice(&(!size).to_le_bytes());
+        packed.extend_from_slice(&plain);
+        packed.extend_from_slice(&FLUSH);
         packed.into()
     }
 }

@@ -1,7 +1,7 @@
 //! Frames and headers as a Go client sends them, and a session over a pipe.
 
 use super::frame::{self, Frame, FrameError};
-use super::headers::{HeadersError, Unpacker, dictionary};
+use super::headers::{HeadersError, Packer, Unpacker, dictionary};
 use super::session::Session;
 use bytes::{BufMut, BytesMut};
 use flate2::Compression;
@@ -94,6 +94,26 @@ fn blocks_that_are_no_headers_are_refused() {
     let mut packer = GoPacker::new();
     let many = vec![("a", "b"); 101];
     assert_eq!(unpack(&packer.pack(&many)), Err(HeadersError::TooLong));
+}
+
+/// As Go's runtimes read it: a whole connection is one stream, each block given out at its end.
+#[test]
+fn what_is_packed_here_is_zlib_and_is_unpacked_here() {
+    let (mut packer, mut unpacker) = (Packer::default(), Unpacker::default());
+    let mut all = Vec::new();
+    for kind in ["error", "stdout"] {
+        let block = packer.pack(&[("streamtype", kind)]);
+        all.extend_from_slice(&block);
+        assert_eq!(unpacker.unpack(&block).unwrap().get("streamtype"), kind);
+    }
+    let expected = [
+        plain(&[("streamtype", "error")]),
+        plain(&[("streamtype", "stdout")]),
+    ];
+    let mut read = vec![0; expected.concat().len()];
+    let mut zlib = flate2::read::ZlibDecoder::new(&all[..]);
+    std::io::Read::read_exact(&mut zlib, &mut read).unwrap();
+    assert_eq!(read, expected.concat());
 }
 
 #[test]

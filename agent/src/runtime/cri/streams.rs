@@ -5,9 +5,10 @@
 
 use super::super::{RuntimeError, contract::*};
 use super::messages::*;
-use super::spdy::{self, Frame, Opener};
 use super::{Inner, missing};
 use bytes::{Bytes, BytesMut};
+use coracle_streams::spdy::frame::{self, Frame, StreamId};
+use coracle_streams::spdy::headers::Packer;
 use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::upgrade::Upgraded;
@@ -152,11 +153,14 @@ fn streams_of(
     let (reads, writes) = tokio::io::split(connection);
     let (frames, queue) = mpsc::channel(FRAMES_MAX);
     let (resize, sizes) = mpsc::channel(RESIZES_MAX);
-    let mut opener = Opener::default();
-    let mut first = BytesMut::new();
+    let mut packer = Packer::default();
+    let (mut last, mut first) = (None, BytesMut::new());
     let mut number = |kind: &str| {
-        let (stream, frame) = opener.open(&[("streamtype", kind)]);
-        first.extend_from_slice(&frame);
+        // Those of a client are odd.
+        let stream: StreamId = last.map_or(1, |last| last + 2);
+        last = Some(stream);
+        let block = packer.pack(&[("streamtype", kind)]);
+        first.extend_from_slice(&frame::open(stream, &block));
         stream
     };
     let pipe = || tokio::io::duplex(STREAM_BYTES);
@@ -201,13 +205,13 @@ fn streams_of(
 async fn feed(stream: u32, mut fed: DuplexStream, frames: mpsc::Sender<Bytes>) {
     let mut block = vec![0; READ_BYTES];
     while let Ok(count @ 1..) = fed.read(&mut block).await {
-        let frame = spdy::data(stream, &block[..count], false);
+        let frame = frame::data(stream, &block[..count], false);
         if frames.send(frame).await.is_err() {
             return;
         }
     }
     // A command that has ended needs no end of its input.
-    let _ = frames.send(spdy::data(stream, &[], true)).await;
+    let _ = frames.send(frame::data(stream, &[], true)).await;
 }
 
 async fn tell_sizes(
@@ -218,7 +222,7 @@ async fn tell_sizes(
     while let Some(TerminalSize { width, height }) = sizes.recv().await {
         let size = format!("{{\"Width\":{width},\"Height\":{height}}}\n");
         if frames
-            .send(spdy::data(stream, size.as_bytes(), false))
+            .send(frame::data(stream, size.as_bytes(), false))
             .await
             .is_err()
         {
@@ -255,10 +259,10 @@ async fn listen(
     let mut words = Vec::new();
     loop {
         let read = reads.read_buf(&mut buffer).await.map_err(broken)?;
-        while let Some(frame) = spdy::decode(&mut buffer).map_err(broken)? {
-            match frame {
+        while let Some(arrived) = frame::decode(&mut buffer).map_err(broken)? {
+            match arrived {
                 Frame::Data {
-                    stream,
+                    id: stream,
                     is_last,
                     payload,
                 } if stream == arriving.error => {
@@ -268,15 +272,17 @@ async fn listen(
                     }
                 }
                 Frame::Data {
-                    stream,
+                    id: stream,
                     is_last,
                     payload,
                 } => arriving.pass(stream, &payload, is_last).await,
-                Frame::Reset(stream) if stream == arriving.error => return exit_code(&words),
-                Frame::Reset(stream) => arriving.pass(stream, &[], true).await,
+                Frame::Reset { id: stream } if stream == arriving.error => {
+                    return exit_code(&words);
+                }
+                Frame::Reset { id: stream } => arriving.pass(stream, &[], true).await,
                 // The writer is gone with the connection, which is read to its end.
-                Frame::Ping(id) => drop(frames.send(spdy::pong(id)).await),
-                Frame::GoAway | Frame::Other => {}
+                Frame::Ping(id) => drop(frames.send(frame::ping(id)).await),
+                Frame::Open { .. } | Frame::Headers { .. } | Frame::GoAway | Frame::Other => {}
             }
         }
         if read == 0 {

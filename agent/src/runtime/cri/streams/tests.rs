@@ -1,8 +1,8 @@
 //! Streams over a pipe, whose other end is the runtime.
 
-use super::super::spdy::{self, Frame};
 use super::{Wanted, connect, exit_code, streams_of};
 use bytes::BytesMut;
+use coracle_streams::spdy::frame::{self, Frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const ALL: Wanted = Wanted {
@@ -25,9 +25,9 @@ async fn outputs_arrive_and_input_is_closed_by_itself() {
         let (error, input, stdout, stderr) = (1, 3, 5, 7);
         let (mut buffer, mut given) = (BytesMut::new(), Vec::new());
         loop {
-            match spdy::decode(&mut buffer).unwrap() {
+            match frame::decode(&mut buffer).unwrap() {
                 Some(Frame::Data {
-                    stream,
+                    id: stream,
                     is_last,
                     payload,
                 }) => {
@@ -42,11 +42,11 @@ async fn outputs_arrive_and_input_is_closed_by_itself() {
             }
         }
         for frame in [
-            spdy::data(stdout, b"said", false),
-            spdy::pong(2),
-            spdy::data(stderr, b"wailed", true),
-            spdy::data(stdout, b" more", false),
-            spdy::data(error, SUCCESS, true),
+            frame::data(stdout, b"said", false),
+            frame::ping(2),
+            frame::data(stderr, b"wailed", true),
+            frame::data(stdout, b" more", false),
+            frame::data(error, SUCCESS, true),
         ] {
             runtime.write_all(&frame).await.unwrap();
         }
