@@ -17,12 +17,12 @@ use crate::stream::{Body, Server, Way, refuse};
 use crate::{AgentError, Config};
 use access::{Access, Caller};
 use clients::Authorities;
+use coracle_streams::serving;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use parking_lot::RwLock;
+use hyper_util::rt::TokioIo;
+use jiff::Timestamp;
 use rights::Right;
 use rustls::ServerConfig;
 use rustls::server::WebPkiClientVerifier;
@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -41,7 +41,6 @@ use tokio_util::sync::CancellationToken;
 const CONNECTIONS_MAX: usize = 256;
 /// For a client that says nothing.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
-const HEAD_MAX: Duration = Duration::from_secs(10);
 /// A connection on which nobody was let in for this long makes room for another.
 const STRANGER_MAX: Duration = Duration::from_secs(30);
 /// Before accepting again when the machine has no descriptors left.
@@ -77,8 +76,8 @@ struct Shared {
     server: Server,
     access: Access,
     serving: Arc<Serving>,
-    /// Replaced when the clients' authority is.
-    tls: RwLock<Arc<ServerConfig>>,
+    /// Replaced when the clients' authority is; who came before is asked to come again.
+    tls: watch::Sender<Arc<ServerConfig>>,
 }
 
 impl std::fmt::Debug for Port {
@@ -105,7 +104,7 @@ impl Port {
                 server,
                 access,
                 serving,
-                tls: RwLock::new(tls),
+                tls: watch::Sender::new(tls),
             }),
         })
     }
@@ -175,7 +174,7 @@ async fn keep_authorities(source: &Source, shared: &Shared) {
             Ok(authorities) => {
                 if authorities.pem != known {
                     match tls(&shared.serving, Some(&authorities)) {
-                        Ok(tls) => *shared.tls.write() = tls,
+                        Ok(tls) => drop(shared.tls.send_replace(tls)),
                         Err(error) => tracing::error!(%error, "clients cannot be authenticated"),
                     }
                     known = authorities.pem;
@@ -202,7 +201,8 @@ async fn keep_authorities(source: &Source, shared: &Shared) {
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     // Only a matter of speed.
     drop(stream.set_nodelay(true));
-    let tls = TlsAcceptor::from(shared.tls.read().clone());
+    let mut configured = shared.tls.subscribe();
+    let tls = TlsAcceptor::from(configured.borrow_and_update().clone());
     let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream)).await else {
         return;
     };
@@ -215,13 +215,16 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
         let mark = Arc::clone(&mark);
         async move { Ok::<_, Infallible>(shared.answer(request, certified, &mark).await) }
     });
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_MAX);
-    builder.http2().timer(TokioTimer::new());
-    let served = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    let builder = serving::builder();
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    let served = async {
+        let mut connection = std::pin::pin!(connection);
+        tokio::select! {
+            served = connection.as_mut() => return served,
+            _ = configured.changed() => connection.as_mut().graceful_shutdown(),
+        }
+        connection.await
+    };
     let stranger = async {
         tokio::time::sleep(STRANGER_MAX).await;
         if is_known.load(Ordering::Relaxed) {
@@ -242,11 +245,13 @@ impl Shared {
     async fn answer(
         &self,
         request: Request<Incoming>,
-        certified: Option<Caller>,
+        certified: Option<(Caller, Timestamp)>,
         is_known: &AtomicBool,
     ) -> Response<Body> {
-        let caller = match certified {
-            Some(caller) => Some(caller),
+        // A certificate may run out while its connection lasts.
+        let now = self.server.stats.context.clock.now();
+        let caller = match certified.filter(|(_, until)| now <= *until) {
+            Some((caller, _)) => Some(caller),
             None => self.access.authenticate(request.headers()).await,
         };
         let Some(caller) = caller else {

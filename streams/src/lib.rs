@@ -9,6 +9,7 @@
 pub mod command; // Exec and attach.
 pub mod ports; // Connections to ports of a pod.
 
+pub mod serving; // The bounds of a connection.
 pub mod spdy; // Streams in one connection, as older clients open them.
 mod speech; // The subprotocols of exec and attach.
 pub mod websocket; // The WebSocket handshake.

@@ -7,6 +7,7 @@ use coracle_client::Client;
 use coracle_client::clock::{Clock, Instant};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
@@ -36,20 +37,24 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The common name is the user, the organizations are the groups. The chain was verified.
-    pub fn of_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
+    /// The common name is the user, the organizations are the groups. The chain was verified. With
+    /// the time until which it holds.
+    pub fn of_certificate(certificate: &CertificateDer<'_>) -> Option<(Self, Timestamp)> {
         let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+        let until = certificate.validity().not_after.timestamp();
+        let until = Timestamp::from_second(until).ok()?;
         let subject = certificate.subject();
         let name = subject.iter_common_name().next()?.as_str().ok()?.to_owned();
         let organizations = subject.iter_organization();
         let groups = organizations.filter_map(|one| one.as_str().ok().map(str::to_owned));
         let mut groups: Vec<String> = groups.collect();
         groups.push("system:authenticated".to_owned());
-        Some(Self {
+        let caller = Self {
             name,
             groups,
             ..Self::default()
-        })
+        };
+        Some((caller, until))
     }
 }
 

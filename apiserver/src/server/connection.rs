@@ -5,11 +5,11 @@ mod beginning; // The first bytes, bounded in time.
 use crate::api::{Api, Caller, PeerAddress};
 use crate::authenticate::PeerCertificate;
 use beginning::Beginning;
+use coracle_streams::serving::{self, HEADER_READ_MAX};
 use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -24,16 +24,6 @@ use tokio_util::task::TaskTracker;
 const CONNECTIONS_MAX: usize = 4096;
 /// A client that does not finish its handshake holds a place for this long at most.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
-/// After the handshake, and after each answer.
-const HEADER_READ_MAX: Duration = Duration::from_secs(30);
-/// All headers of a request together.
-const HEADER_BYTES_MAX: usize = 64 * 1024;
-/// Whoever acts for a user of many groups sends each in a header of its own.
-const HEADERS_MAX: usize = 1024;
-/// Streams of one HTTP/2 connection: upstream's own bound.
-const STREAMS_MAX: u32 = 250;
-const PING_EVERY: Duration = Duration::from_secs(30);
-const PING_MAX: Duration = Duration::from_secs(15);
 /// After a failure to accept, such as no free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -93,7 +83,7 @@ async fn serve(
         let answered = api.handle(request, caller.clone());
         async move { Ok::<_, Infallible>(answered.await) }
     });
-    let builder = builder();
+    let builder = serving::builder();
     let stream = TokioIo::new(Beginning::new(stream, HEADER_READ_MAX));
     let connection = builder.serve_connection_with_upgrades(stream, service);
     tokio::pin!(connection);
@@ -107,21 +97,4 @@ async fn serve(
     if let Err(error) = ended {
         tracing::debug!(error, "connection ended");
     }
-}
-
-fn builder() -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_READ_MAX)
-        .max_buf_size(HEADER_BYTES_MAX)
-        .max_headers(HEADERS_MAX)
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(HEADER_BYTES_MAX as u32)
-        .max_concurrent_streams(STREAMS_MAX)
-        .keep_alive_interval(PING_EVERY)
-        .keep_alive_timeout(PING_MAX);
-    builder
 }

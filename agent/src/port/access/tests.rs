@@ -23,9 +23,11 @@ fn a_certificate_names_its_user_and_groups() {
     let name = &mut params.distinguished_name;
     name.push(rcgen::DnType::CommonName, "scraper");
     name.push(rcgen::DnType::OrganizationName, "readers");
+    params.not_after = rcgen::date_time_ymd(2030, 1, 1);
     let key = rcgen::KeyPair::generate().unwrap();
     let certificate = params.self_signed(&key).unwrap();
-    let caller = Caller::of_certificate(certificate.der()).unwrap();
+    let (caller, until) = Caller::of_certificate(certificate.der()).unwrap();
+    assert_eq!(until.to_string(), "2030-01-01T00:00:00Z");
     assert_eq!(caller.name, "scraper");
     assert_eq!(caller.groups, ["readers", "system:authenticated"]);
 }
