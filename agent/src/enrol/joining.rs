@@ -6,6 +6,7 @@
 
 use super::files::Files;
 use super::identity::{CLIENT, Enrolled, identity, is_valid};
+use super::renewal::SERVING;
 use super::request::{Purpose, RequestError, obtain};
 use crate::{AgentError, Config, Joining};
 use coracle_client::clock::Clock;
@@ -67,10 +68,13 @@ async fn known(
     endpoint: &Endpoint,
     clock: &Clock,
 ) -> Result<Option<Identity>, AgentError> {
-    let pair = files.pair(CLIENT)?;
-    let Some(pair) = pair.filter(|pair| is_valid(pair, &config.node_name, clock)) else {
+    let Some(pair) = files.pair(CLIENT)? else {
         return Ok(None);
     };
+    if !is_valid(&pair, &config.node_name, clock) {
+        files.remove_pair(CLIENT)?;
+        return Ok(None);
+    }
     let identity = identity(files, &pair.certificate, &pair.key)?;
     let client = connect::client(&endpoint.clone().with_identity(identity.clone()));
     let nodes: Api<Node> = Api::all(client);
@@ -79,6 +83,8 @@ async fn known(
     if is_unknown {
         tracing::warn!("the server does not know the node's certificate; asks for another");
         files.remove_pair(CLIENT)?;
+        // Of that cluster too.
+        files.remove_pair(SERVING)?;
         return Ok(None);
     }
     Ok(Some(identity))

@@ -3,13 +3,33 @@
 use jiff::{SignedDuration, Timestamp};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
-use x509_parser::prelude::{FromDer, X509Certificate};
+use std::net::IpAddr;
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Lifetime {
     pub not_before: Timestamp,
     pub not_after: Timestamp,
     pub common_name: String,
+}
+
+/// Whether a certificate is for TLS servers of this node at this address.
+pub fn serves(certificate_pem: &str, node_name: &str, address: IpAddr) -> bool {
+    let Ok(der) = CertificateDer::from_pem_slice(certificate_pem.as_bytes()) else {
+        return false;
+    };
+    let Ok((_, certificate)) = X509Certificate::from_der(&der) else {
+        return false;
+    };
+    let Ok(Some(names)) = certificate.subject_alternative_name() else {
+        return false;
+    };
+    let octets = match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    };
+    let has = |wanted: &GeneralName<'_>| names.value.general_names.contains(wanted);
+    has(&GeneralName::DNSName(node_name)) && has(&GeneralName::IPAddress(&octets))
 }
 
 impl Lifetime {

@@ -2,7 +2,7 @@
 
 use super::files::{Files, Pair};
 use super::identity::CLIENT;
-use super::lifetime::Lifetime;
+use super::lifetime::{Lifetime, serves};
 use super::request::{Purpose, obtain};
 use coracle_client::Client;
 use coracle_client::clock::Clock;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-const SERVING: &str = "serving";
+pub const SERVING: &str = "serving";
 /// Looks at the wall clock this often at least: it may be set while the node sleeps.
 const LOOK_EVERY: Duration = Duration::from_secs(600);
 const RETRY_FIRST: Duration = Duration::from_secs(2);
@@ -40,8 +40,15 @@ impl Keeper {
     /// for when the node is itself: nobody else gets it. `show` is told of the one on disk and of each
     /// new one.
     pub async fn run(self, identity: Identity, address: IpAddr, show: impl Fn(&Pair)) {
-        if let Ok(Some(pair)) = self.files.pair(SERVING) {
-            show(&pair);
+        match self.files.pair(SERVING) {
+            // Of another name, or of an address that the node had: another is asked for at once.
+            Ok(Some(pair)) if !serves(&pair.certificate, &self.node_name, address) => {
+                if let Err(error) = self.files.remove_pair(SERVING) {
+                    tracing::error!(%error, "a certificate of another address is kept");
+                }
+            }
+            Ok(Some(pair)) => show(&pair),
+            _ => {}
         }
         let has_own = matches!(self.files.pair(CLIENT), Ok(Some(_)));
         let (is_itself, mut becomes_itself) = watch::channel(has_own);

@@ -1,6 +1,6 @@
 //! When a certificate is renewed.
 
-use super::Lifetime;
+use super::{Lifetime, serves};
 use jiff::Timestamp;
 
 #[test]
@@ -28,4 +28,17 @@ fn a_certificate_tells_its_life_and_name() {
     assert_eq!(lifetime.common_name, "system:node:a");
     assert_eq!(lifetime.renew_at(0.5).to_string(), "2026-01-09T00:00:00Z");
     assert_eq!(Lifetime::of("no certificate"), None);
+}
+
+#[test]
+fn a_certificate_serves_one_node_at_its_address() {
+    let names = ["edge".to_owned(), "192.0.2.7".to_owned()];
+    let key = rcgen::KeyPair::generate().unwrap();
+    let params = rcgen::CertificateParams::new(names).unwrap();
+    let pem = params.self_signed(&key).unwrap().pem();
+    let at = |address: &str| address.parse().unwrap();
+    assert!(serves(&pem, "edge", at("192.0.2.7")));
+    assert!(!serves(&pem, "edge", at("192.0.2.8")));
+    assert!(!serves(&pem, "other", at("192.0.2.7")));
+    assert!(!serves("no certificate", "edge", at("192.0.2.7")));
 }
