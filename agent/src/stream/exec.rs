@@ -4,7 +4,7 @@
 //! Both bodies are frames. The last frame is a `Status` on the error channel, with the exit code
 //! among its causes. When the caller hangs up, the command is hung up on too.
 
-use super::answer::{Body, channel, refuse};
+use super::answer::{Body, channel, full, refuse};
 use super::request::{Command, Query};
 use super::serve::Server;
 use crate::runtime::{
@@ -19,10 +19,11 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// Read from a command at one time.
 const BLOCK_BYTES: usize = 32 * 1024;
-/// After a command has ended, its outputs may be held open by others for this long.
+/// After a command has ended, others may hold its outputs open and say nothing for this long.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 
 type Input = Box<dyn AsyncWrite + Send + Unpin>;
@@ -90,43 +91,23 @@ pub async fn attach(
     }
 }
 
-/// `POST /run/...`: the same without frames, for scripts: both outputs as they come.
+/// `POST /run/...`: for scripts, what a command said by its end.
 pub async fn run(server: &Server, command: &Command, query: &Query) -> Response<Body> {
     let id = match running(server, command).await {
         Ok(id) => id,
         Err(refusal) => return refusal,
     };
-    let config = ExecConfig {
-        command: query
-            .get("cmd")
-            .unwrap_or_default()
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect(),
-        stdout: true,
-        stderr: true,
-        ..ExecConfig::default()
-    };
-    match server.stats.context.runtime.exec(&id, config).await {
-        Ok(streams) => {
-            let (chunks, body) = channel();
-            tokio::spawn(pass_on(streams, chunks));
-            Response::new(body)
+    let words = query.get("cmd").unwrap_or_default().split_whitespace();
+    let words: Vec<String> = words.map(str::to_owned).collect();
+    let runtime = &server.stats.context.runtime;
+    match runtime.exec_sync(&id, words.clone()).await {
+        Ok((0, said)) => Response::new(full(said)),
+        Ok((code, said)) => {
+            let (words, said) = (words.join(" "), String::from_utf8_lossy(&said).into_owned());
+            let text = format!("command '{words}' exited with {code}: {said}");
+            refuse(StatusCode::INTERNAL_SERVER_ERROR, text)
         }
         Err(error) => refuse(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
-    }
-}
-
-async fn pass_on(streams: ExecStreams, chunks: mpsc::Sender<Bytes>) {
-    let outputs = async {
-        tokio::join!(
-            copy(None, streams.stdout, &chunks),
-            copy(None, streams.stderr, &chunks),
-        );
-    };
-    tokio::select! {
-        ((), _) = async { tokio::join!(outputs, streams.exit) } => {}
-        () = chunks.closed() => {}
     }
 }
 
@@ -160,10 +141,11 @@ async fn session(streams: ExecStreams, ending: Ending, input: Body, frames: mpsc
         resize,
         mut exit,
     } = streams;
+    let has_ended = CancellationToken::new();
     let outputs = async {
         tokio::join!(
-            copy(Some(Channel::Stdout), stdout, &frames),
-            copy(Some(Channel::Stderr), stderr, &frames),
+            copy(Channel::Stdout, stdout, &frames, &has_ended),
+            copy(Channel::Stderr, stderr, &frames, &has_ended),
         );
     };
     tokio::pin!(outputs);
@@ -181,8 +163,9 @@ async fn session(streams: ExecStreams, ending: Ending, input: Body, frames: mpsc
     };
     let status = match ending {
         Ending::Command(words) => {
+            has_ended.cancel();
             if !is_copied {
-                let _ = tokio::time::timeout(DRAIN_MAX, outputs).await;
+                outputs.await;
             }
             status(&words, code)
         }
@@ -225,27 +208,35 @@ fn status(command: &[String], exit: Result<i32, RuntimeError>) -> Value {
     }
 }
 
-/// In frames of a channel, or as it is.
-async fn copy(channel: Option<Channel>, output: Option<Output>, frames: &mpsc::Sender<Bytes>) {
+/// Until the output ends, or is silent once the command `has_ended`. Who takes it may take its time.
+async fn copy(
+    channel: Channel,
+    output: Option<Output>,
+    frames: &mpsc::Sender<Bytes>,
+    has_ended: &CancellationToken,
+) {
     let Some(mut output) = output else {
         return;
     };
     let mut block = vec![0; BLOCK_BYTES];
     loop {
+        let is_over = async {
+            has_ended.cancelled().await;
+            tokio::time::sleep(DRAIN_MAX).await;
+        };
+        let read = tokio::select! {
+            biased;
+            read = output.read(&mut block) => read,
+            () = is_over => return,
+        };
         // A terminal that was hung up on reads as an error: it is the end.
-        let count = match output.read(&mut block).await {
+        let count = match read {
             Ok(0) | Err(_) => return,
             Ok(count) => count,
         };
-        let chunk = match channel {
-            Some(channel) => {
-                let mut frame = BytesMut::new();
-                Encoder.encode(channel, &block[..count], &mut frame);
-                frame.freeze()
-            }
-            None => Bytes::copy_from_slice(&block[..count]),
-        };
-        if frames.send(chunk).await.is_err() {
+        let mut frame = BytesMut::new();
+        Encoder.encode(channel, &block[..count], &mut frame);
+        if frames.send(frame.freeze()).await.is_err() {
             return;
         }
     }
