@@ -36,7 +36,7 @@ impl Options {
         };
         let has_one_time = query.get("sinceSeconds").is_none() || query.get("sinceTime").is_none();
         let is_tail_of_all = options.stream.is_none() || options.tail_lines.is_none();
-        if has_one_time && is_tail_of_all && options.limit_bytes != Some(0) {
+        if has_one_time && is_tail_of_all && are_in_bounds(query) {
             return Ok(options);
         }
         let text = r#"{"message": "Invalid request."}"#;
@@ -77,6 +77,19 @@ impl Options {
             },
         })
     }
+}
+
+/// As upstream has it: a tail of no lines is one, no seconds and no bytes are not.
+fn are_in_bounds(query: &Query) -> bool {
+    let is_from = |name: &str, least: i64| {
+        let number = query.number(name);
+        number.is_ok_and(|number| number.is_none_or(|number| number >= least))
+    };
+    let is_stream = matches!(
+        query.get("stream"),
+        None | Some("" | "All" | "Stdout" | "Stderr")
+    );
+    is_from("tailLines", 0) && is_from("limitBytes", 1) && is_from("sinceSeconds", 1) && is_stream
 }
 
 pub async fn answer(

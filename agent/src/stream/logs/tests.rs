@@ -1,7 +1,7 @@
 //! Logs as they are read: options, followed files, rotations.
 
 use super::follow::End;
-use super::{Options, choose, read};
+use super::{Options, Query, choose, read};
 use crate::pods::state::Observed;
 use crate::runtime::{
     ContainerConfig, ContainerEvent, ContainerId, ContainerState, ContainerStatus, EventKind,
@@ -247,4 +247,33 @@ fn the_log_before_is_that_of_the_last_state() {
     let never = chosen(Some("ErrImagePull"), &[instance(0, Created)], false);
     let why = "is waiting to start: image can't be pulled";
     assert_eq!(never, format!("container \"main\" in pod \"web\" {why}"));
+}
+
+/// What an API server lets nobody ask, a caller of the node's own port may.
+#[test]
+fn options_out_of_bounds_are_refused() {
+    let status = |query: &str| {
+        let query = Query::parse(&format!("/x?{query}").parse().unwrap());
+        let read = Options::read(&query, jiff::Timestamp::UNIX_EPOCH);
+        read.map_or_else(|(status, _)| status.as_u16(), |_| 200)
+    };
+    for query in [
+        "",
+        "tailLines=0",
+        "limitBytes=1",
+        "sinceSeconds=1",
+        "stream=All",
+    ] {
+        assert_eq!(status(query), 200, "{query}");
+    }
+    for query in [
+        "tailLines=-1",
+        "limitBytes=0",
+        "limitBytes=-5",
+        "sinceSeconds=0",
+        "stream=x",
+    ] {
+        assert_eq!(status(query), 422, "{query}");
+    }
+    assert_eq!(status("tailLines=many"), 400);
 }
