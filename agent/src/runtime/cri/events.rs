@@ -1,5 +1,5 @@
-//! Who started and ended: as the runtime tells it, or else by listing all once a second and
-//! comparing, as upstream does.
+//! Who started and ended: as the runtime tells it, with a look at all now and then, or else by
+//! listing all once a second and comparing, as upstream does.
 //!
 //! A runtime that is away is waited for. What happened meanwhile is seen by comparing.
 
@@ -15,6 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Upstream's pace.
 const RELIST_EVERY: Duration = Duration::from_secs(1);
+/// While events are told.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// Before a stream of events that broke off is asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -48,7 +50,7 @@ pub async fn follow(runtime: Arc<Inner>, mut seen: Seen, stop: CancellationToken
         if is_streaming && !is_away {
             let ended = tokio::select! {
                 () = stop.cancelled() => return,
-                ended = listen(&runtime) => ended,
+                ended = listen(&runtime, &mut seen) => ended,
             };
             match ended {
                 Err(status) if status.code == Code::UNIMPLEMENTED => is_streaming = false,
@@ -68,15 +70,30 @@ pub async fn follow(runtime: Arc<Inner>, mut seen: Seen, stop: CancellationToken
     }
 }
 
-/// Passes on what the runtime tells, until it ends that.
-async fn listen(runtime: &Inner) -> Result<(), Status> {
+/// Passes on what the runtime tells, until it ends that. What happened before it began to tell is
+/// found by listing, as is what it may have left out: whoever waits for an end would wait for ever.
+async fn listen(runtime: &Inner, seen: &mut Seen) -> Result<(), Status> {
     let request = GetEventsRequest {};
     let path = GetEventsRequest::PATH;
     let mut events = runtime
         .runtime
         .stream::<ContainerEventResponse>(path, &request)
         .await?;
-    while let Some(event) = events.next().await? {
+    let mut next_look = Box::pin(tokio::time::sleep(ASK_AGAIN));
+    loop {
+        let event = tokio::select! {
+            event = events.next() => event?,
+            () = &mut next_look => {
+                if let Err(error) = relist(runtime, seen).await {
+                    tracing::debug!(%error, "what runs is not listed");
+                }
+                next_look = Box::pin(tokio::time::sleep(LOOK_EVERY));
+                continue;
+            }
+        };
+        let Some(event) = event else {
+            return Ok(());
+        };
         let Some(sandbox) = event.pod_sandbox_status else {
             continue;
         };
@@ -96,7 +113,6 @@ async fn listen(runtime: &Inner) -> Result<(), Status> {
             _ => {}
         }
     }
-    Ok(())
 }
 
 fn end(status: Option<&cri::ContainerStatus>) -> EventKind {
