@@ -146,7 +146,10 @@ fn the_signature_of_a_request() {
         bytes
     };
     let unimplemented = "x509: cannot verify signature: algorithm unimplemented";
-    check(&bytes(EMPTY), Some(unimplemented));
+    check(
+        &bytes(EMPTY),
+        Some("asn1: syntax error: sequence truncated"),
+    );
     check(&bytes(SIGNED), None);
     check(&bytes(OF_P256), None);
     // Another name than the one that was signed.

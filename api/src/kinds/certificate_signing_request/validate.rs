@@ -1,5 +1,6 @@
 //! What is wrong with a certificate signing request.
 
+use super::signature::{OTHER_TAGS, TRUNCATED};
 use super::{DECISIONS, signature};
 use crate::der::{BIT_STRING, INTEGER, SEQUENCE};
 use crate::field::{ErrorList, FieldError, Path};
@@ -165,11 +166,9 @@ fn body_of(text: &str) -> Option<Vec<u8>> {
 /// Whether bytes are made as a request is (RFC 2986): what is asked for, with a number of its
 /// version, a subject, a key and attributes, then an algorithm and a signature.
 fn form_of_request(bytes: &[u8]) -> Result<(), &'static str> {
-    const TRUNCATED: &str = "asn1: syntax error: sequence truncated";
-    const OTHER: &str = "asn1: structure error: tags don't match";
     const ATTRIBUTES: u8 = 0xa0;
     if bytes.first().is_some_and(|tag| *tag != SEQUENCE) {
-        return Err(OTHER);
+        return Err(OTHER_TAGS);
     }
     let (outer, after) = der::first(bytes).ok_or(TRUNCATED)?;
     let tags = |content: &[u8]| -> Result<Vec<u8>, &'static str> {
@@ -179,14 +178,14 @@ fn form_of_request(bytes: &[u8]) -> Result<(), &'static str> {
     let of_outer = tags(outer.content)?;
     let (asked, _) = der::first(outer.content).ok_or(TRUNCATED)?;
     if of_outer != [SEQUENCE, SEQUENCE, BIT_STRING] {
-        return Err(OTHER);
+        return Err(OTHER_TAGS);
     }
     if !after.is_empty() {
         return Err("asn1: syntax error: trailing data");
     }
     match tags(asked.content)?[..] {
         [INTEGER, SEQUENCE, SEQUENCE] | [INTEGER, SEQUENCE, SEQUENCE, ATTRIBUTES] => Ok(()),
-        _ => Err(OTHER),
+        _ => Err(OTHER_TAGS),
     }
 }
 
