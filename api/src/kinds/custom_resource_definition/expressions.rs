@@ -104,6 +104,10 @@ pub fn compile(rules: &[Value], schema: &Value, place: Place<'_>, path: &Path) -
     if rules.is_empty() {
         return errors;
     }
+    // Nothing is built for what is not to be read.
+    if let Err(why) = place.budget.take(0) {
+        return vec![FieldError::internal(&path.child(FIELD), why)];
+    }
     let mut environment = Environment::default().within(place.budget);
     let of_self = environment.of_schema(schema, place.is_resource, SELF);
     let extents = Extents::of_schema(schema, place.is_resource);
@@ -185,3 +189,6 @@ fn old_self(rule: &Value, uses: bool, uncorrelatable: Option<&Path>, path: &Path
     }
     errors
 }
+
+#[cfg(test)]
+mod tests;
