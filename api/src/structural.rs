@@ -16,17 +16,17 @@ mod text; // Strings and their patterns.
 pub use format::is_known as is_known_format;
 pub use prune::pruned;
 pub use resource::check as check_resources;
+pub use text::Patterns;
 
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
 use serde_json::Value;
-use text::Patterns;
 
 /// Checks values against one schema. Patterns are compiled when first needed, and kept.
 #[derive(Debug)]
-pub struct Validator<'s> {
+pub struct Validator<'p, 's> {
     schema: &'s Value,
-    patterns: Patterns<'s>,
+    patterns: &'p Patterns<'s>,
 }
 
 /// What was found, and how much of a schema a value fits: of alternatives of which none fits, the
@@ -66,12 +66,9 @@ enum What {
     Composite,
 }
 
-impl<'s> Validator<'s> {
-    pub fn new(schema: &'s Value) -> Self {
-        Self {
-            schema,
-            patterns: Patterns::default(),
-        }
+impl<'p, 's> Validator<'p, 's> {
+    pub fn new(schema: &'s Value, patterns: &'p Patterns<'s>) -> Self {
+        Self { schema, patterns }
     }
 
     /// What is wrong with a value, whose path is `path`.
@@ -99,7 +96,7 @@ impl<'s> Validator<'s> {
         found.matches += 1;
         match value {
             Value::String(text) => {
-                found.merge(text::check(schema, text, at, &self.patterns));
+                found.merge(text::check(schema, text, at, self.patterns));
                 found.matches += 1;
                 if format::is_known(json::text(schema, "format")) {
                     found.merge(format::check(schema, text, at));

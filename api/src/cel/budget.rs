@@ -2,9 +2,11 @@
 //!
 //! A request holds a worker while its object is checked, and an object has room for thousands of
 //! expressions. All of one object share a budget: steps, for reading and for types, and the bytes
-//! that patterns compile to, each of which counts once. When either is spent, no more is looked at.
+//! that patterns compile to, each of which counts once, and once more each time that it is compiled
+//! to be matched with. When either is spent, no more is looked at.
 
 use crate::go_regexp;
+use regex::Regex;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -69,14 +71,26 @@ impl Budget {
         if let Some(known) = spent.patterns.get(text) {
             return known.clone();
         }
-        if spent.pattern_bytes > PATTERN_BYTES_MAX {
+        let problem = spent.compile(text)?.map(drop);
+        spent.patterns.insert(text.to_owned(), problem.clone());
+        problem
+    }
+
+    /// A pattern to be matched with. Each time counts anew.
+    pub fn compile(&self, text: &str) -> Result<Regex, String> {
+        self.spent().compile(text)?
+    }
+}
+
+impl Spent {
+    /// The outer error is of the budget, the inner one of the pattern.
+    fn compile(&mut self, text: &str) -> Result<Result<Regex, String>, String> {
+        if self.pattern_bytes > PATTERN_BYTES_MAX {
             return Err(PATTERNS_SPENT.to_owned());
         }
         let (size, compiled) = go_regexp::sized(text);
-        let problem = compiled.map(drop);
-        spent.pattern_bytes += size;
-        spent.patterns.insert(text.to_owned(), problem.clone());
-        problem
+        self.pattern_bytes += size;
+        Ok(compiled)
     }
 }
 

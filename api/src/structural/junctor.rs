@@ -4,7 +4,12 @@ use super::{Fault, Found, Validator};
 use crate::json;
 use serde_json::Value;
 
-pub fn check<'s>(validator: &Validator<'s>, schema: &'s Value, value: &Value, at: &str) -> Found {
+pub fn check<'s>(
+    validator: &Validator<'_, 's>,
+    schema: &'s Value,
+    value: &Value,
+    at: &str,
+) -> Found {
     let mut found = Found::default();
     let quoted = crate::decode::quoted(at);
     let results = |junctor: &str| -> Vec<Found> {

@@ -1,7 +1,8 @@
 //! Strings: how long, and of which pattern.
 
 use super::{Fault, Found, What};
-use crate::{go_regexp, json};
+use crate::cel::budget::Budget;
+use crate::json;
 use regex::Regex;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -10,20 +11,31 @@ use std::collections::HashMap;
 /// More compiled patterns are not kept: each may take megabytes.
 const PATTERNS_MAX: usize = 64;
 
-/// Compiled patterns of one schema; the text of the error for one that is none.
+/// Compiled patterns of one object; the text of the error for one that is none.
 #[derive(Debug, Default)]
-pub struct Patterns<'s>(RefCell<HashMap<&'s str, Result<Regex, String>>>);
+pub struct Patterns<'s> {
+    known: RefCell<HashMap<&'s str, Result<Regex, String>>>,
+    budget: Budget,
+}
 
 impl<'s> Patterns<'s> {
+    /// What is compiled counts, each time that it is.
+    pub fn within(budget: &Budget) -> Self {
+        Self {
+            known: RefCell::default(),
+            budget: budget.clone(),
+        }
+    }
+
     /// Why the text does not match.
     fn problem(&self, pattern: &'s str, text: &str) -> Option<String> {
-        let mut known = self.0.borrow_mut();
+        let mut known = self.known.borrow_mut();
         if known.len() >= PATTERNS_MAX && !known.contains_key(pattern) {
             known.clear();
         }
         let compiled = known
             .entry(pattern)
-            .or_insert_with(|| go_regexp::compile(pattern));
+            .or_insert_with(|| self.budget.compile(pattern));
         match compiled {
             Ok(regex) if regex.is_match(text) => None,
             Ok(_) => Some(format!("should match '{pattern}'")),
@@ -45,9 +57,8 @@ pub fn check<'s>(schema: &'s Value, text: &str, at: &str, patterns: &Patterns<'s
         return Found::of(Fault::invalid(at, text, message));
     }
     let pattern = json::text(schema, "pattern");
-    if let Some(problem) = patterns
-        .problem(pattern, text)
-        .filter(|_| !pattern.is_empty())
+    if !pattern.is_empty()
+        && let Some(problem) = patterns.problem(pattern, text)
     {
         return Found::of(Fault::invalid(at, text, problem));
     }

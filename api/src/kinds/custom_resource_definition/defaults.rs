@@ -1,14 +1,17 @@
 //! Default values in a schema: each is as its schema says, holds nothing that the schema does not
 //! know, and makes no resource that could not be.
 
+use crate::cel::budget::Budget;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
-use crate::structural::{self, Validator};
+use crate::structural::{self, Patterns, Validator};
 use serde_json::{Map, Value, json};
 
 /// The resource around a default, and the way from there.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Place<'a, 's> {
+    /// Of all defaults.
+    patterns: &'a Patterns<'s>,
     resource: &'a Value,
     steps: Option<&'a Step<'a>>,
     is_in_metadata: bool,
@@ -21,8 +24,9 @@ struct Step<'a> {
 }
 
 /// What is wrong with the defaults of a structural schema.
-pub fn validate(root: &Value, path: &Path) -> ErrorList {
+pub fn validate(root: &Value, budget: &Budget, path: &Path) -> ErrorList {
     let place = Place {
+        patterns: &Patterns::within(budget),
         resource: root,
         steps: None,
         is_in_metadata: false,
@@ -32,13 +36,20 @@ pub fn validate(root: &Value, path: &Path) -> ErrorList {
     errors
 }
 
-fn walk(errors: &mut ErrorList, schema: &Value, is_root: bool, place: Place<'_>, path: &Path) {
+fn walk<'s>(
+    errors: &mut ErrorList,
+    schema: &'s Value,
+    is_root: bool,
+    place: Place<'_, 's>,
+    path: &Path,
+) {
     let is_resource = is_root || json::flag(schema, "x-kubernetes-embedded-resource");
     let place = if is_resource {
         Place {
             resource: schema,
             steps: None,
             is_in_metadata: false,
+            ..place
         }
     } else {
         place
@@ -48,7 +59,7 @@ fn walk(errors: &mut ErrorList, schema: &Value, is_root: bool, place: Place<'_>,
         errors.extend(if place.is_in_metadata {
             in_metadata(schema, default, place, &path)
         } else {
-            plain(schema, default, is_resource, &path)
+            plain(schema, default, is_resource, place.patterns, &path)
         });
     }
     if let Some(items) = json::some(schema, "items") {
@@ -81,7 +92,13 @@ fn walk(errors: &mut ErrorList, schema: &Value, is_root: bool, place: Place<'_>,
     }
 }
 
-fn plain(schema: &Value, default: &Value, is_resource: bool, path: &Path) -> ErrorList {
+fn plain<'s>(
+    schema: &'s Value,
+    default: &Value,
+    is_resource: bool,
+    patterns: &Patterns<'s>,
+    path: &Path,
+) -> ErrorList {
     let mut errors = ErrorList::new();
     if structural::pruned(default, schema, is_resource) != *default {
         let detail = "must not have unknown fields";
@@ -89,19 +106,24 @@ fn plain(schema: &Value, default: &Value, is_resource: bool, path: &Path) -> Err
     }
     let of_resources = structural::check_resources(default, schema, is_resource, path);
     if of_resources.is_empty() {
-        errors.extend(Validator::new(schema).validate(default, path));
+        errors.extend(Validator::new(schema, patterns).validate(default, path));
     } else {
         errors.extend(of_resources);
     }
     errors
 }
 
-fn in_metadata(schema: &Value, default: &Value, place: Place<'_>, path: &Path) -> ErrorList {
+fn in_metadata<'s>(
+    schema: &'s Value,
+    default: &Value,
+    place: Place<'_, 's>,
+    path: &Path,
+) -> ErrorList {
     let around = resource_with(default, place.steps);
     let nowhere = Path::default();
     let found = structural::check_resources(&around, place.resource, true, &nowhere);
     if found.is_empty() {
-        return Validator::new(schema).validate(default, path);
+        return Validator::new(schema, place.patterns).validate(default, path);
     }
     let texts: Vec<String> = found.iter().map(ToString::to_string).collect();
     let all = match &texts[..] {
@@ -127,3 +149,6 @@ fn resource_with(value: &Value, steps: Option<&Step<'_>>) -> Value {
     json::default(&mut value, "kind", "Validation");
     value
 }
+
+#[cfg(test)]
+mod tests;

@@ -254,7 +254,7 @@ fn root_schema(
     if is_structural {
         let mut found = structural::validate(root, budget, &path);
         if found.is_empty() {
-            found = defaults::validate(root, &path);
+            found = defaults::validate(root, budget, &path);
         }
         is_structural = found.is_empty();
         errors.extend(found);
