@@ -129,7 +129,8 @@ impl Pods {
         shared.tasks.spawn(rotating);
         let pods = self.clone();
         let list = move || pods.list();
-        let freshening = contents::keep_fresh(shared.context.clone(), list, shared.stop.clone());
+        let (tasks, stop) = (shared.tasks.clone(), shared.stop.clone());
+        let freshening = contents::keep_fresh(shared.context.clone(), list, tasks, stop);
         shared.tasks.spawn(freshening);
         let pods = self.clone();
         let (changed, stop) = (shared.changed.clone(), shared.stop.clone());

@@ -172,6 +172,16 @@ impl Csi {
         given.map_err(|error| format!("applyFSGroup failed for vol {handle}: {error}"))
     }
 
+    /// Whether a driver was asked for it, and has not undone it.
+    pub fn is_published(&self, uid: &str, pod_directory: &Path, found: &Found) -> bool {
+        if found.is_device {
+            let places = places::device(&self.root, &found.name, uid);
+            return fs::symlink_metadata(places.published).is_ok();
+        }
+        let place = places::published(pod_directory, &found.name);
+        data::exists(place.parent().unwrap_or(&place))
+    }
+
     /// May be repeated. Nothing where nothing was asked for.
     pub async fn unpublish(
         &self,

@@ -117,6 +117,7 @@ impl Scene {
             path: self
                 .csi
                 .published_place(&self.wanted, &self.directory(), "u"),
+            is_device: self.wanted.is_block,
             driver: Some(driver.clone()),
             ..Found::default()
         };
@@ -257,4 +258,25 @@ async fn a_driver_that_is_away_is_waited_for() {
     scene.unpublish().await.unwrap();
     scene.unstage().await.unwrap();
     assert!(has_nothing(scene.staged().parent().unwrap()));
+}
+
+/// What is published again, or told of its size, is only what is there.
+#[tokio::test]
+async fn a_volume_is_published_until_it_is_undone() {
+    let mut scene = Scene::new();
+    let is_published = |scene: &Scene| {
+        let (found, directory) = (scene.found().0, scene.directory());
+        scene.csi.is_published("u", &directory, &found)
+    };
+    for is_block in [false, true] {
+        scene.wanted.is_block = is_block;
+        assert!(!is_published(&scene));
+        scene.stage().await.unwrap();
+        assert!(!is_published(&scene), "it is staged alone");
+        scene.publish().await.unwrap();
+        assert!(is_published(&scene));
+        scene.unpublish().await.unwrap();
+        assert!(!is_published(&scene));
+        scene.unstage().await.unwrap();
+    }
 }

@@ -3,7 +3,6 @@
 use super::context::Context;
 use super::environment::Sources;
 use super::mount;
-use super::prepare::Failure;
 use super::start::chain;
 use super::state;
 use crate::volumes;
@@ -11,10 +10,12 @@ use crate::volumes::content::{self, Contents};
 use coracle_client::events::EventType;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::Api;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// Between two looks at what volumes were written from, as the kubelet's.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -72,12 +73,15 @@ pub async fn gather(context: &Context, pod: &Pod, read: &mut Read) -> Result<Con
     Ok(contents)
 }
 
-/// Looks after the volumes of the pods that `list` shows, until the stop.
+/// Looks after the volumes of the pods that `list` shows, until the stop. What waits for drivers
+/// and disks is a task of its own for each pod: a slow one holds up no other pod.
 pub async fn keep_fresh(
     context: Arc<Context>,
     list: impl Fn() -> Vec<Arc<Pod>> + Send,
+    tasks: TaskTracker,
     stop: CancellationToken,
 ) {
+    let mut rounds = Rounds::default();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -90,61 +94,82 @@ pub async fn keep_fresh(
             .collect();
         context.tokens.retain(&uids);
         let mut read = Read::default();
-        for pod in pods.iter().filter(|pod| is_to_be_kept(&context, pod)) {
-            let freshened = freshen(&context, pod, &mut read).await;
-            // What volumes are written from may go before the pod does, as its namespace ends.
-            if let Err(message) = freshened
-                && is_to_be_kept(&context, pod)
-            {
-                context.event(pod, EventType::Warning, "FailedMount", message);
-            }
-            if stop.is_cancelled() {
-                return;
-            }
-        }
         for pod in pods {
-            if let Err(failure) = tend(&context, &pod).await
-                && has_volumes(&context, &pod)
-                && !failure.message.is_empty()
-            {
-                context.event(&pod, EventType::Warning, failure.reason, failure.message);
-            }
             if stop.is_cancelled() {
                 return;
             }
+            let uid = pod.metadata.uid.clone().unwrap_or_default();
+            if !has_volumes(&context, &pod) || rounds.is_on(&uid) {
+                continue;
+            }
+            let gathered = match content::has_any(&pod) {
+                true => Some(gather(&context, &pod, &mut read).await),
+                false => None,
+            };
+            let round = look_after(context.clone(), pod, gathered);
+            rounds.begin(&tasks, uid, round);
         }
     }
 }
 
-/// What drivers made for the pod, under its turn: nobody takes it down meanwhile.
-async fn tend(context: &Context, pod: &Arc<Pod>) -> Result<(), Failure> {
-    if !has_volumes(context, pod) || !mount::drivers::are_in(context, pod) {
-        return Ok(());
+/// What is being done for pods, by uid: one task a pod at a time.
+#[derive(Debug, Default)]
+struct Rounds(HashMap<String, JoinHandle<()>>);
+
+impl Rounds {
+    /// The pod's last round has not ended.
+    fn is_on(&mut self, uid: &str) -> bool {
+        self.0.retain(|_, round| !round.is_finished());
+        self.0.contains_key(uid)
     }
-    let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-    let _turn = context.volume_writes.hold(uid).await;
-    if !has_volumes(context, pod) {
-        return Ok(());
+
+    fn begin(
+        &mut self,
+        tasks: &TaskTracker,
+        uid: String,
+        round: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.0.insert(uid, tasks.spawn(round));
     }
-    mount::drivers::tend(context, pod).await
 }
 
-/// A pod whose volumes were made, and that has not ended.
-fn is_to_be_kept(context: &Context, pod: &Pod) -> bool {
-    content::has_any(pod) && has_volumes(context, pod)
+/// `gathered` is None for a pod with nothing that is written from objects.
+async fn look_after(
+    context: Arc<Context>,
+    pod: Arc<Pod>,
+    gathered: Option<Result<Contents, String>>,
+) {
+    if let Some(gathered) = gathered {
+        let freshened = freshen(&context, &pod, gathered).await;
+        // What volumes are written from may go before the pod does, as its namespace ends.
+        if let Err(message) = freshened
+            && has_volumes(&context, &pod)
+        {
+            context.event(&pod, EventType::Warning, "FailedMount", message);
+        }
+    }
+    for failure in mount::drivers::tend(&context, &pod).await {
+        if has_volumes(&context, &pod) && !failure.message.is_empty() {
+            context.event(&pod, EventType::Warning, failure.reason, failure.message);
+        }
+    }
 }
 
+/// Those of a pod that has not ended were made.
 fn has_volumes(context: &Context, pod: &Pod) -> bool {
     !state::has_ended(pod)
         && pod.metadata.deletion_timestamp.is_none()
         && context.pod_directory(pod).join(volumes::VOLUMES).is_dir()
 }
 
-async fn freshen(context: &Context, pod: &Arc<Pod>, read: &mut Read) -> Result<(), String> {
+async fn freshen(
+    context: &Context,
+    pod: &Arc<Pod>,
+    contents: Result<Contents, String>,
+) -> Result<(), String> {
     let failed =
         |volume: &str, why: &str| format!("MountVolume.SetUp failed for volume {volume:?} : {why}");
     let unread = |error: &str| failed(first_volume(pod), error);
-    let contents = gather(context, pod, read).await;
     let contents = contents.map_err(|error| unread(&error))?;
     let directory = context.pod_directory(pod);
     let now = context.clock.now();
@@ -163,3 +188,6 @@ pub fn first_volume(pod: &Pod) -> &str {
     let volume = volumes.find(|volume| content::plugin(volume).is_some());
     volume.map_or("", |volume| &volume.name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use super::{Claimed, failed, owner};
 use crate::csi::{self, Csi, Driver, Lifecycle, Publication, Waited, Wanted};
 use crate::volumes::claims::Used;
 use crate::volumes::content::TokenSpec;
-use crate::volumes::{Found, Kept, Refusal};
+use crate::volumes::{Found, Kept, OfDriver, Refusal};
 use coracle_api::quantity::Quantity;
 use coracle_client::events::{EventType, reference};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
@@ -136,6 +136,11 @@ async fn tokens(context: &Context, pod: &Pod, driver: &Driver) -> Result<Map, St
     Ok(Map::from([(TOKENS.to_owned(), json!(told).to_string())]))
 }
 
+fn attached(kept: &Kept, job: &Job) -> Option<OfDriver> {
+    let found = kept.0.get(&job.volume)?;
+    found.driver.clone().filter(|driver| driver.is_attached)
+}
+
 /// Waits until all that is to be attached is, and learns what the driver is told of it.
 pub async fn attach(
     context: &Context,
@@ -143,13 +148,9 @@ pub async fn attach(
     jobs: &mut [Job],
     halt: &CancellationToken,
 ) -> Result<(), Failure> {
-    let attached = |job: &Job| {
-        let found = kept.0.get(&job.volume)?;
-        found.driver.clone().filter(|driver| driver.is_attached)
-    };
     let names: Vec<String> = jobs
         .iter()
-        .filter_map(attached)
+        .filter_map(|job| attached(kept, job))
         .map(|driver| driver.unique_name())
         .collect();
     if names.is_empty() {
@@ -161,11 +162,17 @@ pub async fn attach(
         Waited::Halted | Waited::TimedOut => return Err(Failure::silent(Retry::Awaited)),
     }
     for job in jobs {
-        if let Some(driver) = attached(job) {
-            let attachment = context.csi.attachment(&driver).await;
-            job.context =
-                attachment.map_err(|error| failed(job.wait_step(), &job.wanted.name, &error))?;
-        }
+        learn(context, kept, job).await?;
+    }
+    Ok(())
+}
+
+/// What the driver is told of a volume that is attached.
+async fn learn(context: &Context, kept: &Kept, job: &mut Job) -> Result<(), Failure> {
+    if let Some(driver) = attached(kept, job) {
+        let attachment = context.csi.attachment(&driver).await;
+        job.context =
+            attachment.map_err(|error| failed(job.wait_step(), &job.wanted.name, &error))?;
     }
     Ok(())
 }
@@ -277,42 +284,72 @@ async fn note_size(
     done.map(drop).map_err(|error| chain(&error))
 }
 
-/// Whether the pod has any, as was kept of it.
-pub fn are_in(context: &Context, pod: &Pod) -> bool {
-    let kept = Kept::load(&context.pod_directory(pod)).unwrap_or_default();
-    kept.0.values().any(|found| found.driver.is_some())
+/// What is done about once a minute for a pod whose volumes were made: those whose drivers want it
+/// are published again, and drivers are told of those that have grown. What is not published, or
+/// not any more, is left alone.
+pub async fn tend(context: &Context, pod: &Pod) -> Vec<Failure> {
+    let directory = context.pod_directory(pod);
+    let kept = match Kept::load(&directory) {
+        Ok(kept) => kept,
+        Err(error) => return vec![failed(super::SET_UP, "", &error.to_string())],
+    };
+    if kept.0.values().all(|found| found.driver.is_none()) {
+        return Vec::new();
+    }
+    let jobs = match grown_or_again(context, pod).await {
+        Ok(jobs) => jobs,
+        Err(failure) => return vec![failure],
+    };
+    let mut failures = Vec::new();
+    for mut job in jobs {
+        if let Some(found) = kept.0.get(&job.volume) {
+            let tended = tend_one(context, pod, &kept, found, &mut job).await;
+            failures.extend(tended.err());
+        }
+    }
+    failures
 }
 
-/// What is done about once a minute for a pod whose volumes were made: those whose drivers want it
-/// are published again, and drivers are told of those that have grown.
-pub async fn tend(context: &Context, pod: &Pod) -> Result<(), Failure> {
-    let directory = context.pod_directory(pod);
-    let kept = Kept::load(&directory);
-    let kept = kept.map_err(|error| failed(super::SET_UP, "", &error.to_string()))?;
+async fn grown_or_again(context: &Context, pod: &Pod) -> Result<Vec<Job>, Failure> {
     let claimed = super::look_up(context, pod).await?;
     let mut jobs = jobs(context, pod, &claimed).await?;
-    jobs.retain(|job| kept.0.contains_key(&job.volume));
     jobs.retain(|job| job.driver.is_published_again() || job.growth().is_some());
-    attach(context, &kept, &mut jobs, &CancellationToken::new()).await?;
-    for job in &jobs {
-        let csi = &context.csi;
-        let _turn = csi.turn(&job.wanted.driver, &job.wanted.handle).await;
-        if job.driver.is_published_again() {
-            let again = publication(pod, &directory, job, true);
-            let published = csi.publish(&again).await;
-            published.map_err(|refusal| job.refused(&refusal))?;
-        }
-        let grown = grow(context, pod, &directory, job).await;
-        grown.map_err(|why| Failure {
-            reason: "VolumeResizeFailed",
-            ..failed(
-                "NodeExpandVolume.NodeExpandVolume failed",
-                &job.wanted.name,
-                &why,
-            )
-        })?;
+    Ok(jobs)
+}
+
+async fn tend_one(
+    context: &Context,
+    pod: &Pod,
+    kept: &Kept,
+    found: &Found,
+    job: &mut Job,
+) -> Result<(), Failure> {
+    let (csi, directory) = (&context.csi, context.pod_directory(pod));
+    let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+    if !csi.is_published(uid, &directory, found) {
+        return Ok(());
     }
-    Ok(())
+    learn(context, kept, job).await?;
+    // Under both turns nobody takes it down, and only now it is known that nobody has.
+    let _turn_of_pod = context.volume_writes.hold(uid).await;
+    let _turn = csi.turn(&job.wanted.driver, &job.wanted.handle).await;
+    if !csi.is_published(uid, &directory, found) {
+        return Ok(());
+    }
+    if job.driver.is_published_again() {
+        let again = publication(pod, &directory, job, true);
+        let published = csi.publish(&again).await;
+        published.map_err(|refusal| job.refused(&refusal))?;
+    }
+    let grown = grow(context, pod, &directory, job).await;
+    grown.map_err(|why| Failure {
+        reason: "VolumeResizeFailed",
+        ..failed(
+            "NodeExpandVolume.NodeExpandVolume failed",
+            &job.wanted.name,
+            &why,
+        )
+    })
 }
 
 #[cfg(test)]
