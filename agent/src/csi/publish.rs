@@ -49,7 +49,8 @@ impl Csi {
         }
     }
 
-    /// The volume is staged. An end that nobody knows leaves the record.
+    /// The volume is staged, and the caller holds its turn. An end that nobody knows leaves the
+    /// record.
     pub async fn publish(&self, publication: &Publication<'_>) -> Result<(), Refusal> {
         let step = match publication.wanted.is_block {
             true => "MapVolume.MapPodDevice failed",
@@ -182,7 +183,7 @@ impl Csi {
         data::exists(place.parent().unwrap_or(&place))
     }
 
-    /// May be repeated. Nothing where nothing was asked for.
+    /// May be repeated. Nothing where nothing was asked for. Takes the volume's turn.
     pub async fn unpublish(
         &self,
         uid: &str,
@@ -190,6 +191,7 @@ impl Csi {
         found: &Found,
         of: &OfDriver,
     ) -> Result<(), String> {
+        let _turn = self.turn(&of.driver, &of.handle).await;
         if found.is_device {
             return self.unpublish_device(uid, found, of).await;
         }

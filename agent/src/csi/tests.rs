@@ -280,3 +280,15 @@ async fn a_volume_is_published_until_it_is_undone() {
         scene.unstage().await.unwrap();
     }
 }
+
+/// Two pods of one volume: what is staged for one is not unstaged while the other unpublishes.
+#[tokio::test]
+async fn a_volume_is_undone_in_its_turn() {
+    let scene = Scene::new();
+    let turn = scene.csi.turn("d", "h").await;
+    let mut unpublished = std::pin::pin!(scene.unpublish());
+    let waits = futures::poll!(unpublished.as_mut());
+    assert!(waits.is_pending(), "another works at it");
+    drop(turn);
+    unpublished.await.unwrap();
+}
