@@ -66,6 +66,8 @@ pub struct Csi {
     root: PathBuf,
     shown: PathBuf,
     drivers: Mutex<BTreeMap<String, Registered>>,
+    /// To register or drop a driver, by its name.
+    registrations: VolumeWrites,
     /// By the place where a volume is staged.
     turns: VolumeWrites,
     /// Places of volumes that this process has staged.
@@ -98,6 +100,7 @@ impl Csi {
             root: root.to_owned(),
             shown: shown.to_owned(),
             drivers: Mutex::default(),
+            registrations: VolumeWrites::default(),
             turns: VolumeWrites::default(),
             staged: Mutex::default(),
             in_use: Mutex::default(),

@@ -214,17 +214,27 @@ impl Csi {
             }
             pause = (pause * 2).min(PAUSE_MAX);
         };
+        let (driver, channel) = driver;
         tracing::info!(driver, "a driver of volumes is registered");
         tokio::select! {
             () = gone.cancelled() => {}
             () = stop.cancelled() => return, // It stays registered for the next agent.
         }
         tracing::info!(driver, "a driver of volumes is gone");
-        self.drop_driver(&driver).await;
+        self.drop_driver(&driver, &channel).await;
     }
 
-    async fn drop_driver(&self, driver: &str) {
-        self.drivers.lock().remove(driver);
+    /// Nothing when another one has the name meanwhile, as an update of a driver leaves it.
+    async fn drop_driver(&self, driver: &str, channel: &Arc<Channel>) {
+        let _turn = self.registrations.hold(driver).await;
+        self.uninstall_own(driver, channel).await;
+    }
+
+    /// In the name's turn.
+    async fn uninstall_own(&self, driver: &str, channel: &Arc<Channel>) {
+        if !self.forget(driver, channel) {
+            return;
+        }
         if let Err(error) = self.uninstall(driver).await {
             tracing::warn!(
                 driver,
@@ -234,8 +244,19 @@ impl Csi {
         }
     }
 
-    /// The name of the driver; errors are told to it too.
-    async fn register(&self, socket: &Path) -> Result<String, String> {
+    /// False when it was not the one of that name.
+    pub(super) fn forget(&self, driver: &str, channel: &Arc<Channel>) -> bool {
+        let mut drivers = self.drivers.lock();
+        let known = drivers.get(driver);
+        let is_it = known.is_some_and(|known| Arc::ptr_eq(&known.channel, channel));
+        if is_it {
+            drivers.remove(driver);
+        }
+        is_it
+    }
+
+    /// The name of the driver and the way to it; errors are told to it too.
+    async fn register(&self, socket: &Path) -> Result<(String, Arc<Channel>), String> {
         let plugin = Channel::new(Endpoint::Unix(socket.to_owned()), super::MESSAGE_BYTES_MAX);
         let shown = socket.display();
         let dialed = tokio::time::timeout(DIAL_MAX, plugin.connect()).await;
@@ -248,14 +269,14 @@ impl Csi {
             format!("failed to get plugin info using RPC GetInfo at socket {shown}, err: {error}")
         })?;
         match self.admit(socket, &info).await {
-            Ok(()) => {
+            Ok(channel) => {
                 if let Err(error) = tell(&plugin, None).await {
-                    self.drop_driver(&info.name).await;
+                    self.drop_driver(&info.name, &channel).await;
                     return Err(format!(
                         "failed to send registration status at socket {shown}, err: {error}"
                     ));
                 }
-                Ok(info.name)
+                Ok((info.name, channel))
             }
             Err(error) => {
                 let error = format!("RegisterPlugin error -- {error}");
@@ -267,7 +288,7 @@ impl Csi {
         }
     }
 
-    async fn admit(&self, socket: &Path, info: &PluginInfo) -> Result<(), String> {
+    async fn admit(&self, socket: &Path, info: &PluginInfo) -> Result<Arc<Channel>, String> {
         let (kind, name) = (&info.kind, &info.name);
         if kind != KIND {
             let socket = socket.display();
@@ -279,6 +300,7 @@ impl Csi {
             "" => Endpoint::Unix(socket.to_owned()),
             path => Endpoint::parse(path)?,
         };
+        let _turn = self.registrations.hold(name).await;
         let known = self.drivers.lock().get(name).cloned();
         let known = known.as_ref().map(|known| &known.version);
         let version = versions::check("ValidatePlugin", name, &info.supported_versions, known);
@@ -289,8 +311,9 @@ impl Csi {
                  endpoint {endpoint}: {error}"
             )
         })?;
+        let channel = Self::channel(endpoint);
         let registered = Registered {
-            channel: Self::channel(endpoint),
+            channel: channel.clone(),
             version,
         };
         self.drivers.lock().insert(name.clone(), registered);
@@ -300,10 +323,10 @@ impl Csi {
             self.install(name, &info).await
         };
         if let Err(error) = installed.await {
-            self.drop_driver(name).await;
+            self.uninstall_own(name, &channel).await;
             return Err(format!("plugin registration failed with err: {error}"));
         }
-        Ok(())
+        Ok(channel)
     }
 }
 

@@ -292,3 +292,19 @@ async fn a_volume_is_undone_in_its_turn() {
     drop(turn);
     unpublished.await.unwrap();
 }
+
+/// As an update of a driver leaves it: the new one is there before the old one's socket goes.
+#[tokio::test]
+async fn a_driver_that_goes_does_not_take_its_successor_along() {
+    let scene = Scene::new();
+    let old = scene.csi.drivers.lock()["d"].channel.clone();
+    let new = Registered {
+        channel: Csi::channel(Endpoint::Unix(scene.root.path().join("new.sock"))),
+        version: versions::highest(&["1.1.0".to_owned()]).unwrap(),
+    };
+    scene.csi.drivers.lock().insert("d".to_owned(), new.clone());
+    assert!(!scene.csi.forget("d", &old));
+    assert!(scene.csi.drivers.lock().contains_key("d"));
+    assert!(scene.csi.forget("d", &new.channel));
+    assert!(scene.csi.drivers.lock().is_empty());
+}
