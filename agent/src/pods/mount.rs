@@ -209,9 +209,17 @@ impl Work {
                 }
             }
         }
-        match missing.as_slice() {
-            [] => Ok(Kept(kept)),
-            missing => Err(unknown(missing)),
+        if !missing.is_empty() {
+            return Err(unknown(&missing));
+        }
+        let kept = Kept(kept);
+        match kept.collision() {
+            None => Ok(kept),
+            Some(name) => {
+                let why = "two volumes of the pod have this name, one of a claim and one of the \
+                           pod's own: rename the pod's";
+                Err(failed(SET_UP, name, why))
+            }
         }
     }
 
@@ -245,7 +253,7 @@ impl Work {
 
     fn others_have(&self, name: &str) -> bool {
         let pods = self.context.pods_directory();
-        kept::others_have(&pods, self.uid(), |found| found.name == name)
+        kept::others_have(&pods, self.uid(), |found| found.is_of(name))
     }
 
     fn make(&self, kept: &Kept) -> Result<(), Failure> {

@@ -47,6 +47,15 @@ pub struct OfDriver {
     pub is_attached: bool,
 }
 
+impl Found {
+    /// Whether it is the PersistentVolume of that name: one that lives with its pod may have the
+    /// same.
+    pub fn is_of(&self, volume: &str) -> bool {
+        let driver = self.driver.as_ref();
+        self.name == volume && !driver.is_some_and(|driver| driver.is_ephemeral)
+    }
+}
+
 impl OfDriver {
     /// As the node's status names it.
     pub fn unique_name(&self) -> String {
@@ -83,6 +92,22 @@ impl Kept {
         for found in self.0.values_mut() {
             found.is_let_go = true;
         }
+    }
+
+    /// The name of two different volumes that have one place: a driver's, which lives with the pod,
+    /// and the one of a claim.
+    pub fn collision(&self) -> Option<&str> {
+        let id = |found: &Found| {
+            let driver = found.driver.as_ref();
+            driver.map(|driver| (driver.driver.clone(), driver.handle.clone()))
+        };
+        let mut all = self.0.values().enumerate();
+        let collides = |(number, found): &(usize, &Found)| {
+            let before = self.0.values().take(*number);
+            let mut same = before.filter(|other| other.path == found.path);
+            same.any(|other| id(other) != id(found))
+        };
+        all.find(collides).map(|(_, found)| found.name.as_str())
     }
 
     pub fn groups(&self) -> impl Iterator<Item = i64> {

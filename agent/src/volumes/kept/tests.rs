@@ -46,3 +46,25 @@ fn only_other_pods_count_and_what_cannot_be_read_does() {
     std::fs::write(pods.path().join("u/claims.json"), "{").unwrap();
     assert!(others_have(pods.path(), "other", |found| found.name == "x"));
 }
+
+#[test]
+fn a_volume_that_lives_with_its_pod_is_not_the_one_of_the_same_name() {
+    let mut kept = kept();
+    let found = kept.0.get_mut("data").unwrap();
+    assert!(found.is_of("pv") && !found.is_of("other"));
+    found.driver.as_mut().unwrap().is_ephemeral = true;
+    assert!(!found.is_of("pv"));
+    found.driver = None;
+    assert!(found.is_of("pv"));
+}
+
+#[test]
+fn two_volumes_of_a_pod_are_not_at_one_place() {
+    let mut kept = kept();
+    let mut other = kept.0["data"].clone();
+    kept.0.insert("twice".to_owned(), other.clone());
+    assert_eq!(kept.collision(), None, "it is the same volume");
+    other.driver.as_mut().unwrap().handle = "csi-1".to_owned();
+    kept.0.insert("pv".to_owned(), other);
+    assert_eq!(kept.collision(), Some("pv"));
+}
