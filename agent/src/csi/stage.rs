@@ -174,10 +174,10 @@ impl Csi {
             true => devices.data.as_path(),
             false => place.parent().unwrap_or(&place),
         };
+        self.staged.lock().remove(&place);
         if !data::exists(record) {
             return Ok(());
         }
-        self.staged.lock().remove(&place);
         let step = match found.is_device {
             true => "blockMapper.TearDownDevice",
             false => "attacher.UnmountDevice",

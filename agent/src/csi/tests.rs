@@ -13,12 +13,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What was asked, and what is to be answered by the method's name.
 #[derive(Default)]
 struct Script {
     asked: Mutex<Vec<String>>,
     refusals: Mutex<BTreeMap<&'static str, Code>>,
+    stages_nothing: AtomicBool,
 }
 
 impl Script {
@@ -31,6 +33,9 @@ impl Script {
             return Reply::status(*code, "no");
         }
         match method {
+            "NodeGetCapabilities" if self.stages_nothing.load(Ordering::Relaxed) => {
+                Reply::message(&NodeGetCapabilitiesResponse::default())
+            }
             "NodeGetCapabilities" => Reply::message(&NodeGetCapabilitiesResponse {
                 capabilities: vec![NodeServiceCapability {
                     rpc: Some(Rpc {
@@ -279,6 +284,15 @@ async fn a_volume_is_published_until_it_is_undone() {
         assert!(!is_published(&scene));
         scene.unstage().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_volume_that_no_driver_stages_is_forgotten_too() {
+    let scene = Scene::new();
+    scene.script.stages_nothing.store(true, Ordering::Relaxed);
+    scene.stage().await.unwrap();
+    scene.unstage().await.unwrap();
+    assert!(scene.csi.staged.lock().is_empty());
 }
 
 /// Two pods of one volume: what is staged for one is not unstaged while the other unpublishes.
