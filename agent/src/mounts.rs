@@ -1,10 +1,58 @@
 //! What is mounted, as the kernel's table of this process's mount namespace tells it.
 
+use libcontainer::syscall::linux::{AT_EMPTY_PATH, AT_RECURSIVE, MOUNT_ATTR_RDONLY, MountAttr};
+use libcontainer::syscall::syscall::create_syscall;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
+
+/// What mount_setattr(2) changes of a mount: libcontainer's constants, and how what is mounted below
+/// it spreads; 0 for no change.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Attributes {
+    pub set: u64,
+    pub clear: u64,
+    pub propagation: u64,
+    /// With `MOUNT_ATTR_IDMAP`: a user namespace, open.
+    pub user_namespace: RawFd,
+}
+
+impl Attributes {
+    pub const READ_ONLY: Self = Self {
+        set: MOUNT_ATTR_RDONLY,
+        clear: 0,
+        propagation: 0,
+        user_namespace: 0,
+    };
+}
+
+/// Changes the mount that an open file is on, and all below it when it is recursive. Linux 5.12.
+pub fn set_attributes(
+    mount: &impl AsFd,
+    attributes: &Attributes,
+    is_recursive: bool,
+) -> io::Result<()> {
+    let system = MountAttr {
+        attr_set: attributes.set,
+        attr_clr: attributes.clear,
+        propagation: attributes.propagation,
+        userns_fd: u64::from(attributes.user_namespace.cast_unsigned()),
+    };
+    let flags = AT_EMPTY_PATH | if is_recursive { AT_RECURSIVE } else { 0 };
+    let (itself, size) = (Path::new(""), size_of::<MountAttr>());
+    let done = create_syscall().mount_setattr(mount.as_fd(), itself, flags, &system, size);
+    done.map_err(io::Error::other)
+}
+
+/// A copy of the mount at a path, or of all below it too, that is not attached anywhere. Linux 5.2.
+pub fn copy(path: &Path, is_recursive: bool) -> io::Result<OwnedFd> {
+    let recursive = if is_recursive { AT_RECURSIVE } else { 0 };
+    let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | recursive;
+    let copied = create_syscall().open_tree(libc::AT_FDCWD, path.to_str(), flags);
+    copied.map_err(io::Error::other)
+}
 
 /// One mount: where it is, and with whom it shares what is mounted below it.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -5,30 +5,20 @@
 
 use super::ownership::{self, Owner};
 use super::{Found, Refusal, VOLUMES, VolumeError, disk};
-use crate::mounts;
+use crate::mounts::{self, Attributes};
 use k8s_openapi::api::core::v1::PersistentVolume;
-use libcontainer::syscall::linux::MountAttr;
-use libcontainer::syscall::syscall::create_syscall;
+use libcontainer::syscall::linux::{
+    MOUNT_ATTR__ATIME, MOUNT_ATTR_NOATIME, MOUNT_ATTR_NODEV, MOUNT_ATTR_NODIRATIME,
+    MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NOSUID, MOUNT_ATTR_RDONLY, MOUNT_ATTR_STRICTATIME,
+};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
 const PLUGIN: &str = "kubernetes.io~local-volume";
 const MODE: u32 = 0o750;
-
-const EMPTY_PATH: u32 = 0x1000; // AT_EMPTY_PATH
-/// Attributes of mount_setattr(2).
-const READ_ONLY: u64 = 0x1;
-const NO_SET_USER: u64 = 0x2;
-const NO_DEVICES: u64 = 0x4;
-const NO_EXECUTION: u64 = 0x8;
-const NO_ACCESS_TIME: u64 = 0x10;
-const STRICT_ACCESS_TIME: u64 = 0x20;
-const ACCESS_TIME: u64 = 0x70;
-const NO_DIRECTORY_ACCESS_TIME: u64 = 0x80;
 
 fn refused<T>(step: &'static str, why: impl Into<String>) -> Result<T, Refusal> {
     let why = why.into();
@@ -158,39 +148,24 @@ fn restrict(place: &Path, attributes: Attributes) -> io::Result<()> {
     if attributes == Attributes::default() {
         return Ok(());
     }
-    let place = fs::File::open(place)?;
-    let attributes = MountAttr {
-        attr_set: attributes.set,
-        attr_clr: attributes.clear,
-        propagation: 0,
-        userns_fd: 0,
-    };
-    let (empty, size) = (Path::new(""), size_of::<MountAttr>());
-    let done = create_syscall().mount_setattr(place.as_fd(), empty, EMPTY_PATH, &attributes, size);
-    done.map_err(io::Error::other)
-}
-
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-struct Attributes {
-    set: u64,
-    clear: u64,
+    mounts::set_attributes(&fs::File::open(place)?, &attributes, false)
 }
 
 /// Options that a bind mount can have.
 fn attributes(options: &[String], read_only: bool) -> Result<Attributes, String> {
     let mut all = Attributes::default();
-    all.set |= if read_only { READ_ONLY } else { 0 };
+    all.set |= if read_only { MOUNT_ATTR_RDONLY } else { 0 };
     let words = options.iter().flat_map(|option| option.split(','));
     for word in words.filter(|word| !word.is_empty()) {
         let (set, clear) = match word {
-            "ro" => (READ_ONLY, 0),
-            "nosuid" => (NO_SET_USER, 0),
-            "nodev" => (NO_DEVICES, 0),
-            "noexec" => (NO_EXECUTION, 0),
-            "noatime" => (NO_ACCESS_TIME, ACCESS_TIME),
-            "relatime" => (0, ACCESS_TIME),
-            "strictatime" => (STRICT_ACCESS_TIME, ACCESS_TIME),
-            "nodiratime" => (NO_DIRECTORY_ACCESS_TIME, 0),
+            "ro" => (MOUNT_ATTR_RDONLY, 0),
+            "nosuid" => (MOUNT_ATTR_NOSUID, 0),
+            "nodev" => (MOUNT_ATTR_NODEV, 0),
+            "noexec" => (MOUNT_ATTR_NOEXEC, 0),
+            "noatime" => (MOUNT_ATTR_NOATIME, MOUNT_ATTR__ATIME),
+            "relatime" => (0, MOUNT_ATTR__ATIME),
+            "strictatime" => (MOUNT_ATTR_STRICTATIME, MOUNT_ATTR__ATIME),
+            "nodiratime" => (MOUNT_ATTR_NODIRATIME, 0),
             "rw" | "suid" | "dev" | "exec" | "defaults" | "bind" => (0, 0),
             other => return Err(format!("unknown mount option {other:?}")),
         };

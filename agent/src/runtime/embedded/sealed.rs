@@ -4,16 +4,12 @@
 //! and as root there it could write to it once nothing runs it. What it sees is a mount of its
 //! own, which is read-only and is attached nowhere.
 
-use libcontainer::syscall::linux::{MOUNT_ATTR_RDONLY, MountAttr};
-use libcontainer::syscall::syscall::create_syscall;
+use crate::mounts::{self, Attributes};
 use std::ffi::OsString;
 use std::fmt;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
-
-const EMPTY_PATH: u32 = 0x1000; // AT_EMPTY_PATH
-const CLONE: u32 = 1; // OPEN_TREE_CLONE
-const CLOSE_ON_EXEC: u32 = 0o200_0000; // OPEN_TREE_CLOEXEC
 
 /// Kept as long as shims are started by its name.
 pub struct Sealed(Option<OwnedFd>);
@@ -43,21 +39,8 @@ impl Sealed {
     }
 }
 
-fn seal(program: &Path) -> Result<OwnedFd, libcontainer::syscall::SyscallError> {
-    let system = create_syscall();
-    let mount = system.open_tree(libc::AT_FDCWD, program.to_str(), CLONE | CLOSE_ON_EXEC)?;
-    let read_only = MountAttr {
-        attr_set: MOUNT_ATTR_RDONLY,
-        attr_clr: 0,
-        propagation: 0,
-        userns_fd: 0,
-    };
-    system.mount_setattr(
-        mount.as_fd(),
-        Path::new(""),
-        EMPTY_PATH,
-        &read_only,
-        size_of::<MountAttr>(),
-    )?;
+fn seal(program: &Path) -> io::Result<OwnedFd> {
+    let mount = mounts::copy(program, false)?;
+    mounts::set_attributes(&mount, &Attributes::READ_ONLY, false)?;
     Ok(mount)
 }

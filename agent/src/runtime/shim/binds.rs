@@ -11,20 +11,16 @@
 use super::ShimError;
 use super::mapped::{self, Tree};
 use crate::beneath;
-use crate::mounts;
+use crate::mounts::{self, Attributes};
 use crate::runtime::contract::{Mount, Propagation};
 use crate::runtime::record::{ContainerRecord, PARTS};
-use libcontainer::syscall::linux::MountAttr;
-use libcontainer::syscall::syscall::create_syscall;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const DEVICES: &str = "/dev";
-const EMPTY_PATH: u32 = 0x1000; // AT_EMPTY_PATH
-const RECURSIVE: u32 = 0x8000; // AT_RECURSIVE
 
 /// Copies that are one with the node's mounts, by the number of the container's mount.
 pub struct Taken(Vec<(usize, Tree)>);
@@ -99,16 +95,11 @@ fn copy(asked: &Mount) -> Result<Option<Tree>, ShimError> {
 
 /// What is mounted on the node later does not show in it.
 fn part(tree: &Tree) -> io::Result<()> {
-    let private = MountAttr {
-        attr_set: 0,
-        attr_clr: 0,
+    let private = Attributes {
         propagation: libc::MS_PRIVATE,
-        userns_fd: 0,
+        ..Attributes::default()
     };
-    let (empty, size) = (Path::new(""), size_of::<MountAttr>());
-    let flags = EMPTY_PATH | RECURSIVE;
-    let done = create_syscall().mount_setattr(tree.file.as_fd(), empty, flags, &private, size);
-    done.map_err(io::Error::other)
+    mounts::set_attributes(&tree.file, &private, true)
 }
 
 fn open(asked: &Mount) -> io::Result<File> {

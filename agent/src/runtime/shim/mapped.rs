@@ -6,20 +6,15 @@
 //! container's own; that directory is covered by a tmpfs first, so that nothing of the node shows.
 
 use super::ShimError;
+use crate::mounts::{self, Attributes};
 use crate::runtime::record::ContainerRecord;
-use libcontainer::syscall::linux::{MOVE_MOUNT_F_EMPTY_PATH, MountAttr};
+use libcontainer::syscall::linux::MOVE_MOUNT_F_EMPTY_PATH;
 use libcontainer::syscall::syscall::create_syscall;
 use nix::mount::{MsFlags, mount};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-
-const IDMAP: u64 = 0x0010_0000; // MOUNT_ATTR_IDMAP
-const EMPTY_PATH: u32 = 0x1000; // AT_EMPTY_PATH
-const RECURSIVE: u32 = 0x8000; // AT_RECURSIVE
-const CLONE: u32 = 1; // OPEN_TREE_CLONE
-const CLOSE_ON_EXEC: u32 = 0o200_0000; // OPEN_TREE_CLOEXEC
 
 /// Directories of every Linux; the first that the agent's own is not below.
 const COVERS: [&str; 4] = ["/run", "/mnt", "/usr", "/tmp"];
@@ -48,36 +43,24 @@ impl Tree {
 pub fn clone(path: &Path, is_recursive: bool) -> Result<Tree, ShimError> {
     let failed = || ShimError::io(format!("cannot open {}", path.display()));
     let is_directory = fs::metadata(path).map_err(failed())?.is_dir();
-    let flags = CLONE | CLOSE_ON_EXEC | if is_recursive { RECURSIVE } else { 0 };
-    let file = create_syscall()
-        .open_tree(libc::AT_FDCWD, path.to_str(), flags)
-        .map_err(|error| failed()(io::Error::other(error)))?;
+    let file = mounts::copy(path, is_recursive).map_err(failed())?;
     Ok(Tree { file, is_directory })
 }
 
 /// Files of the node's root are then those of the namespace's root, in this tree's first mount.
 fn map(tree: &Tree, namespace: &File, shown: &Path) -> Result<(), ShimError> {
-    let attributes = MountAttr {
-        attr_set: IDMAP,
-        attr_clr: 0,
-        propagation: 0,
-        userns_fd: u64::from(namespace.as_raw_fd().cast_unsigned()),
+    let attributes = Attributes {
+        set: libc::MOUNT_ATTR_IDMAP,
+        user_namespace: namespace.as_raw_fd(),
+        ..Attributes::default()
     };
-    create_syscall()
-        .mount_setattr(
-            tree.file.as_fd(),
-            Path::new(""),
-            EMPTY_PATH,
-            &attributes,
-            size_of::<MountAttr>(),
-        )
-        .map_err(|error| {
-            ShimError::Failed(format!(
-                "failed to set MOUNT_ATTR_IDMAP on {}: {error} (maybe the filesystem used \
+    mounts::set_attributes(&tree.file, &attributes, false).map_err(|error| {
+        ShimError::Failed(format!(
+            "failed to set MOUNT_ATTR_IDMAP on {}: {error} (maybe the filesystem used \
                  doesn't support idmap mounts on this kernel?)",
-                shown.display()
-            ))
-        })
+            shown.display()
+        ))
+    })
 }
 
 pub fn attach(tree: &Tree, place: &Path) -> Result<(), ShimError> {

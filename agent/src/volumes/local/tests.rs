@@ -1,9 +1,10 @@
 //! Local volumes are bound, used and let go of; what they hold stays.
 
-use super::{Attributes, NO_EXECUTION, READ_ONLY, Wanted, attributes, plan, set_up, take_down};
-use crate::mounts;
+use super::{Wanted, attributes, plan, set_up, take_down};
+use crate::mounts::{self, Attributes};
 use crate::volumes::ownership::Owner;
 use k8s_openapi::api::core::v1::PersistentVolume;
+use libcontainer::syscall::linux::{MOUNT_ATTR_NOEXEC, MOUNT_ATTR_RDONLY};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -126,8 +127,8 @@ fn options_become_attributes_of_the_mount() {
         attributes(&options, false)
     };
     let expected = Attributes {
-        set: READ_ONLY | NO_EXECUTION,
-        clear: 0,
+        set: MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC,
+        ..Attributes::default()
     };
     assert_eq!(of(&["ro,noexec", "rw"]), Ok(expected));
     assert_eq!(
