@@ -1,6 +1,7 @@
 //! `vol_data.json`: what a driver was asked for at a place, written before it is asked. The names
 //! are the kubelet's.
 
+use crate::atomic_file;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -19,10 +20,8 @@ pub type Data = BTreeMap<&'static str, String>;
 
 /// In the directory above the one that is mounted.
 pub fn save(directory: &Path, data: &Data) -> io::Result<()> {
-    let path = directory.join(FILE);
-    let unfinished = directory.join("vol_data.json.new");
-    fs::write(&unfinished, format!("{}\n", serde_json::to_string(data)?))?;
-    fs::rename(unfinished, path)
+    let text = format!("{}\n", serde_json::to_string(data)?);
+    atomic_file::write(&directory.join(FILE), text.as_bytes())
 }
 
 pub fn exists(directory: &Path) -> bool {
@@ -43,6 +42,6 @@ pub fn remove(place: &Path) -> io::Result<()> {
     let Some(directory) = place.parent() else {
         return Ok(());
     };
-    missing_is_fine(fs::remove_file(directory.join(FILE)))?;
+    atomic_file::remove(&directory.join(FILE))?;
     missing_is_fine(fs::remove_dir(directory))
 }

@@ -6,6 +6,7 @@ use super::messages::STAGE_UNSTAGE_VOLUME;
 use super::node::{Capabilities, Node, is_final};
 use super::places::{self, DevicePlaces};
 use super::{Csi, Refusal, Wanted, data, said, secret_name};
+use crate::atomic_file;
 use crate::volumes::{Found, OfDriver};
 use std::collections::BTreeMap;
 use std::fs;
@@ -218,7 +219,7 @@ pub fn remove_device(places: &DevicePlaces) -> io::Result<()> {
         gone(fs::remove_dir(publish))?;
     }
     gone(fs::remove_dir(&places.staged))?;
-    gone(fs::remove_file(places.data.join(data::FILE)))?;
+    atomic_file::remove(&places.data.join(data::FILE))?;
     gone(fs::remove_dir(&places.data))?;
     match places.data.parent() {
         Some(volume) => gone(fs::remove_dir(volume)),

@@ -322,3 +322,20 @@ async fn a_driver_that_goes_does_not_take_its_successor_along() {
     assert!(scene.csi.forget("d", &new.channel));
     assert!(scene.csi.drivers.lock().is_empty());
 }
+
+/// An agent was killed while it wrote: that must not keep the place from being removed.
+#[tokio::test]
+async fn what_a_writer_left_unfinished_goes_with_the_volume() {
+    let mut scene = Scene::new();
+    for is_block in [false, true] {
+        scene.wanted.is_block = is_block;
+        scene.stage().await.unwrap();
+        let record = match is_block {
+            true => super::places::device(scene.root.path(), "pv", "u").data,
+            false => scene.staged().parent().unwrap().to_owned(),
+        };
+        fs::write(record.join(".vol_data.json.1"), "{").unwrap();
+        scene.unstage().await.unwrap();
+        assert!(has_nothing(&record));
+    }
+}
