@@ -3,6 +3,7 @@
 
 use crate::lab::{Cluster, Lab, wait};
 use crate::workloads::{IMAGE, with_images};
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -150,4 +151,48 @@ fn a_volume_that_is_not_there_is_waited_for() {
     cluster.apply(&pod("late", "plain", line, ""));
     cluster.wait_value(&["pod", "late"], "{.status.phase}", "Succeeded");
     assert_eq!(fs::read_to_string(plain.join("file")).unwrap(), "here\n");
+}
+
+fn with_devices(name: &str) -> String {
+    format!(
+        r#"
+apiVersion: v1
+kind: Pod
+metadata: {{ name: {name} }}
+spec:
+  restartPolicy: Never
+  volumes: [{{ name: raw, persistentVolumeClaim: {{ claimName: raw }} }}]
+  containers:
+  - name: main
+    image: {IMAGE}
+    command: [sh, -c, "test -b /dev/raw && stat -c '%u %g %t %T' /dev/raw"]
+    volumeDevices: [{{ name: raw, devicePath: /dev/raw }}]
+  - name: elsewhere
+    image: {IMAGE}
+    command: [sh, -c, "test -b /data/raw && stat -c '%u %g %t %T' /data/raw && ! chmod 600 /data/raw 2> /dev/null"]
+    volumeDevices: [{{ name: raw, devicePath: /data/raw }}]
+"#
+    )
+}
+
+#[test]
+fn a_container_has_a_device_where_it_asks_for_it() {
+    let mut lab = Lab::new();
+    let cluster = with_images(&mut lab, "devices");
+    let disk = lab.path("disk");
+    let (kind, mode) = (SFlag::S_IFBLK, Mode::from_bits_truncate(0o640));
+    mknod(&disk, kind, mode, makedev(7, 9)).unwrap();
+    std::os::unix::fs::chown(&disk, Some(12), Some(34)).unwrap();
+    let source = format!("volumeMode: Block\n  {}", local(&disk, "devices"));
+    let both = volume_and_claim("raw", &source)
+        .replace("volumeName: raw", "volumeName: raw\n  volumeMode: Block");
+    cluster.apply(&both);
+    bind(&cluster, "raw");
+    cluster.apply(&with_devices("plain"));
+    cluster.wait_value(&["pod", "plain"], "{.status.phase}", "Succeeded");
+    for container in ["main", "elsewhere"] {
+        let log = cluster.kubectl(&["logs", "plain", "-c", container]);
+        assert_eq!(log, "12 34 7 9\n", "{container}");
+    }
+    assert_eq!(fs::metadata(&disk).unwrap().mode() & 0o7777, 0o640);
 }

@@ -78,9 +78,9 @@ pub struct Host {
     pub thermal_throttles: Vec<String>,
     /// The profile of AppArmor to enter; None for none.
     pub app_armor_profile: Option<String>,
-    /// Of /dev, for privileged containers: path, `c` or `b`, major, minor, mode.
-    pub devices: Vec<(String, char, u64, u64, u32)>,
-    /// Those of `devices` that a container is given, privileged or not.
+    /// Of /dev, for privileged containers.
+    pub devices: Vec<Given>,
+    /// Those that a container is given, privileged or not, in place of any of `devices`.
     pub given: Vec<Given>,
     /// The PID namespace to join; a new one when there is none.
     pub pid_namespace: Option<PathBuf>,
@@ -90,15 +90,21 @@ pub struct Host {
 }
 
 /// A device as the node has it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Given {
-    pub path: String,
+    /// In the container: whole, and without needless parts.
+    pub path: PathBuf,
     /// `b` or `c`.
     pub kind: char,
     pub major: u64,
     pub minor: u64,
     pub mode: u32,
+    /// Of the node.
+    pub uid: u32,
+    pub gid: u32,
     pub read_only: bool,
+    /// It is mounted, not made: libcontainer makes nodes in /dev alone.
+    pub is_bound: bool,
 }
 
 pub fn build(
@@ -130,8 +136,10 @@ pub fn build(
         "cgroupsPath": record.cgroup(),
         "resources": resources(record, host),
     });
-    let of_host = host.devices.iter().map(device);
-    let all: Vec<Value> = of_host.chain(host.given.iter().map(given)).collect();
+    let is_taken = |path: &Path| host.given.iter().any(|given| given.path == path);
+    let of_host = host.devices.iter().filter(|device| !is_taken(&device.path));
+    let given = host.given.iter().filter(|given| !given.is_bound);
+    let all: Vec<Value> = of_host.chain(given).map(device).collect();
     if !all.is_empty() {
         linux["devices"] = Value::Array(all);
     }
@@ -162,16 +170,11 @@ pub fn no_new_privileges(record: &ContainerRecord) -> bool {
     !security.allow_privilege_escalation && !security.privileged
 }
 
-fn device((path, kind, major, minor, mode): &(String, char, u64, u64, u32)) -> Value {
+fn device(device: &Given) -> Value {
     json!({
-        "path": path, "type": kind.to_string(), "major": major, "minor": minor, "fileMode": mode,
-        "uid": 0, "gid": 0,
+        "path": device.path, "type": device.kind.to_string(), "major": device.major,
+        "minor": device.minor, "fileMode": device.mode, "uid": device.uid, "gid": device.gid,
     })
-}
-
-fn given(given: &Given) -> Value {
-    let path = given.path.clone();
-    device(&(path, given.kind, given.major, given.minor, given.mode))
 }
 
 fn rule(given: &Given) -> Value {

@@ -14,6 +14,7 @@ use crate::beneath;
 use crate::mounts::{self, Attributes};
 use crate::runtime::contract::{Mount, Propagation};
 use crate::runtime::record::{ContainerRecord, PARTS};
+use crate::runtime::spec::Given;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -74,6 +75,33 @@ pub fn hold(
     }
     record.config.mounts = kept;
     Ok((record, devices))
+}
+
+/// Devices that libcontainer does not make are mounted. Whoever changes one in the container does not
+/// change the node's: only what the device holds can be written.
+pub fn add_devices(
+    directory: &Path,
+    record: &mut ContainerRecord,
+    given: &[Given],
+) -> Result<(), ShimError> {
+    let directory = directory.join(PARTS).join("devices");
+    let devices = record.config.devices.iter().zip(given).enumerate();
+    let mut bound = Vec::new();
+    for (number, (device, given)) in devices.filter(|(_, (_, given))| given.is_bound) {
+        let tree = mapped::clone(&device.host_path, false)?;
+        let shown = device.host_path.display();
+        let sealed = mounts::set_attributes(&tree.file, &Attributes::READ_ONLY, false);
+        sealed.map_err(ShimError::io(format!("cannot mount {shown}")))?;
+        let place = directory.join(number.to_string());
+        mapped::attach(&tree, &place)?;
+        bound.push(Mount {
+            container_path: given.path.clone(),
+            host_path: place,
+            ..Mount::default()
+        });
+    }
+    record.config.mounts.extend(bound);
+    Ok(())
 }
 
 /// None for what libcontainer may well copy by its name: a file, below which nothing is mounted.

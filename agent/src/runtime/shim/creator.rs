@@ -57,6 +57,7 @@ pub fn create(
     host.app_armor_profile =
         app_armor::profile(&record.config.security).map_err(ShimError::Failed)?;
     let (mut staged, devices) = binds::hold(directory, &*with_image_volumes(record)?, taken)?;
+    binds::add_devices(directory, &mut staged, &host.given)?;
     let mut root = PathBuf::from("rootfs");
     if let Some(namespace) = &namespace {
         (staged, root) = mapped::stage(directory, &staged, namespace)?;

@@ -4,8 +4,8 @@ use super::ShimError;
 use crate::runtime::cgroups::Hierarchies;
 use crate::runtime::record::{self, ContainerRecord, STARTED, StartedRecord};
 use crate::runtime::spec::{Given, Host};
-use nix::sys::stat::{SFlag, major, minor};
-use std::fs;
+use nix::sys::stat::{major, minor};
+use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -83,27 +83,49 @@ pub fn find(hierarchies: &Hierarchies, record: &ContainerRecord) -> Host {
 
 /// What the node has at the places of a container's devices.
 pub fn given(record: &ContainerRecord) -> Result<Vec<Given>, ShimError> {
-    let devices = record.config.devices.iter();
-    let found = devices.map(|device| {
+    let mut found: Vec<Given> = Vec::new();
+    for device in &record.config.devices {
         let shown = device.host_path.display();
         let meta = fs::metadata(&device.host_path);
         let meta = meta.map_err(ShimError::io(format!("cannot look at {shown}")))?;
-        let kind = meta.file_type();
-        let kind = match (kind.is_block_device(), kind.is_char_device()) {
-            (true, _) => 'b',
-            (_, true) => 'c',
-            _ => return Err(ShimError::Failed(format!("{shown} is not a device node"))),
-        };
-        Ok(Given {
-            path: device.container_path.display().to_string(),
-            kind,
-            major: major(meta.rdev()),
-            minor: minor(meta.rdev()),
-            mode: meta.mode() & 0o777,
-            read_only: device.read_only,
-        })
-    });
-    found.collect()
+        let path: PathBuf = Path::new("/")
+            .join(&device.container_path)
+            .components()
+            .collect();
+        let is_bound = !path.starts_with("/dev");
+        let is_taken = found.iter().any(|other| other.path == path);
+        let given = node(path, &meta, device.read_only, is_bound)
+            .ok_or_else(|| ShimError::Failed(format!("{shown} is not a device node")))?;
+        if is_taken {
+            let path = given.path.display();
+            return Err(ShimError::Failed(format!("two devices are to be {path}")));
+        }
+        found.push(given);
+    }
+    Ok(found)
+}
+
+/// None for what is no device.
+fn node(path: PathBuf, meta: &Metadata, read_only: bool, is_bound: bool) -> Option<Given> {
+    let kind = match (
+        meta.file_type().is_block_device(),
+        meta.file_type().is_char_device(),
+    ) {
+        (true, _) => 'b',
+        (_, true) => 'c',
+        _ => return None,
+    };
+    Some(Given {
+        path,
+        kind,
+        major: major(meta.rdev()),
+        minor: minor(meta.rdev()),
+        mode: meta.mode() & 0o7777,
+        uid: meta.uid(),
+        gid: meta.gid(),
+        read_only,
+        is_bound,
+    })
 }
 
 /// The one that a container joins: of another container, or of the whole pod.
@@ -188,7 +210,7 @@ fn thermal_throttles() -> Vec<String> {
     found
 }
 
-fn devices() -> Vec<(String, char, u64, u64, u32)> {
+fn devices() -> Vec<Given> {
     let mut found = Vec::new();
     let mut pending = vec![Path::new("/dev").to_owned()];
     while let Some(directory) = pending.pop() {
@@ -204,18 +226,14 @@ fn devices() -> Vec<(String, char, u64, u64, u32)> {
                 }
                 continue;
             }
-            let kind = match SFlag::from_bits_truncate(metadata.mode() & SFlag::S_IFMT.bits()) {
-                SFlag::S_IFCHR => 'c',
-                SFlag::S_IFBLK => 'b',
-                _ => continue,
-            };
             if path == Path::new("/dev/console") || found.len() >= DEVICES_MAX {
                 continue;
             }
-            let (major, minor) = (major(metadata.rdev()), minor(metadata.rdev()));
-            let path = path.to_string_lossy().into_owned();
-            found.push((path, kind, major, minor, metadata.mode() & 0o7777));
+            found.extend(node(path, &metadata, false, false));
         }
     }
     found
 }
+
+#[cfg(test)]
+mod tests;

@@ -136,3 +136,45 @@ fn limits_the_host_lacks_are_left_out() {
     assert_eq!(resources["cpu"]["shares"], 2);
     assert!(resources.get("memory").is_none() && resources.get("pids").is_none());
 }
+
+#[test]
+fn a_device_that_is_given_stands_in_place_of_the_hosts() {
+    let device = |path: &str, uid: u32, is_bound: bool| Given {
+        path: path.into(),
+        kind: 'b',
+        major: 8,
+        minor: 0,
+        mode: 0o660,
+        uid,
+        gid: 6,
+        read_only: false,
+        is_bound,
+    };
+    let host = Host {
+        devices: vec![
+            device("/dev/sda", 0, false),
+            device("/dev/sdb", 0, false),
+            device("/dev/sdc", 0, false),
+        ],
+        given: vec![
+            device("/dev/sda", 7, false),
+            device("/dev/sdb", 8, true),
+            device("/data/raw", 9, true),
+        ],
+        ..Host::default()
+    };
+    let record = record(ContainerConfig::default());
+    let user = User::default();
+    let spec = build(&record, Path::new("rootfs"), &user, &[], &host);
+    let made = spec["linux"]["devices"].as_array().unwrap().iter();
+    let made: Vec<String> = made
+        .map(|one| format!("{} {}:{}", one["path"], one["uid"], one["gid"]))
+        .collect();
+    assert_eq!(made, ["\"/dev/sdc\" 0:6", "\"/dev/sda\" 7:6"]);
+    let rules = spec["linux"]["resources"]["devices"].as_array().unwrap();
+    assert_eq!(
+        rules.len(),
+        1 + host.given.len(),
+        "what is mounted may be opened too"
+    );
+}
