@@ -15,6 +15,10 @@ const READ_ONLY: u32 = 0o440;
 const ENTER: u32 = 0o110;
 const SET_GROUP: u32 = 0o2000;
 
+/// Directories below one another, each of which is open while what is in it is changed: an agent
+/// may have a thousand files open for all that it does.
+const LEVELS_MAX: usize = 256;
+
 /// Whom a volume is to belong to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Owner {
@@ -58,21 +62,16 @@ fn bits(is_directory: bool, owner: Owner) -> u32 {
 
 /// A directory whose entries are gone through.
 struct Level {
-    file: OwnedFd,
     stat: Stat,
     entries: Dir,
 }
 
 impl Level {
-    fn open(file: OwnedFd, stat: Stat) -> io::Result<Self> {
+    fn open(directory: impl AsFd, stat: Stat) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let readable = rustix::fs::openat(&file, ".", flags, Mode::empty())?;
+        let readable = rustix::fs::openat(directory, ".", flags, Mode::empty())?;
         let entries = Dir::new(readable)?;
-        Ok(Self {
-            file,
-            stat,
-            entries,
-        })
+        Ok(Self { stat, entries })
     }
 }
 
@@ -86,7 +85,7 @@ fn walk(root: OwnedFd, stat: Stat, owner: Owner) -> io::Result<()> {
     let mut open = vec![Level::open(root, stat)?];
     while let Some(level) = open.last_mut() {
         let Some(entry) = level.entries.next() else {
-            change(&level.file, &level.stat, owner);
+            change(&level.entries.fd()?, &level.stat, owner);
             open.pop();
             continue;
         };
@@ -95,17 +94,23 @@ fn walk(root: OwnedFd, stat: Stat, owner: Owner) -> io::Result<()> {
             continue;
         }
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = rustix::fs::openat(&level.file, entry.file_name(), flags, Mode::empty());
+        let directory = level.entries.fd()?;
+        let opened = rustix::fs::openat(directory, entry.file_name(), flags, Mode::empty());
         let file = match opened {
             Err(rustix::io::Errno::NOENT) => continue, // Somebody removed it.
             opened => opened?,
         };
         let stat = rustix::fs::fstat(&file)?;
-        if kind(&stat) == FileType::Directory {
-            open.push(Level::open(file, stat)?);
-        } else {
+        if kind(&stat) != FileType::Directory {
             change(&file, &stat, owner);
+            continue;
         }
+        if open.len() >= LEVELS_MAX {
+            return Err(io::Error::other(format!(
+                "more than {LEVELS_MAX} directories are below one another"
+            )));
+        }
+        open.push(Level::open(file, stat)?);
     }
     Ok(())
 }

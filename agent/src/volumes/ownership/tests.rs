@@ -1,6 +1,6 @@
 //! Files of a volume are given to a group. As root: only root gives files away.
 
-use super::{Owner, give};
+use super::{LEVELS_MAX, Owner, give};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
@@ -78,4 +78,18 @@ fn a_volume_that_is_only_read_is_not_made_writable() {
     give(volume.path(), reader).unwrap();
     assert_eq!(shown(volume.path()), (1234, 0o2755));
     assert_eq!(shown(&volume.path().join("inner/file")), (1234, 0o640));
+}
+
+#[test]
+fn directories_that_are_too_deep_are_told_of() {
+    let volume = tempfile::tempdir().unwrap();
+    let deep = |levels: usize| volume.path().join(vec!["d"; levels - 1].join("/"));
+    fs::create_dir_all(deep(LEVELS_MAX)).unwrap();
+    give(volume.path(), OWNER).unwrap();
+    assert_eq!(shown(&deep(LEVELS_MAX)).0, 1234);
+    fs::create_dir(deep(LEVELS_MAX + 1)).unwrap();
+    assert_eq!(
+        give(volume.path(), OWNER).unwrap_err().to_string(),
+        "more than 256 directories are below one another"
+    );
 }
