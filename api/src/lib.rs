@@ -45,6 +45,7 @@ pub mod apply; // Who manages which field, and server-side apply.
 pub mod decode; // Bytes into an object of a known type.
 pub mod discovery; // Discovery documents.
 pub mod frames; // Frames of the stream between API server and agent.
+pub mod node_endpoints; // What allows a path of a node's port.
 pub mod openapi; // OpenAPI v2 and v3 documents.
 pub mod patch; // JSON patch, merge patch, strategic merge patch.
 pub mod protobuf; // The protobuf form of objects, to and from JSON.

@@ -1,20 +1,8 @@
 //! What a request of the kubelet's API asks for: a verb on a subresource of the node. Pure.
 
+use coracle_api::node_endpoints::{is_within, subresources};
 use http::Method;
 
-/// What allows a path: each of the subresources does by itself. All else is `proxy`.
-const RIGHTS: &[(&str, &[&str])] = &[
-    ("/pods", &["pods", "proxy"]),
-    ("/runningpods", &["pods", "proxy"]),
-    ("/healthz", &["healthz", "proxy"]),
-    ("/configz", &["configz", "proxy"]),
-    ("/stats", &["stats"]),
-    ("/metrics", &["metrics"]),
-    ("/logs", &["log"]),
-    ("/checkpoint", &["checkpoint"]),
-    ("/statusz", &["statusz"]),
-    ("/flagz", &["configz"]),
-];
 /// Where something is made to run or is connected to.
 const COMMANDS: &[&str] = &["/exec", "/attach", "/run", "/portForward"];
 
@@ -29,18 +17,12 @@ impl Right {
     /// Upstream's, but for commands: a WebSocket to one begins with a GET, and whoever may only
     /// read must not run any.
     pub fn of(method: &Method, path: &str) -> Self {
-        let found = RIGHTS.iter().find(|(top, _)| is_within(path, top));
         let is_command = COMMANDS.iter().any(|top| is_within(path, top));
         Self {
             verb: if is_command { "create" } else { verb(method) },
-            subresources: found.map_or(&["proxy"], |(_, subresources)| subresources),
+            subresources: subresources(path),
         }
     }
-}
-
-fn is_within(path: &str, top: &str) -> bool {
-    let rest = path.strip_prefix(top);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn verb(method: &Method) -> &'static str {

@@ -6,19 +6,8 @@
 use super::path;
 use super::target::{KUBELET_PORT, Named};
 use crate::request_info::RequestInfo;
+use coracle_api::node_endpoints::subresources;
 use coracle_api::status::Status;
-
-/// Paths below which a subresource of nodes stands for `proxy`.
-const ENDPOINTS: &[(&str, &str)] = &[
-    ("/pods", "pods"),
-    ("/runningpods", "pods"),
-    ("/healthz", "healthz"),
-    ("/configz", "configz"),
-    ("/stats", "stats"),
-    ("/metrics", "metrics"),
-    ("/logs", "log"),
-    ("/checkpoint", "checkpoint"),
-];
 
 /// Of a request that only the right to one endpoint allowed: where it must not go elsewhere, this
 /// is the answer.
@@ -40,11 +29,12 @@ pub fn finer(info: &RequestInfo) -> Option<RequestInfo> {
         return None;
     }
     let below = path::below(info);
-    let is_within = |top: &str| {
-        let rest = below.strip_prefix(top);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    let [subresource, ..] = subresources(&below) else {
+        return None;
     };
-    let (_, subresource) = ENDPOINTS.iter().find(|(top, _)| is_within(top))?;
+    if *subresource == super::SUBRESOURCE {
+        return None;
+    }
     Some(RequestInfo {
         name: named.name.to_owned(),
         subresource: (*subresource).to_owned(),
