@@ -7,13 +7,15 @@ use crate::{control_plane, show, up};
 use anyhow::{Context, bail};
 use coracle_client::Client;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use seen::Seen;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub mod image;
+mod seen; // What it waits for.
 pub mod visit;
 mod waiting; // Why pods do not run yet.
 
@@ -25,8 +27,6 @@ const STEP_MAX: Duration = Duration::from_secs(180);
 const TAKE_DOWN_MAX: Duration = Duration::from_secs(60);
 /// Who waits longer than pods take is told why.
 const TELL_AFTER: Duration = Duration::from_secs(3);
-/// Between two looks; people do not see less.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Where the demo keeps its data unless told: a new directory, removed at the end. A directory
 /// that was named must be empty, since the demo removes what it finds there at the end.
@@ -60,9 +60,10 @@ pub async fn run(server: &ServerSettings, agent: &AgentSettings) -> anyhow::Resu
     image::import(&agent.data_dir.join("agent/images")).context("cannot make the demo image")?;
     let mut cluster = up::start(server, agent).await?;
     let client = control_plane::admin(&cluster.plane.server);
+    let seen = Seen::new(&client);
     // True when the tour came to its end, and the cluster is to stay.
     let toured = tokio::select! {
-        toured = tour(&cluster, &client) => toured.map(|()| true),
+        toured = tour(&cluster, &client, &seen) => toured.map(|()| true),
         signalled = control_plane::until_signalled() => signalled.map(|()| false),
     };
     let result = match toured {
@@ -74,7 +75,7 @@ pub async fn run(server: &ServerSettings, agent: &AgentSettings) -> anyhow::Resu
         Err(error) => Err(error),
     };
     show::line("\nTaking the demo down ...");
-    if let Err(error) = take_down(&client).await {
+    if let Err(error) = take_down(&client, &seen).await {
         tracing::warn!("{error:#}");
     }
     cluster.drain().await;
@@ -86,7 +87,7 @@ pub async fn run(server: &ServerSettings, agent: &AgentSettings) -> anyhow::Resu
 }
 
 #[allow(clippy::disallowed_methods)] // Shows people how long each step took.
-async fn tour(cluster: &up::Cluster, client: &Client) -> anyhow::Result<()> {
+async fn tour(cluster: &up::Cluster, client: &Client, seen: &Seen) -> anyhow::Result<()> {
     let begun = Instant::now();
     let step = |text: &str| {
         show::line(&format!("{:>6.2} s  {text}", begun.elapsed().as_secs_f64()));
@@ -95,7 +96,10 @@ async fn tour(cluster: &up::Cluster, client: &Client) -> anyhow::Result<()> {
         "control plane is up at {}",
         cluster.plane.server.url()
     ));
-    wait_node(client, &cluster.node_name).await?;
+    let name = &cluster.node_name;
+    if !seen.until(STEP_MAX, |seen| seen.is_ready(name)).await {
+        bail!("the node {name} did not become Ready within {STEP_MAX:?}");
+    }
     step(&format!("node {} is Ready", cluster.node_name));
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), "default");
     deployments
@@ -103,56 +107,45 @@ async fn tour(cluster: &up::Cluster, client: &Client) -> anyhow::Result<()> {
         .await
         .context("no Deployment")?;
     step(&format!("Deployment {NAME} asks for {REPLICAS} pods"));
-    wait_pods(cluster, client, &deployments, &step).await?;
+    let pods = wait_pods(cluster, seen, &step);
+    if tokio::time::timeout(STEP_MAX, pods).await.is_err() {
+        bail!("the pods did not become ready within {STEP_MAX:?}");
+    }
     show_around(cluster, client).await
 }
 
-#[allow(clippy::disallowed_methods)] // A deadline for people.
-async fn wait_pods(
-    cluster: &up::Cluster,
-    client: &Client,
-    deployments: &Api<Deployment>,
-    step: &impl Fn(&str),
-) -> anyhow::Result<()> {
-    let begun = Instant::now();
+async fn wait_pods(cluster: &up::Cluster, seen: &Seen, step: &impl Fn(&str)) {
     let mut ready_before = 0;
     let mut told_before = None;
+    let mut is_late = false;
+    let mut patience = std::pin::pin!(tokio::time::sleep(TELL_AFTER));
     loop {
-        let status = deployments
-            .get(NAME)
-            .await
-            .map_err(told)?
-            .status
-            .unwrap_or_default();
-        let ready = status.ready_replicas.unwrap_or(0);
+        let ready = seen.ready_replicas(NAME);
         if ready != ready_before {
             step(&format!("{ready} of {REPLICAS} pods are ready"));
             ready_before = ready;
         }
         if ready >= REPLICAS {
-            return Ok(());
+            return;
         }
-        if begun.elapsed() > STEP_MAX {
-            bail!("the pods did not become ready within {STEP_MAX:?}");
-        }
-        if begun.elapsed() > TELL_AFTER {
-            let why = hindrance(client, &cluster.node_name).await?;
+        if is_late {
+            let why = hindrance(seen, &cluster.node_name);
             if why != told_before {
                 why.iter().for_each(|why| step(&format!("waiting: {why}")));
                 told_before = why;
             }
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::select! {
+            () = seen.changed() => {}
+            () = &mut patience, if !is_late => is_late = true,
+        }
     }
 }
 
-async fn hindrance(client: &Client, node_name: &str) -> anyhow::Result<Option<String>> {
-    let nodes: Api<Node> = Api::all(client.clone());
-    let node = nodes.get_opt(node_name).await.map_err(told)?;
-    let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
-    let pods = pods.list(&ListParams::default()).await.map_err(told)?;
-    let pressure = node.as_ref().and_then(waiting::pressure);
-    Ok(pressure.or_else(|| waiting::why(&pods.items)))
+fn hindrance(seen: &Seen, node_name: &str) -> Option<String> {
+    let node = seen.node(node_name);
+    let pressure = node.as_deref().and_then(waiting::pressure);
+    pressure.or_else(|| waiting::why(&seen.pods.list()))
 }
 
 async fn show_around(cluster: &up::Cluster, client: &Client) -> anyhow::Result<()> {
@@ -191,50 +184,30 @@ async fn show_around(cluster: &up::Cluster, client: &Client) -> anyhow::Result<(
     Ok(())
 }
 
-#[allow(clippy::disallowed_methods)] // A deadline for people.
-async fn wait_node(client: &Client, name: &str) -> anyhow::Result<()> {
-    let nodes: Api<Node> = Api::all(client.clone());
-    let end = Instant::now() + STEP_MAX;
-    while Instant::now() < end {
-        if let Some(node) = nodes.get_opt(name).await.map_err(told)? {
-            let conditions = node
-                .status
-                .and_then(|status| status.conditions)
-                .unwrap_or_default();
-            if conditions
-                .iter()
-                .any(|one| one.type_ == "Ready" && one.status == "True")
-            {
-                return Ok(());
-            }
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
-    bail!("the node {name} did not become Ready within {STEP_MAX:?}")
-}
-
-#[allow(clippy::disallowed_methods)] // A deadline for people.
-async fn take_down(client: &Client) -> anyhow::Result<()> {
+async fn take_down(client: &Client, seen: &Seen) -> anyhow::Result<()> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), "default");
     match deployments.delete(NAME, &DeleteParams::default()).await {
         Err(kube::Error::Api(status)) if status.code == 404 => {}
         result => drop(result.map_err(told)?),
     }
-    let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
-    let end = Instant::now() + TAKE_DOWN_MAX;
-    while Instant::now() < end {
-        if pods
-            .list(&ListParams::default())
-            .await
-            .map_err(told)?
-            .items
-            .is_empty()
-        {
-            return Ok(());
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
+    match tokio::time::timeout(TAKE_DOWN_MAX, no_pods(client, seen)).await {
+        Ok(gone) => gone,
+        Err(_) => bail!("the pods were not gone within {TAKE_DOWN_MAX:?}"),
     }
-    bail!("the pods were not gone within {TAKE_DOWN_MAX:?}")
+}
+
+async fn no_pods(client: &Client, seen: &Seen) -> anyhow::Result<()> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
+    loop {
+        // What was made just now may not be seen yet: the server has the last word.
+        if seen.pods.is_empty() {
+            let left = pods.list(&ListParams::default()).await.map_err(told)?;
+            if left.items.is_empty() {
+                return Ok(());
+            }
+        }
+        seen.changed().await;
+    }
 }
 
 fn deployment() -> anyhow::Result<Deployment> {

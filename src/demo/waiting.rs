@@ -1,6 +1,7 @@
 //! Why pods do not run yet, in the words of whoever holds them up. Pure.
 
 use k8s_openapi::api::core::v1::{Node, Pod};
+use std::sync::Arc;
 
 /// What the node is short of: no pod comes to it then.
 pub fn pressure(node: &Node) -> Option<String> {
@@ -13,8 +14,9 @@ pub fn pressure(node: &Node) -> Option<String> {
 }
 
 /// Of the first pod of which somebody says why.
-pub fn why(pods: &[Pod]) -> Option<String> {
-    pods.iter().find_map(|pod| unscheduled(pod).or(held(pod)))
+pub fn why(pods: &[Arc<Pod>]) -> Option<String> {
+    let mut pods = pods.iter();
+    pods.find_map(|pod| unscheduled(pod).or(held(pod)))
 }
 
 fn unscheduled(pod: &Pod) -> Option<String> {
@@ -44,7 +46,7 @@ mod tests {
     fn said(status: Value) -> Option<String> {
         let running = json!({ "status": { "phase": "Running" } });
         let pods = [running, json!({ "status": status })];
-        why(&pods.map(|pod| serde_json::from_value(pod).expect("a pod")))
+        why(&pods.map(|pod| Arc::new(serde_json::from_value(pod).expect("a pod"))))
     }
 
     #[test]
