@@ -138,12 +138,12 @@ fn set_up_one(
 ) -> Result<(), VolumeError> {
     let group = group(pod);
     if let Some(source) = &volume.empty_dir {
-        return empty_dir::set_up(&path(directory, volume)?, source, group);
+        return empty_dir::set_up(&own_place(directory, volume)?, source, group);
     }
     if content::plugin(volume).is_some() {
         // Nothing is made for what cannot be filled.
         let files = content::files(pod, volume, contents).map_err(VolumeError::Content)?;
-        let root = path(directory, volume)?;
+        let root = own_place(directory, volume)?;
         empty_dir::set_up_for_content(&root, content::is_in_memory(volume))?;
         let group = group.and_then(|group| u32::try_from(group).ok());
         return files::write(&root, &files, group, now).map(drop);
@@ -194,15 +194,20 @@ fn host_path(path: &str, type_: &str) -> Result<(), VolumeError> {
 }
 
 /// Where a volume is on the node.
-pub fn path(directory: &Path, volume: &Volume) -> Result<PathBuf, VolumeError> {
+pub fn path(directory: &Path, kept: &Kept, volume: &Volume) -> Result<PathBuf, VolumeError> {
     if let Some(source) = &volume.host_path {
         return Ok(PathBuf::from(&source.path));
     }
-    if is_found(volume) {
-        let found = Kept::load(directory)?.0.remove(&volume.name);
-        let found = found.ok_or_else(|| VolumeError::NotMade(volume.name.clone()));
-        return found.map(|found| found.path);
+    if !is_found(volume) {
+        return own_place(directory, volume);
     }
+    let found = kept.0.get(&volume.name);
+    let found = found.ok_or_else(|| VolumeError::NotMade(volume.name.clone()))?;
+    Ok(found.path.clone())
+}
+
+/// Of a volume that is made in the pod's directory.
+fn own_place(directory: &Path, volume: &Volume) -> Result<PathBuf, VolumeError> {
     let plugin = match content::plugin(volume) {
         Some(plugin) => plugin,
         None if volume.empty_dir.is_some() => "kubernetes.io~empty-dir",
@@ -212,13 +217,12 @@ pub fn path(directory: &Path, volume: &Volume) -> Result<PathBuf, VolumeError> {
 }
 
 /// True for volumes that containers only read, whatever their mounts say.
-pub fn is_read_only(directory: &Path, pod: &Pod, name: &str) -> bool {
+pub fn is_read_only(kept: &Kept, pod: &Pod, name: &str) -> bool {
     let mut volumes = state::spec(pod).volumes.iter().flatten();
     let Some(volume) = volumes.find(|volume| volume.name == name) else {
         return false;
     };
     if is_found(volume) {
-        let kept = Kept::load(directory).unwrap_or_default();
         return kept.0.get(name).is_some_and(|found| found.read_only);
     }
     volume.image.is_some() || content::plugin(volume).is_some()
@@ -235,6 +239,7 @@ pub struct Shown {
 /// `sub_path` is `subPath`, or `subPathExpr` expanded; made when there is nothing.
 pub fn mounted(
     directory: &Path,
+    kept: &Kept,
     pod: &Pod,
     mount: &VolumeMount,
     sub_path: &str,
@@ -243,7 +248,7 @@ pub fn mounted(
     let volume = volumes.iter().find(|volume| volume.name == mount.name);
     let volume = volume.ok_or_else(|| VolumeError::NoSuchVolume(mount.name.clone()))?;
     let shown = Shown {
-        root: path(directory, volume)?,
+        root: path(directory, kept, volume)?,
         sub_path: PathBuf::from(sub_path),
     };
     if !sub_path.is_empty() {

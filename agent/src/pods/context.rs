@@ -8,7 +8,7 @@ use coracle_client::Client;
 use coracle_client::clock::Clock;
 use coracle_client::events::{EventType, Recorder, reference};
 use coracle_client::informer::Informer;
-use k8s_openapi::api::core::v1::{Node, Pod, Service, Volume};
+use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,16 +103,6 @@ impl Context {
     pub fn pod_directory(&self, pod: &Pod) -> PathBuf {
         let uid = pod.metadata.uid.as_deref().unwrap_or_default();
         crate::volumes::pod_directory(&self.pods_directory(), uid)
-    }
-
-    /// What its driver says of a volume; None for one of another kind, and when it does not tell.
-    pub async fn csi_usage(&self, pod: &Pod, volume: &Volume) -> Option<crate::csi::Usage> {
-        if !crate::volumes::is_found(volume) {
-            return None;
-        }
-        let kept = crate::volumes::Kept::load(&self.pod_directory(pod)).ok()?;
-        let found = kept.0.get(&volume.name)?;
-        self.csi.usage(found, found.driver.as_ref()?).await
     }
 
     /// Of the logs of all containers of a pod.

@@ -253,8 +253,16 @@ impl Round {
         std::fs::create_dir_all(&directory)
             .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
         config.log_path = directory.join(format!("{}.log", start.attempt));
-        config.mounts = mounts::make(context, pod, container, start.attempt, &config.env, images)?;
-        config.devices = mounts::devices(context, pod, container)?;
+        config.mounts = mounts::make(
+            context,
+            &kept,
+            pod,
+            container,
+            start.attempt,
+            &config.env,
+            images,
+        )?;
+        config.devices = mounts::devices(&kept, container)?;
         config.pid_namespace_of = self.target(&name).await?;
         Ok(config)
     }

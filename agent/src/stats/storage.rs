@@ -102,18 +102,19 @@ async fn volumes(
     context: &Context,
     directory: PathBuf,
     pod: &Pod,
-    kept: &PodDisk,
+    measured: &PodDisk,
     now: Timestamp,
 ) -> Vec<VolumeStats> {
+    let kept = Kept::load(&directory).unwrap_or_default();
     let mut found = Vec::new();
     let mut walked = Vec::new();
     for volume in spec(pod).volumes.iter().flatten() {
-        let Some(path) = place(&directory, volume) else {
+        let Some(path) = place(&directory, &kept, volume) else {
             continue;
         };
         let claim = claim(pod, volume);
-        let told = context.csi_usage(pod, volume).await;
-        let fs = match (kept.volume(&volume.name), &claim) {
+        let told = told(context, &kept, volume).await;
+        let fs = match (measured.volume(&volume.name), &claim) {
             _ if told.is_some() => told.map(|told| of_driver(told, now)),
             (Some(own), _) => used(&path, own, now),
             (None, Some(_)) => file_system(&path, now),
@@ -147,24 +148,38 @@ async fn volumes(
     found
 }
 
+/// What its driver says of a volume; None for one of another kind, and when it does not tell.
+async fn told(context: &Context, kept: &Kept, volume: &Volume) -> Option<Usage> {
+    let found = kept.0.get(&volume.name)?;
+    context.csi.usage(found, found.driver.as_ref()?).await
+}
+
 /// Directories of the node are nobody's volume, and are not counted.
-fn place(directory: &Path, volume: &Volume) -> Option<PathBuf> {
-    if volume.host_path.is_some() {
+fn place(directory: &Path, kept: &Kept, volume: &Volume) -> Option<PathBuf> {
+    let is_device = || {
+        kept.0
+            .get(&volume.name)
+            .is_some_and(|found| found.is_device)
+    };
+    if volume.host_path.is_some() || (volumes::is_found(volume) && is_device()) {
         return None;
     }
-    if volumes::is_found(volume) {
-        let found = Kept::load(directory).ok()?.0.remove(&volume.name)?;
-        return (!found.is_device).then_some(found.path);
-    }
-    volumes::path(directory, volume).ok()
+    volumes::path(directory, kept, volume).ok()
 }
 
 /// The claimed volumes of a pod, and where they are.
 pub fn claims(directory: &Path, pod: &Pod) -> Vec<(ClaimReference, PathBuf)> {
     let volumes = spec(pod).volumes.iter().flatten();
-    let claims =
-        volumes.filter_map(|volume| Some((claim(pod, volume)?, place(directory, volume)?)));
-    claims.collect()
+    let claimed = volumes.filter_map(|volume| Some((claim(pod, volume)?, volume)));
+    let claimed: Vec<_> = claimed.collect();
+    if claimed.is_empty() {
+        return Vec::new();
+    }
+    let kept = Kept::load(directory).unwrap_or_default();
+    let placed = claimed.into_iter();
+    placed
+        .filter_map(|(claim, volume)| Some((claim, place(directory, &kept, volume)?)))
+        .collect()
 }
 
 fn claim(pod: &Pod, volume: &Volume) -> Option<ClaimReference> {

@@ -1,7 +1,7 @@
 //! Volumes are made, mounted by path, and taken away.
 
 use super::content::Contents;
-use super::{Shown, VolumeError, is_read_only, tear_down};
+use super::{Kept, Shown, VolumeError, is_read_only, tear_down};
 use crate::beneath::BeneathError;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, VolumeMount};
@@ -35,7 +35,8 @@ fn mounted(
     mount: &VolumeMount,
     sub_path: &str,
 ) -> Result<PathBuf, VolumeError> {
-    let Shown { root, sub_path } = super::mounted(directory, pod, mount, sub_path)?;
+    let Shown { root, sub_path } =
+        super::mounted(directory, &Kept::default(), pod, mount, sub_path)?;
     Ok(root.components().chain(sub_path.components()).collect())
 }
 
@@ -161,8 +162,8 @@ fn secrets_are_kept_in_memory_and_read_only() {
     assert_eq!(std::fs::read_to_string(one).unwrap(), "w");
     let mode = |path: &Path| path.metadata().unwrap().mode() & 0o7777;
     assert_eq!((mode(&secret), mode(&map)), (0o755, 0o755));
-    let none = Path::new("/nonexistent");
-    assert!(is_read_only(none, &pod, "s") && is_read_only(none, &pod, "c"));
+    let none = Kept::default();
+    assert!(is_read_only(&none, &pod, "s") && is_read_only(&none, &pod, "c"));
     let map = serde_json::from_value(json!({"data": {"k": "new"}})).unwrap();
     contents
         .objects

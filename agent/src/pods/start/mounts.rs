@@ -14,9 +14,11 @@ use std::path::{Path, PathBuf};
 
 const TERMINATION_LOG: &str = "/dev/termination-log";
 
-/// `images` are the ids of the images of image volumes, by volume.
+/// `kept` is what came of the pod's claims, `images` are the ids of the images of image volumes, by
+/// volume.
 pub fn make(
     context: &Context,
+    kept: &Kept,
     pod: &Pod,
     container: &Container,
     attempt: u32,
@@ -45,14 +47,14 @@ pub fn make(
             });
             continue;
         }
-        let shown = volumes::mounted(&directory, pod, mount, &sub_path)
+        let shown = volumes::mounted(&directory, kept, pod, mount, &sub_path)
             .map_err(|error| refusal(&error, &mount.name, &container.name))?;
         mounts.push(Mount {
             container_path: PathBuf::from(&mount.mount_path),
             host_path: shown.root,
             sub_path: shown.sub_path,
             read_only: mount.read_only.unwrap_or(false)
-                || volumes::is_read_only(&directory, pod, &mount.name),
+                || volumes::is_read_only(kept, pod, &mount.name),
             recursive_read_only: recursive_read_only(mount, kernel::has_recursive_read_only())?,
             propagation: propagation(mount.mount_propagation.as_deref()),
             ..Mount::default()
@@ -85,8 +87,7 @@ pub fn make(
 }
 
 /// Volumes that are devices.
-pub fn devices(context: &Context, pod: &Pod, container: &Container) -> Result<Vec<Device>, String> {
-    let kept = Kept::load(&context.pod_directory(pod)).map_err(|error| error.to_string())?;
+pub fn devices(kept: &Kept, container: &Container) -> Result<Vec<Device>, String> {
     let asked = container.volume_devices.iter().flatten();
     let found = asked.map(|asked| {
         let name = &asked.name;
