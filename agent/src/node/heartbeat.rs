@@ -152,6 +152,7 @@ impl Heartbeat {
             &version,
             &images,
         );
+        object::keep_extended(&mut status, old);
         if let Some(joining) = &self.config.joining {
             status.daemon_endpoints = Some(object::endpoints(joining.port));
         }
@@ -305,3 +306,6 @@ impl Lease {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

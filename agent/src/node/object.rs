@@ -6,6 +6,7 @@ use crate::images::ImageInfo;
 use crate::runtime::Handler;
 use crate::{Config, Resources};
 use coracle_api::amounts::Amounts;
+use coracle_api::pod_spec::resources::is_extended;
 use k8s_openapi::api::core::v1::{
     ContainerImage, DaemonEndpoint, Node, NodeAddress, NodeDaemonEndpoints, NodeFeatures,
     NodeRuntimeHandler, NodeRuntimeHandlerFeatures, NodeSpec, NodeStatus, NodeSystemInfo, Taint,
@@ -126,6 +127,17 @@ pub fn status(
             system_uuid: facts.system_uuid.clone(),
         }),
         ..NodeStatus::default()
+    }
+}
+
+/// What others have said that the node has, such as its devices, stays, and all of it is for pods.
+pub fn keep_extended(status: &mut NodeStatus, old: &NodeStatus) {
+    let known = old.capacity.iter().flatten();
+    for (name, amount) in known.filter(|(name, _)| is_extended(name)) {
+        for list in [&mut status.capacity, &mut status.allocatable] {
+            let list = list.get_or_insert_default();
+            list.insert(name.clone(), amount.clone());
+        }
     }
 }
 
