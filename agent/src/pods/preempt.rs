@@ -5,6 +5,7 @@
 
 use super::asked;
 use super::fit::{Short, count};
+use super::state::spec;
 use coracle_api::amounts::Amounts;
 use k8s_openapi::api::core::v1::Pod;
 use std::fmt::Write;
@@ -60,8 +61,7 @@ fn none_will_do(needs: &Needs) -> String {
 fn by_class(critical: &Pod, pods: Vec<Arc<Pod>>) -> [Vec<Victim>; 3] {
     let mut classes = [Vec::new(), Vec::new(), Vec::new()];
     for pod in pods {
-        let is_lesser = !asked::is_critical(&pod);
-        if !is_lesser && asked::priority(critical) <= asked::priority(&pod) {
+        if !gives_way(&pod, critical) {
             continue;
         }
         let class = match asked::class(&pod).as_str() {
@@ -73,6 +73,12 @@ fn by_class(critical: &Pod, pods: Vec<Arc<Pod>>) -> [Vec<Victim>; 3] {
         classes[class].push(Victim { pod, requests });
     }
     classes
+}
+
+/// Of two critical pods the lesser one, when both have a priority: static ones may have none.
+fn gives_way(pod: &Pod, critical: &Pod) -> bool {
+    let priorities = spec(critical).priority.zip(spec(pod).priority);
+    !asked::is_critical(pod) || priorities.is_some_and(|(own, other)| own > other)
 }
 
 /// What is missing once these are gone.

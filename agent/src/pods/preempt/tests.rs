@@ -74,3 +74,24 @@ fn who_is_critical_stays() {
         "no set of running pods found to reclaim resources: [(res: cpu, q: 1), ]"
     );
 }
+
+#[test]
+fn of_critical_pods_the_lesser_one_goes_when_both_have_a_priority() {
+    let choose_among = |other: &Arc<Pod>| {
+        let critical = pods("new 2000001000 Burstable 0 0").remove(0);
+        let short = Short {
+            resource: "cpu".to_owned(),
+            requested: 100,
+            used: 0,
+            capacity: 0,
+        };
+        choose(&critical, vec![other.clone()], &[short])
+    };
+    let mut lesser = pods("lesser 2000000000 Burstable 100 0").remove(0);
+    assert!(choose_among(&lesser).is_ok());
+    let pod = Arc::make_mut(&mut lesser);
+    pod.metadata.annotations = Some([("kubernetes.io/config.source".into(), "file".into())].into());
+    assert!(choose_among(&lesser).is_ok(), "a static pod that has one");
+    Arc::make_mut(&mut lesser).spec.as_mut().unwrap().priority = None;
+    assert!(choose_among(&lesser).is_err(), "a static pod that has none");
+}
