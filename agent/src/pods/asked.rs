@@ -1,9 +1,12 @@
 //! What a pod asks of its node, all resources of it. Pure.
 
 use super::manifest::{is_mirror, is_static};
+use super::sizes;
 use super::state::spec;
+use crate::node::allocatable::{CPU, MEMORY};
 use coracle_api::amounts::Amounts;
 use coracle_api::pod_spec::resources;
+use coracle_api::quantity::{Format, Quantity};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
@@ -12,6 +15,19 @@ pub fn requests(pod: &Pod) -> Amounts {
     let spec = serde_json::to_value(spec(pod)).unwrap_or_default();
     let mut all = resources::of_pod(&spec, "requests");
     all.add(&Amounts::of(&spec["overhead"]));
+    all
+}
+
+/// What it holds of its node: what it was given of cpu and memory, which is other than it asks for
+/// while a resize of it waits.
+pub fn held(pod: &Pod, given: Option<sizes::Amounts>) -> Amounts {
+    let mut all = requests(pod);
+    if let Some(given) = given {
+        let cpu = Quantity::from_milli(given.cpu_milli, Format::DecimalSi);
+        let memory = Quantity::from_units(given.memory_bytes, Format::BinarySi);
+        all.set(CPU, cpu);
+        all.set(MEMORY, memory);
+    }
     all
 }
 

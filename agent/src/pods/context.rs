@@ -165,3 +165,6 @@ pub fn log_directory(data_dir: &Path, pod: &Pod) -> PathBuf {
         meta.uid.as_deref().unwrap_or_default(),
     ))
 }
+
+#[cfg(test)]
+pub mod testing; // One to test with.

@@ -6,6 +6,7 @@
 
 use super::evict::Eviction;
 use super::fit::{self, NODE_AFFINITY, Reason, Share, Short};
+use super::preempt::Victim;
 use super::state::{Observed, Verdict, has_ended, spec};
 use super::worker::Desired;
 use super::{Handle, Shared, admission, asked, preempt};
@@ -133,13 +134,20 @@ impl Shared {
             .iter()
             .filter(|(other, handle)| *other != uid && handle.has_share());
         let others: Vec<_> = others
-            .map(|(_, handle)| Share::of(&handle.desired.borrow().pod))
+            .map(|(uid, handle)| {
+                let pod = &handle.desired.borrow().pod;
+                Share::of(pod, self.held(uid, pod))
+            })
             .collect();
         let reasons = fit::reasons(pod, &others, &allocatable, node);
         if let Some(handle) = workers.get_mut(uid).filter(|_| reasons.is_empty()) {
             handle.is_admitted = true;
         }
         reasons
+    }
+
+    fn held(&self, uid: &str, pod: &Pod) -> Amounts {
+        asked::held(pod, self.context.ledger.given(uid))
     }
 
     /// The node's own, and what others have said that it has.
@@ -160,7 +168,11 @@ impl Shared {
             let others = workers
                 .iter()
                 .filter(|(other, handle)| *other != uid && handle.has_share());
-            let others = others.map(|(_, handle)| handle.desired.borrow().pod.clone());
+            let others = others.map(|(uid, handle)| {
+                let pod = handle.desired.borrow().pod.clone();
+                let requests = self.held(uid, &pod);
+                Victim { pod, requests }
+            });
             let victims = preempt::choose(pod, others.collect(), short)?;
             if let Some(handle) = workers.get_mut(uid) {
                 handle.is_admitted = true;

@@ -98,7 +98,8 @@ impl HostPort {
 }
 
 impl Share {
-    pub fn of(pod: &Pod) -> Self {
+    /// With what the pod holds of the node.
+    pub fn of(pod: &Pod, requests: Amounts) -> Self {
         let spec = spec(pod);
         let sidecars = init_containers(spec).iter().filter(|one| is_sidecar(one));
         let ports = spec.containers.iter().chain(sidecars);
@@ -115,7 +116,7 @@ impl Share {
             })
         });
         Self {
-            requests: asked::requests(pod),
+            requests,
             ports: taken.collect(),
         }
     }
@@ -133,7 +134,7 @@ pub fn count(requests: &Amounts, name: &str) -> i64 {
 
 /// All reasons, the first of which is told. `node` is what the server says of this node.
 pub fn reasons(pod: &Pod, others: &[Share], allocatable: &Amounts, node: &Node) -> Vec<Reason> {
-    let own = Share::of(pod);
+    let own = Share::of(pod, asked::requests(pod));
     let mut found: Vec<_> = short(&own, others, allocatable)
         .into_iter()
         .map(Reason::Short)

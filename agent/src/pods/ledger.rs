@@ -60,6 +60,11 @@ impl Ledger {
         }
     }
 
+    /// What the pod has; None of one that is not looked after yet, or no more.
+    pub fn given(&self, uid: &str) -> Option<Amounts> {
+        self.inner.lock().given.get(uid).copied()
+    }
+
     /// Gives the pod what it asks for, or says in upstream's words why it has to wait.
     pub fn ask(&self, ask: Ask) -> Result<(), String> {
         let mut inner = self.inner.lock();

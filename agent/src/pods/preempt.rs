@@ -11,10 +11,11 @@ use k8s_openapi::api::core::v1::Pod;
 use std::fmt::Write;
 use std::sync::Arc;
 
+/// A pod with what it holds of the node.
 #[derive(Clone, Debug)]
-struct Victim {
-    pod: Arc<Pod>,
-    requests: Amounts,
+pub struct Victim {
+    pub pod: Arc<Pod>,
+    pub requests: Amounts,
 }
 
 /// What is missing still, by resource.
@@ -23,14 +24,14 @@ type Needs = Vec<(String, i64)>;
 /// The pods to be evicted, or why there are none that would do.
 pub fn choose(
     critical: &Pod,
-    pods: Vec<Arc<Pod>>,
+    others: Vec<Victim>,
     short: &[Short],
 ) -> Result<Vec<Arc<Pod>>, String> {
     let needs: Needs = short
         .iter()
         .map(|short| (short.resource.clone(), short.missing()))
         .collect();
-    let [mut best_effort, mut burstable, mut guaranteed] = by_class(critical, pods);
+    let [mut best_effort, mut burstable, mut guaranteed] = by_class(critical, others);
     let all = best_effort.iter().chain(&burstable).chain(&guaranteed);
     let unmet = less(&needs, all);
     if !unmet.is_empty() {
@@ -58,19 +59,18 @@ fn none_will_do(needs: &Needs) -> String {
     text
 }
 
-fn by_class(critical: &Pod, pods: Vec<Arc<Pod>>) -> [Vec<Victim>; 3] {
+fn by_class(critical: &Pod, others: Vec<Victim>) -> [Vec<Victim>; 3] {
     let mut classes = [Vec::new(), Vec::new(), Vec::new()];
-    for pod in pods {
-        if !gives_way(&pod, critical) {
+    for one in others {
+        if !gives_way(&one.pod, critical) {
             continue;
         }
-        let class = match asked::class(&pod).as_str() {
+        let class = match asked::class(&one.pod).as_str() {
             "BestEffort" => 0,
             "Burstable" => 1,
             _ => 2,
         };
-        let requests = asked::requests(&pod);
-        classes[class].push(Victim { pod, requests });
+        classes[class].push(one);
     }
     classes
 }

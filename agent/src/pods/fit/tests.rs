@@ -39,7 +39,10 @@ fn allocatable() -> Amounts {
 }
 
 fn said(pod: &Pod, others: &[Pod]) -> String {
-    let others: Vec<_> = others.iter().map(Share::of).collect();
+    let others = others
+        .iter()
+        .map(|one| Share::of(one, asked::requests(one)));
+    let others: Vec<_> = others.collect();
     let found = reasons(pod, &others, &allocatable(), &node());
     let lines = found
         .iter()

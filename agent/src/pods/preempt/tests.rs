@@ -25,6 +25,14 @@ fn pods(text: &str) -> Vec<Arc<Pod>> {
         .collect()
 }
 
+fn victims(pods: Vec<Arc<Pod>>) -> Vec<Victim> {
+    let victim = |pod: Arc<Pod>| {
+        let requests = asked::requests(&pod);
+        Victim { pod, requests }
+    };
+    pods.into_iter().map(victim).collect()
+}
+
 const NODE: &str = "none 0 BestEffort 0 0
                     small 0 Burstable 100 100
                     large 0 Burstable 500 1000
@@ -42,7 +50,7 @@ fn chosen(needs: &[(&str, i64)]) -> Result<String, String> {
             capacity: 0,
         })
         .collect();
-    let chosen = choose(&critical, pods(NODE), &short)?;
+    let chosen = choose(&critical, victims(pods(NODE)), &short)?;
     let names: Vec<_> = chosen
         .iter()
         .map(|pod| pod.metadata.name.clone().unwrap())
@@ -85,7 +93,7 @@ fn of_critical_pods_the_lesser_one_goes_when_both_have_a_priority() {
             used: 0,
             capacity: 0,
         };
-        choose(&critical, vec![other.clone()], &[short])
+        choose(&critical, victims(vec![other.clone()]), &[short])
     };
     let mut lesser = pods("lesser 2000000000 Burstable 100 0").remove(0);
     assert!(choose_among(&lesser).is_ok());

@@ -1,56 +1,20 @@
 //! Requests over HTTP/2, as the API server makes them, against the real runtime without pods.
 
 use super::{Server, Way};
-use crate::network::Network;
-use crate::pods::{Context, Pods, Puller, Tallies, Tokens, VolumeWrites};
-use crate::runtime::embedded::{Config, EmbeddedRuntime};
+use crate::pods::Pods;
+use crate::pods::context::testing::bare;
 use crate::stats::Stats;
 use bytes::Bytes;
-use coracle_client::clock::Clock;
-use coracle_client::connect::{self, Endpoint, Identity, Trust};
-use coracle_client::events::Recorder;
-use coracle_client::informer::Informers;
 use http::Request;
 use http_body_util::{BodyExt, Empty};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Needs root, as the agent does. Nothing listens where its client points.
 fn server(data_dir: &Path, stop: &CancellationToken) -> Server {
-    let endpoint = Endpoint::new("http://127.0.0.1:1", Trust::Anybody, Identity::anonymous());
-    let client = connect::client(&endpoint.unwrap());
-    let informers = Informers::new(client.clone(), stop.clone());
-    let csi = crate::csi::Csi::new(client.clone(), "edge", data_dir, data_dir);
-    let runtime = EmbeddedRuntime::open(Config::new(data_dir)).unwrap();
-    let context = Arc::new(Context {
-        recorder: Recorder::new(client.clone(), "kubelet", "edge"),
-        client,
-        csi: Arc::new(csi),
-        runtime: Arc::new(runtime),
-        network: Arc::new(Network::open(data_dir.join("network")).unwrap()),
-        clock: Clock::system(),
-        services: informers.get(),
-        images: Puller::default(),
-        tokens: Tokens::default(),
-        volume_writes: VolumeWrites::default(),
-        ledger: crate::pods::ledger::Ledger::new(Default::default()),
-        disks: crate::usage::Disks::default(),
-        pressures: crate::pressure::Conditions::default(),
-        node_name: "edge".into(),
-        node: informers.get(),
-        allocatable: coracle_api::amounts::Amounts::default(),
-        logs: crate::Resources::default().logs,
-        tallies: Tallies::default(),
-        host_ip: Ipv4Addr::LOCALHOST.into(),
-        cpu_milli: 1000,
-        memory_bytes: 1 << 30,
-        data_dir: data_dir.to_owned(),
-        confines: crate::pods::Confines::default(),
-    });
+    let context = Arc::new(bare(data_dir, stop));
     let pods = Pods::new(context.clone(), stop.clone());
     Server {
         stats: Arc::new(Stats::new(context, pods, "edge".to_owned())),
