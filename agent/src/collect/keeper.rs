@@ -4,8 +4,9 @@ use super::dead::{self, Known};
 use super::images::{self, Disk, Idle, ImagePolicy, Memory};
 use crate::images::ImageInfo;
 use crate::images::reference::Reference;
+use crate::network::NetworkError;
 use crate::pods::{Context, Pods, state};
-use crate::runtime::RuntimeError;
+use crate::runtime::{ContainerId, ContainerStatus, RuntimeError, SandboxId};
 use crate::usage::disk::file_system;
 use coracle_client::clock::Instant;
 use coracle_client::events::EventType;
@@ -35,6 +36,30 @@ impl std::fmt::Debug for Collector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Collector").finish_non_exhaustive()
     }
+}
+
+/// Why something is left of a pod.
+#[derive(Debug, thiserror::Error)]
+enum RemoveError {
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    #[error("cannot take a sandbox off the network")]
+    Network(#[from] NetworkError),
+}
+
+/// One that cannot be removed does not keep the others. The last error, when there are any.
+async fn each(
+    removals: impl IntoIterator<Item = impl Future<Output = Result<(), RemoveError>>>,
+) -> Result<(), RemoveError> {
+    let mut done = Ok(());
+    for removal in removals {
+        if let Err(error) = removal.await {
+            let text = crate::pods::chain(&error);
+            tracing::warn!(error = text, "cannot remove what is left of a pod");
+            done = Err(error);
+        }
+    }
+    done
 }
 
 /// How often in a row the disk could not be freed.
@@ -95,33 +120,28 @@ impl Collector {
     pub async fn dead(&self, with_ended: bool) {
         if let Err(error) = self.remove_dead(with_ended).await {
             let error = crate::pods::chain(&error);
-            tracing::warn!(error, "cannot remove what is left of pods");
+            tracing::warn!(error, "not all that is left of pods is removed");
             let type_ = EventType::Warning;
             let recorder = &self.context.recorder;
             recorder.event(&self.node, type_, "ContainerGCFailed", error);
         }
     }
 
-    async fn remove_dead(&self, with_ended: bool) -> Result<(), RuntimeError> {
+    async fn remove_dead(&self, with_ended: bool) -> Result<(), RemoveError> {
         let runtime = &self.context.runtime;
         let sandboxes = runtime.list_sandboxes().await?;
         let containers = runtime.list_containers().await?;
         let logs = self.log_directories();
         let known = self.known();
         let found = dead::find(&sandboxes, &containers, &known, with_ended);
-        for id in &found.containers {
-            runtime.remove_container(id).await?;
-            if let Some(container) = containers.iter().find(|one| one.id == *id) {
-                crate::pods::remove_log(&container.config.log_path);
-            }
-        }
-        for id in &found.sandboxes {
-            tracing::info!(sandbox = %id, "removes a sandbox that no pod needs");
-            if let Err(error) = self.context.network.detach(id).await {
-                tracing::warn!(sandbox = %id, %error, "cannot take a sandbox off the network");
-            }
-            runtime.remove_sandbox(id).await?;
-        }
+        let of_containers = found.containers.iter().map(|id| {
+            let mut all = containers.iter();
+            self.remove_container(id, all.find(|one| one.id == *id))
+        });
+        // All of them, since an iterator over borrowed names may not wait between two threads.
+        let of_containers = each(of_containers.collect::<Vec<_>>()).await;
+        let of_sandboxes = found.sandboxes.iter().map(|id| self.remove_sandbox(id));
+        let of_sandboxes = each(of_sandboxes.collect::<Vec<_>>()).await;
         for name in logs {
             if dead::is_of_gone_pod(&name, &known) {
                 let path = self.context.data_dir.join("logs").join(name);
@@ -131,7 +151,26 @@ impl Collector {
                 }
             }
         }
+        of_containers.and(of_sandboxes)
+    }
+
+    async fn remove_container(
+        &self,
+        id: &ContainerId,
+        known: Option<&ContainerStatus>,
+    ) -> Result<(), RemoveError> {
+        self.context.runtime.remove_container(id).await?;
+        if let Some(known) = known {
+            crate::pods::remove_log(&known.config.log_path);
+        }
         Ok(())
+    }
+
+    async fn remove_sandbox(&self, id: &SandboxId) -> Result<(), RemoveError> {
+        tracing::info!(sandbox = %id, "removes a sandbox that no pod needs");
+        // With the sandbox it would be forgotten that it has an address.
+        self.context.network.detach(id).await?;
+        Ok(self.context.runtime.remove_sandbox(id).await?)
     }
 
     fn log_directories(&self) -> Vec<String> {
@@ -243,4 +282,26 @@ fn named<'a>(pod: &Pod, images: &'a [ImageInfo]) -> impl Iterator<Item = &'a Ima
         let mut own = image.names.iter().chain(&image.digests);
         own.any(|name| names.contains(name))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::each;
+    use crate::runtime::RuntimeError;
+    use std::sync::Mutex;
+
+    #[tokio::test]
+    async fn what_stays_keeps_nothing_else() {
+        let gone = Mutex::new(Vec::new());
+        let removals = ["a", "busy", "b", "stuck", "c"].map(async |name| match name {
+            "busy" | "stuck" => Err(RuntimeError::Failed(name.to_owned()).into()),
+            _ => {
+                gone.lock().unwrap().push(name);
+                Ok(())
+            }
+        });
+        let error = each(removals).await.unwrap_err().to_string();
+        assert!(error.contains("stuck"), "{error}");
+        assert_eq!(*gone.lock().unwrap(), ["a", "b", "c"]);
+    }
 }
