@@ -15,8 +15,8 @@ impl Worker {
     pub(super) async fn finish(&mut self, plan: &Plan) {
         self.probes.end_all();
         self.tasks.shutdown().await;
-        // Whoever waits for the pod's end waits for what follows no longer than for its volumes.
-        let _done = self
+        // Whoever waits for the pod's end waits until nothing is left of it, or the agent stops.
+        let done = self
             .memory
             .eviction
             .clone()
@@ -31,6 +31,7 @@ impl Worker {
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(RETRY_MAX);
         }
+        drop(done);
         if self.is_gone {
             return;
         }
@@ -41,21 +42,28 @@ impl Worker {
     /// A pod that has ended is not deleted yet: its containers and logs can be looked at, but what
     /// its volumes hold is of no use any more.
     pub(super) async fn settle(&mut self) {
-        if self.memory.is_settled {
-            return;
+        if !self.memory.is_settled {
+            self.memory.is_settled = self.let_go().await;
         }
+        // It may be evicted when it is down already.
+        if self.memory.is_settled
+            && let Some(eviction) = &self.memory.eviction
+        {
+            eviction.done.cancel();
+        }
+    }
+
+    async fn let_go(&self) -> bool {
         let stopped = self.stop_sandboxes().await;
         if let Err(error) = &stopped {
             tracing::warn!(error, "an ended pod keeps its address");
         }
         let uid = self.pod.metadata.uid.as_deref().unwrap_or_default();
-        match unmount(&self.context, uid, Extent::Volumes).await {
-            Ok(()) => self.memory.is_settled = stopped.is_ok(),
-            Err(error) => tracing::warn!(error, "the volumes of an ended pod stay"),
+        let unmounted = unmount(&self.context, uid, Extent::Volumes).await;
+        if let Err(error) = &unmounted {
+            tracing::warn!(error, "the volumes of an ended pod stay");
         }
-        if let Some(eviction) = &self.memory.eviction {
-            eviction.done.cancel();
-        }
+        stopped.is_ok() && unmounted.is_ok()
     }
 
     /// One that was not stopped but lost, as in a reboot, still has its address.
@@ -88,3 +96,6 @@ impl Worker {
         removed.await.map_err(|error| error.to_string())?
     }
 }
+
+#[cfg(test)]
+mod tests;
