@@ -404,7 +404,7 @@ fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ImageError> {
 
 /// A reader sees the old content or the new, also after a power cut.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ImageError> {
-    crate::atomic_file::write(path, bytes).map_err(ImageError::io("cannot write", path))
+    crate::atomic_file::write(path, bytes, 0o644).map_err(ImageError::io("cannot write", path))
 }
 
 /// An error with its sources, in one line.

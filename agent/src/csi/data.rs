@@ -21,7 +21,7 @@ pub type Data = BTreeMap<&'static str, String>;
 /// In the directory above the one that is mounted.
 pub fn save(directory: &Path, data: &Data) -> io::Result<()> {
     let text = format!("{}\n", serde_json::to_string(data)?);
-    atomic_file::write(&directory.join(FILE), text.as_bytes())
+    atomic_file::write(&directory.join(FILE), text.as_bytes(), 0o644)
 }
 
 pub fn exists(directory: &Path) -> bool {

@@ -1,9 +1,9 @@
 //! The node's keys and certificates: `<data-dir>/pki`, all of mode 0600.
 
-use crate::AgentError;
+use crate::{AgentError, atomic_file};
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
@@ -105,21 +105,9 @@ impl Files {
         }
     }
 
-    /// A power cut leaves the old file or the new one. What is written first is a new file under a
-    /// name that nobody can foresee.
     fn write(&self, name: &str, text: &str) -> Result<(), AgentError> {
         let path = self.path(name);
-        let written = || -> io::Result<()> {
-            let mut beside = tempfile::Builder::new()
-                .prefix(".coracle-")
-                .permissions(fs::Permissions::from_mode(0o600))
-                .tempfile_in(&self.directory)?;
-            beside.write_all(text.as_bytes())?;
-            beside.as_file().sync_all()?;
-            beside.persist(&path)?;
-            fs::File::open(&self.directory)?.sync_all()
-        };
-        written().map_err(|source| AgentError::Disk {
+        atomic_file::write(&path, text.as_bytes(), 0o600).map_err(|source| AgentError::Disk {
             action: "write",
             path,
             source,

@@ -38,7 +38,7 @@ impl Bridged {
         let subnet = Subnet::parse(cidr).ok_or_else(|| NetworkError::Subnet(cidr.to_owned()))?;
         let bridge = self.links.make_bridge(subnet).await?;
         *self.bridge.write() = Some((cidr.to_owned(), bridge));
-        if let Err(error) = crate::atomic_file::write(&self.cidr_file, cidr.as_bytes()) {
+        if let Err(error) = crate::atomic_file::write(&self.cidr_file, cidr.as_bytes(), 0o644) {
             tracing::warn!(%error, "the podCIDR is not kept for a start without the server");
         }
         tracing::info!(cidr, "pods have their network");

@@ -117,7 +117,7 @@ fn write(directory: &Path, range: IdRange) -> io::Result<()> {
     };
     fs::create_dir_all(directory)?;
     // After a power cut the range must still be taken.
-    atomic_file::write(&directory.join(FILE), &serde_json::to_vec(&kept)?)
+    atomic_file::write(&directory.join(FILE), &serde_json::to_vec(&kept)?, 0o644)
 }
 
 #[cfg(test)]

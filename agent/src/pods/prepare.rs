@@ -232,5 +232,7 @@ fn write_files(directory: &Path, pod: &Pod, ip: Option<IpAddr>) -> std::io::Resu
         real
     };
     let resolver = files::resolv_conf(pod, &real);
-    crate::atomic_file::write(&directory.join(RESOLV_CONF), resolver.as_bytes())
+    // After a power cut there is no sandbox either, and it is written anew.
+    let path = directory.join(RESOLV_CONF);
+    crate::atomic_file::write_soon(&path, resolver.as_bytes(), 0o644)
 }

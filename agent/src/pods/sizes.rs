@@ -111,7 +111,7 @@ impl Kept {
             return Ok(());
         }
         fs::create_dir_all(directory)?;
-        atomic_file::write(&directory.join(FILE), &serde_json::to_vec(self)?)
+        atomic_file::write(&directory.join(FILE), &serde_json::to_vec(self)?, 0o644)
     }
 
     /// Takes the sizes of a pod for what it is to have from now on.

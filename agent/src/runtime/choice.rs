@@ -48,7 +48,7 @@ pub async fn open(
     let mark = mark(data_dir);
     let text = format!("{}\n{}\n", chosen.runtime, chosen.images);
     if fs::read_to_string(&mark).ok().as_ref() != Some(&text) {
-        let written = crate::atomic_file::write(&mark, text.as_bytes());
+        let written = crate::atomic_file::write(&mark, text.as_bytes(), 0o644);
         written.map_err(io_error(format!("cannot write {}", mark.display())))?;
     }
     Ok(Arc::new(runtime))

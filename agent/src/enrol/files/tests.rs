@@ -1,7 +1,7 @@
 //! What lies beside a key's file.
 
 use super::*;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 #[test]
 fn a_key_goes_into_no_file_of_another() {
