@@ -118,7 +118,9 @@ async fn volumes(
             _ if told.is_some() => told.map(|told| of_driver(told, now)),
             (Some(own), _) => used(&path, own, now),
             (None, Some(_)) => file_system(&path, now),
-            // In memory, and small.
+            // All of it is a file system of its own.
+            (None, None) if is_memory(volume) => file_system(&path, now),
+            // What the agent wrote, and small.
             (None, None) => {
                 walked.push((found.len(), path));
                 None
@@ -152,6 +154,11 @@ async fn volumes(
 async fn told(context: &Context, kept: &Kept, volume: &Volume) -> Option<Usage> {
     let found = kept.0.get(&volume.name)?;
     context.csi.usage(found, found.driver.as_ref()?).await
+}
+
+fn is_memory(volume: &Volume) -> bool {
+    let source = volume.empty_dir.as_ref();
+    source.is_some_and(|source| source.medium.as_deref() == Some("Memory"))
 }
 
 /// Directories of the node are nobody's volume, and are not counted.
@@ -194,3 +201,6 @@ fn claim(pod: &Pod, volume: &Volume) -> Option<ClaimReference> {
         namespace: meta.namespace.clone()?,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,26 @@
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use std::collections::HashSet;
+use std::ffi::{CStr, OsStr};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::rc::Rc;
 
-/// Files of one walk. With more of them a directory takes longer than anybody waits.
-const ENTRIES_MAX: u64 = 1_000_000;
+/// How far one walk goes.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    /// With more files a directory takes longer than anybody waits.
+    entries: u64,
+    /// Of memory for directories yet to be read; what is in one more is not counted.
+    pending_bytes: usize,
+}
+
+const BOUNDS: Bounds = Bounds {
+    entries: 1_000_000,
+    pending_bytes: 32 << 20,
+};
 /// Files with several names that are remembered, to be counted once.
 const HARD_LINKS_MAX: usize = 65_536;
 /// As the kernel counts `st_blocks`.
@@ -35,10 +49,10 @@ impl DiskUse {
 
 /// Blocks: not for the async threads. What is not there uses nothing.
 pub fn measure(path: &Path) -> io::Result<DiskUse> {
-    measure_up_to(path, ENTRIES_MAX)
+    measure_up_to(path, BOUNDS)
 }
 
-fn measure_up_to(path: &Path, entries_max: u64) -> io::Result<DiskUse> {
+fn measure_up_to(path: &Path, bounds: Bounds) -> io::Result<DiskUse> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(root) => root,
@@ -51,16 +65,18 @@ fn measure_up_to(path: &Path, entries_max: u64) -> io::Result<DiskUse> {
         device: top.st_dev,
         used: DiskUse::default(),
         links: HashSet::new(),
-        entries_left: entries_max,
+        entries_left: bounds.entries,
         pending: Vec::new(),
+        pending_bytes_left: bounds.pending_bytes,
     };
     walk.count(&top);
     if FileType::from_raw_mode(top.st_mode) == FileType::Directory {
-        walk.pending.push(PathBuf::from("."));
+        walk.later(&Rc::from(Path::new("")), c".");
     }
-    while let Some(directory) = walk.pending.pop() {
+    while let Some(pending) = walk.pending.pop() {
+        walk.pending_bytes_left += pending.bytes();
         // What goes away or cannot be entered meanwhile is not counted.
-        let _ = walk.enter(&directory);
+        let _ = walk.enter(pending);
     }
     Ok(walk.used)
 }
@@ -71,15 +87,39 @@ struct Walk {
     used: DiskUse,
     links: HashSet<u64>,
     entries_left: u64,
-    /// Directories yet to be read, below the root.
-    pending: Vec<PathBuf>,
+    pending: Vec<Pending>,
+    pending_bytes_left: usize,
+}
+
+/// A directory yet to be read. The path of its parent, from the root on, is shared with others.
+struct Pending {
+    parent: Rc<Path>,
+    name: Box<OsStr>,
+}
+
+impl Pending {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.name.len()
+    }
 }
 
 impl Walk {
-    fn enter(&mut self, directory: &Path) -> io::Result<()> {
+    fn later(&mut self, parent: &Rc<Path>, name: &CStr) {
+        let pending = Pending {
+            parent: parent.clone(),
+            name: OsStr::from_bytes(name.to_bytes()).into(),
+        };
+        if let Some(left) = self.pending_bytes_left.checked_sub(pending.bytes()) {
+            self.pending_bytes_left = left;
+            self.pending.push(pending);
+        }
+    }
+
+    fn enter(&mut self, Pending { parent, name }: Pending) -> io::Result<()> {
+        let directory: Rc<Path> = parent.join(&*name).into();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-        let opened = rustix::fs::openat2(&self.root, directory, flags, Mode::empty(), resolve)?;
+        let opened = rustix::fs::openat2(&self.root, &*directory, flags, Mode::empty(), resolve)?;
         let mut entries = Dir::new(opened)?;
         while let Some(entry) = entries.read() {
             let entry = entry?;
@@ -101,9 +141,7 @@ impl Walk {
             }
             self.count(&stat);
             if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-                let name = std::os::unix::ffi::OsStrExt::from_bytes(name.to_bytes());
-                let name: &std::ffi::OsStr = name;
-                self.pending.push(directory.join(name));
+                self.later(&directory, name);
             }
         }
         Ok(())

@@ -92,9 +92,11 @@ pub async fn of_pod(runtime: &dyn Runtime, pod: &Pod) -> Result<PodUsage, Runtim
     Ok(found)
 }
 
-/// What was measured of pods' disks, by uid.
+/// What was measured of pods' disks, by uid. Who asks during a walk waits for what it finds.
 #[derive(Debug, Default)]
-pub struct Disks(Mutex<HashMap<String, Measured>>);
+pub struct Disks(Mutex<HashMap<String, Arc<Slot>>>);
+
+type Slot = tokio::sync::Mutex<Option<Measured>>;
 
 #[derive(Debug)]
 struct Measured {
@@ -120,7 +122,9 @@ impl Disks {
         now: Instant,
     ) -> Result<Arc<PodDisk>, RuntimeError> {
         let uid = pod.metadata.uid.clone().unwrap_or_default();
-        if let Some(known) = self.0.lock().get(&uid).filter(|known| known.is_fresh(now)) {
+        let slot = self.0.lock().entry(uid.clone()).or_default().clone();
+        let mut slot = slot.lock().await;
+        if let Some(known) = slot.as_ref().filter(|known| known.is_fresh(now)) {
             return Ok(known.disk.clone());
         }
         let observed = crate::pods::observe(runtime, &uid).await?;
@@ -138,12 +142,11 @@ impl Disks {
         let walked = tokio::task::spawn_blocking(move || walk(disk, &volumes, &places)).await;
         let disk = walked.map_err(|error| RuntimeError::Failed(error.to_string()))?;
         let disk = Arc::new(disk);
-        let measured = Measured {
+        *slot = Some(Measured {
             disk: disk.clone(),
             at: now,
             took: now.elapsed(),
-        };
-        self.0.lock().insert(uid, measured);
+        });
         Ok(disk)
     }
 

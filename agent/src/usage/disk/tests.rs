@@ -26,7 +26,12 @@ fn a_walk_is_bounded_and_nothing_is_no_error() {
     for number in 0..20 {
         fs::write(directory.path().join(number.to_string()), "").unwrap();
     }
-    assert_eq!(measure_up_to(directory.path(), 5).unwrap().inodes, 6);
+    let bounds = Bounds {
+        entries: 5,
+        ..BOUNDS
+    };
+    let used = measure_up_to(directory.path(), bounds).unwrap();
+    assert_eq!(used.inodes, 6);
     let missing = directory.path().join("no/such");
     assert_eq!(measure(&missing).unwrap(), DiskUse::default());
 }
@@ -37,4 +42,37 @@ fn a_root_that_is_a_link_is_not_followed() {
     let link = directory.path().join("link");
     symlink("/usr", &link).unwrap();
     assert!(measure(&link).unwrap().inodes <= 1);
+}
+
+#[test]
+fn directories_that_wait_are_bounded_in_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    for number in 0..9 {
+        fs::create_dir_all(at(&format!("{number}/inside"))).unwrap();
+    }
+    let name = |length: usize| Pending {
+        parent: Path::new("").into(),
+        name: OsStr::new(&"n".repeat(length)).into(),
+    };
+    let inodes = |pending_bytes: usize| {
+        let bounds = Bounds {
+            pending_bytes,
+            ..BOUNDS
+        };
+        measure_up_to(directory.path(), bounds).unwrap().inodes
+    };
+    let (one, below) = (name(1).bytes(), name("inside".len()).bytes());
+    assert_eq!(inodes(9 * one + below), 19);
+    assert_eq!(inodes(2 * one + below), 13, "three of nine are entered");
+    // A path is as long as it is deep; it is not held once for each of its directories.
+    let mut deep = at("deep");
+    for _ in 0..20 {
+        deep.push("d".repeat(50));
+    }
+    fs::create_dir_all(&deep).unwrap();
+    for number in 0..9 {
+        fs::create_dir(deep.join(number.to_string())).unwrap();
+    }
+    assert_eq!(inodes(20 * one), 19 + 1 + 20 + 9);
 }

@@ -49,3 +49,14 @@ fn logs_and_volumes_on_disk_are_walked() {
     assert!(disk.volume("disk").unwrap().bytes >= 300_000);
     assert!(disk.total().bytes >= 408_192);
 }
+
+#[tokio::test]
+async fn who_asks_during_a_walk_waits_for_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let stop = tokio_util::sync::CancellationToken::new();
+    let context = crate::pods::context::testing::bare(scratch.path(), &stop);
+    let pod: Pod = serde_json::from_value(json!({ "metadata": { "uid": "u" } })).unwrap();
+    let (one, other) = tokio::join!(context.disk_of(&pod), context.disk_of(&pod));
+    assert!(Arc::ptr_eq(&one.unwrap(), &other.unwrap()), "one walk");
+    stop.cancel();
+}
