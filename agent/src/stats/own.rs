@@ -3,10 +3,13 @@
 use super::claims;
 use super::collect::Stats;
 use crate::node::KUBELET_VERSION;
+use crate::pods::is_static;
 use crate::runtime::ContainerState;
 use coracle_api::exposition::Text;
 use coracle_api::exposition::process::{self, Files};
+use k8s_openapi::api::core::v1::Pod;
 use std::fs;
+use std::sync::Arc;
 
 const STATES: [(ContainerState, &str); 4] = [
     (ContainerState::Created, "created"),
@@ -19,11 +22,7 @@ impl Stats {
     pub async fn own_metrics(&self) -> String {
         let mut text = Text::default();
         let (context, pods) = (&self.context, self.pods.list());
-        let name = "kubelet_desired_pods";
-        let help = "[ALPHA] The number of pods the kubelet is being instructed to run. static is \
-                    true if the pod is not from the apiserver.";
-        text.family(name, "gauge", help);
-        text.sample(name, &[("static", "")], pods.len());
+        desired(&mut text, &pods);
         let name = "kubelet_node_name";
         let help = "[ALPHA] The node's name. The count is always 1.";
         text.family(name, "gauge", help);
@@ -55,6 +54,16 @@ impl Stats {
     }
 }
 
+fn desired(text: &mut Text, pods: &[Arc<Pod>]) {
+    let name = "kubelet_desired_pods";
+    let help = "[ALPHA] The number of pods the kubelet is being instructed to run. static is true \
+                if the pod is not from the apiserver.";
+    text.family(name, "gauge", help);
+    let of_files = pods.iter().filter(|pod| is_static(pod)).count();
+    text.sample(name, &[("static", "")], pods.len() - of_files);
+    text.sample(name, &[("static", "true")], of_files);
+}
+
 fn build(text: &mut Text) {
     let name = "kubernetes_build_info";
     let help = "[ALPHA] A metric with a constant '1' value labeled by major, minor, git version, \
@@ -79,5 +88,29 @@ pub fn files() -> Files {
         limits: read("limits"),
         netstat: read("net/netstat"),
         open_files: fs::read_dir("/proc/self/fd").map(Iterator::count).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn pods_of_files_are_counted_apart() {
+        let pod = |annotations: serde_json::Value| {
+            let pod = json!({ "metadata": { "annotations": annotations } });
+            Arc::new(serde_json::from_value(pod).unwrap())
+        };
+        let of_file = json!({ "kubernetes.io/config.source": "file" });
+        let mut text = Text::default();
+        desired(
+            &mut text,
+            &[pod(json!({})), pod(of_file), pod(json!({ "a": "b" }))],
+        );
+        let text = text.into_string();
+        let counts = "kubelet_desired_pods{static=\"\"} 2\n\
+                      kubelet_desired_pods{static=\"true\"} 1\n";
+        assert!(text.ends_with(counts), "{text}");
     }
 }
