@@ -1,4 +1,5 @@
-//! What this machine is: read once from /proc, /sys and /etc, disk space on each look.
+//! What this machine is: read from /proc, /sys and /etc once, when the agent starts. What of it is
+//! in use is not told here.
 
 use crate::runtime::Handler;
 use crate::usage::disk::file_system;
@@ -19,10 +20,11 @@ pub struct Facts {
     pub architecture: String,
     pub cpus: i64,
     pub memory_bytes: i64,
+    /// Of the file system that pods write to.
     pub disk_bytes: i64,
     pub process_ids_max: i64,
+    /// This and the handlers are the runtime's, which has to be asked for them.
     pub has_strict_groups: bool,
-    /// What the runtime has.
     pub handlers: Vec<Handler>,
     pub huge_pages: Vec<HugePages>,
 }
