@@ -17,7 +17,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 pub use facts::{Facts, node_address};
 pub use heartbeat::{Heartbeat, Lease};
 pub use limit::limit_pods;
-pub use object::KUBELET_VERSION;
+pub use object::{KUBELET_VERSION, resource_list};
 pub use register::register;
 
 /// As upstream does, the uid of the reference in events is the node's name.

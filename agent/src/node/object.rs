@@ -154,7 +154,7 @@ fn runtime_handlers(facts: &Facts) -> Option<Vec<NodeRuntimeHandler>> {
     (!all.is_empty()).then_some(all)
 }
 
-fn resource_list(amounts: &Amounts) -> BTreeMap<String, Quantity> {
+pub fn resource_list(amounts: &Amounts) -> BTreeMap<String, Quantity> {
     let amounts = amounts.iter();
     amounts
         .map(|(name, amount)| (name.to_owned(), Quantity(amount.to_string())))

@@ -1,5 +1,6 @@
 //! From a container of a pod to what the runtime is asked to run. Pure.
 
+use super::asked;
 use super::environment::expand;
 use super::sizes::{self, amount};
 use super::{admission, groups, state};
@@ -191,11 +192,11 @@ pub fn pod_resources(pod: &Pod, quality: &str) -> Resources {
         resources.cpu_shares = CPU_SHARES_MIN;
         return resources;
     }
-    if let Some(cpu) = sizes::limit(pod, "cpu") {
+    if let Some(cpu) = asked::limit(pod, "cpu") {
         resources.cpu_period_us = CPU_PERIOD_US;
         resources.cpu_quota_us = quota_us(cpu.milli_value());
     }
-    let memory = sizes::limit(pod, "memory");
+    let memory = asked::limit(pod, "memory");
     resources.memory_limit_bytes = memory.map_or(0, |memory| memory.value());
     resources
 }

@@ -122,7 +122,8 @@ impl Context {
         match measured.await {
             Ok(disk) => Some(disk),
             Err(error) => {
-                tracing::warn!(%error, "cannot measure what a pod keeps on disk");
+                let pod = pod.metadata.name.as_deref().unwrap_or_default();
+                tracing::warn!(%error, pod, "cannot measure what a pod keeps on disk");
                 None
             }
         }

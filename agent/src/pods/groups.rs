@@ -4,7 +4,7 @@
 //! upstream gives them: the burstable at what they ask for together, the others at the least.
 
 use super::context::Context;
-use super::{sizes, state};
+use super::{asked, sizes, state};
 use crate::runtime::Resources;
 use coracle_api::amounts::Amounts;
 use coracle_api::quantity::Quantity;
@@ -29,9 +29,7 @@ pub fn of_pod(uid: &str, quality: &str) -> String {
 }
 
 pub fn huge_pages_of_pod(pod: &Pod) -> Vec<(String, u64)> {
-    let (requests, _) = sizes::totals(pod);
-    let amount = |name: &String| Some((name.clone(), sizes::amount(Some(&requests), name)?));
-    huge_pages(&requests.keys().filter_map(amount).collect())
+    huge_pages(&asked::requests(pod))
 }
 
 /// What a container says stands over what its pod says.

@@ -3,20 +3,23 @@
 //! What was given is kept in the pod's directory, so that it outlives the agent: the file names
 //! what was given, and what containers still run with where that is something else.
 
-use super::state::{init_containers, is_sidecar, spec};
+use super::asked;
+use super::state::{init_containers, spec};
 use crate::atomic_file;
+use crate::node::allocatable::{CPU, MEMORY};
+use crate::runtime::record;
 use coracle_api::quantity::Quantity;
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Written;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 const FILE: &str = "sizes.json";
 /// All else in `resources` never changes.
-pub const RESIZABLE: [&str; 2] = ["cpu", "memory"];
+pub const RESIZABLE: [&str; 2] = [CPU, MEMORY];
 
 /// Resources by container, and the pod's own.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -96,14 +99,11 @@ impl Kept {
     /// None when there is none, or none that can be read.
     pub fn load(directory: &Path) -> Option<Self> {
         let path = directory.join(FILE);
-        let read = match fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(error) => Err(error),
-        };
+        let read = record::read_if_there(&path);
         let path = path.display();
         read.inspect_err(|error| tracing::warn!(%path, %error, "what a pod was given is forgotten"))
             .ok()
+            .flatten()
     }
 
     pub fn save(&self, directory: &Path) -> io::Result<()> {
@@ -172,94 +172,9 @@ pub fn given(directory: &Path, pod: &Pod) -> Amounts {
 /// What a pod takes of its node.
 pub fn requests(pod: &Pod) -> Amounts {
     Amounts {
-        cpu_milli: request(pod, "cpu").milli_value(),
-        memory_bytes: request(pod, "memory").value(),
+        cpu_milli: asked::request(pod, CPU).milli_value(),
+        memory_bytes: asked::request(pod, MEMORY).value(),
     }
-}
-
-/// The most that its containers request at a time, or what is requested for the pod as a whole,
-/// and its overhead.
-fn request(pod: &Pod, name: &str) -> Quantity {
-    let own = spec(pod).resources.as_ref();
-    let asked =
-        requested(own, name).unwrap_or_else(|| at_a_time(pod, |size| requested(size, name)));
-    asked.plus(overhead(pod, name))
-}
-
-/// The limit of a pod as a whole: its own, or that of its containers when all of them have one.
-pub fn limit(pod: &Pod, name: &str) -> Option<Quantity> {
-    let spec = spec(pod);
-    let own = limited(spec.resources.as_ref(), name);
-    let mut all = init_containers(spec).iter().chain(&spec.containers);
-    if own.is_none() && !all.all(|one| limited(one.resources.as_ref(), name).is_some()) {
-        return None;
-    }
-    let together = || at_a_time(pod, |size| limited(size, name));
-    Some(own.unwrap_or_else(together).plus(overhead(pod, name)))
-}
-
-/// All that a pod requests, and all that it is limited to, whoever in it says so.
-pub fn totals(pod: &Pod) -> (BTreeMap<String, Written>, BTreeMap<String, Written>) {
-    let spec = spec(pod);
-    let containers = init_containers(spec).iter().chain(&spec.containers);
-    let sizes = containers.map(|container| container.resources.as_ref());
-    let sizes: Vec<_> = sizes.chain([spec.resources.as_ref()]).flatten().collect();
-    let written = |amount: Quantity| Written(amount.to_string());
-    let names = |list: fn(&ResourceRequirements) -> Option<&BTreeMap<String, Written>>| {
-        let names = sizes.iter().filter_map(|size| list(size)).flatten();
-        names.map(|(name, _)| name.clone()).collect::<BTreeSet<_>>()
-    };
-    let mut asked = names(|size| size.requests.as_ref());
-    asked.extend(spec.overhead.iter().flatten().map(|(name, _)| name.clone()));
-    let requests = asked.into_iter().map(|name| {
-        let amount = request(pod, &name);
-        (name, written(amount))
-    });
-    let limits = names(|size| size.limits.as_ref()).into_iter().map(|name| {
-        let own = limited(spec.resources.as_ref(), &name);
-        let own = own.unwrap_or_else(|| at_a_time(pod, |size| limited(size, &name)));
-        let amount = own.plus(overhead(pod, &name));
-        (name, written(amount))
-    });
-    (requests.collect(), limits.collect())
-}
-
-fn requested(size: Option<&ResourceRequirements>, name: &str) -> Option<Quantity> {
-    amount(size?.requests.as_ref(), name)
-}
-
-fn limited(size: Option<&ResourceRequirements>, name: &str) -> Option<Quantity> {
-    amount(size?.limits.as_ref(), name).filter(|limit| !limit.is_zero())
-}
-
-fn overhead(pod: &Pod, name: &str) -> Quantity {
-    amount(spec(pod).overhead.as_ref(), name).unwrap_or(Quantity::ZERO)
-}
-
-/// Those that run together are added; an init container counts for as long as it runs, beside the
-/// sidecars before it.
-fn at_a_time(
-    pod: &Pod,
-    of: impl Fn(Option<&ResourceRequirements>) -> Option<Quantity>,
-) -> Quantity {
-    let spec = spec(pod);
-    let of = |container: &Container| of(container.resources.as_ref()).unwrap_or(Quantity::ZERO);
-    let mut together = spec
-        .containers
-        .iter()
-        .map(of)
-        .fold(Quantity::ZERO, Quantity::plus);
-    let (mut sidecars, mut highest) = (Quantity::ZERO, Quantity::ZERO);
-    for container in init_containers(spec) {
-        if is_sidecar(container) {
-            together = together.plus(of(container));
-            sidecars = sidecars.plus(of(container));
-            highest = highest.max(sidecars);
-        } else {
-            highest = highest.max(sidecars.plus(of(container)));
-        }
-    }
-    together.max(highest)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::csi::Usage;
 use crate::pods::Context;
 use crate::pods::state::spec;
 use crate::usage::disk::{self, DiskUse, FileSystem};
-use crate::usage::pods::{Places, PodDisk};
+use crate::usage::pods::PodDisk;
 use crate::volumes::{self, Kept};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, Volume};
@@ -46,23 +46,11 @@ fn room(found: &FileSystem, now: Timestamp) -> FsStats {
 
 /// Adds to a pod's numbers what it keeps on disks.
 pub async fn add(context: &Context, stats: &mut PodStats, pod: &Pod, now: Timestamp) {
+    let Some(kept) = context.disk_of(pod).await else {
+        return;
+    };
     let directory = context.pod_directory(pod);
-    let places = Places {
-        directory: directory.clone(),
-        logs: context.log_directory(pod),
-    };
-    let (runtime, disks) = (context.runtime.as_ref(), &context.disks);
-    let measured = disks
-        .of_pod(runtime, pod, places, context.clock.monotonic())
-        .await;
-    let kept = match measured {
-        Ok(kept) => kept,
-        Err(error) => {
-            tracing::debug!(%error, pod = stats.pod_ref.name, "cannot measure a pod's disk");
-            return;
-        }
-    };
-    let layers = runtime.containers_directory();
+    let layers = context.runtime.containers_directory();
     let logs = context.data_dir.join(crate::pods::context::LOGS);
     for container in &mut stats.containers {
         of_container(container, &kept, &layers, &logs, now);

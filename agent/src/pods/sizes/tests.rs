@@ -1,6 +1,6 @@
 //! What pods were given, what they take of a node, and what is kept of both.
 
-use super::{Amounts, Kept, Sizes, given, limit, requests, same};
+use super::{Amounts, Kept, Sizes, given, requests, same};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
@@ -77,23 +77,6 @@ fn nothing_is_kept_of_a_pod_without_sizes() {
     };
     kept.save(directory.path()).unwrap();
     assert_eq!(Kept::load(directory.path()), None);
-}
-
-#[test]
-fn a_pod_is_limited_when_all_of_it_is() {
-    let limited = |name: &str, memory: &str| json!({"name": name, "resources": {"limits": {"memory": memory}}});
-    let spec = json!({
-        "initContainers": [limited("i", "50Mi")],
-        "containers": [limited("a", "20Mi"), limited("b", "10Mi")],
-        "overhead": {"memory": "1Mi"},
-    });
-    let of = |spec: &Value| limit(&pod(spec.clone()), "memory").map(|limit| limit.value());
-    assert_eq!(of(&spec), Some(51 << 20));
-    let mut open = spec.clone();
-    open["initContainers"][0]["resources"] = json!({});
-    assert_eq!(of(&open), None);
-    open["resources"] = json!({"limits": {"memory": "70Mi"}});
-    assert_eq!(of(&open), Some(71 << 20));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! What containers and the pod have of cpu and memory, as their control groups say it.
 
-use super::super::sizes::{amount, totals};
+use super::super::asked;
+use super::super::sizes::amount;
 use super::super::state::View;
+use crate::node::resource_list;
 use crate::runtime::{ContainerState as Runs, ContainerStatus as Instance, Resources};
 use coracle_api::quantity::{Format, Quantity};
 use k8s_openapi::api::core::v1::{
@@ -112,7 +114,8 @@ fn shares_milli(resources: &Resources) -> i64 {
 
 /// Fills what is said of the pod as a whole.
 pub fn of_pod(view: &View<'_>, old: &PodStatus, status: &mut PodStatus) {
-    let (requests, limits) = totals(view.pod);
+    let requests = resource_list(&asked::requests(view.pod));
+    let limits = resource_list(&asked::limits(view.pod));
     let some = |list: List| (!list.is_empty()).then_some(list);
     status.allocated_resources = some(requests.clone());
     if old.phase.as_deref() != Some("Running") {
