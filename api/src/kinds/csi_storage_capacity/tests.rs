@@ -1,6 +1,6 @@
 //! Validation, updates and cells of a CSIStorageCapacity.
 
-use crate::kinds::testing::{check_errors, check_row, update_errors};
+use crate::kinds::testing::{check_errors, check_row, defaulted, update_errors};
 use crate::resource::Part;
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -14,15 +14,16 @@ fn capacity() -> Value {
 }
 
 #[test]
-fn printed_and_canonical() {
+fn printed_plainly_and_canonical() {
+    let canonical = defaulted("csistoragecapacities", capacity());
+    assert_eq!(canonical.str(&["capacity"]), "1Gi");
     check_row(
         "csistoragecapacities",
         capacity(),
         60,
         expect![[r#"
         Name: a
-        StorageClassName: fast
-        Capacity: 1Gi"#]],
+        Created At: "#]],
     );
 }
 
