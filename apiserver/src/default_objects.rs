@@ -2,7 +2,8 @@
 //! `kubernetes` with its endpoints, and the CA for those who check clients themselves.
 //!
 //! Runs at each start, as a client of the API. What is there already is left as it is, but for the
-//! addresses of this server and its CA, which are brought up to date.
+//! addresses of this server and its CA, which are brought up to date. Where this server is found is
+//! looked after while it runs, too.
 
 use crate::allocate;
 use crate::bootstrap::{self, send};
@@ -11,7 +12,11 @@ use coracle_api::object::Object;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use std::net::IpAddr;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
+/// Upstream's period of looking after the Service `kubernetes`.
+const LOOK_AFTER_PERIOD: Duration = Duration::from_secs(10);
 const NAMESPACES: &[&str] = &["default", "kube-system", "kube-public", "kube-node-lease"];
 
 #[derive(Debug, thiserror::Error)]
@@ -63,10 +68,37 @@ pub async fn reconcile(api: InProcess, settings: &Settings) -> Result<(), Reconc
     if !is_reachable(settings.advertise_address) {
         let address = settings.advertise_address;
         tracing::info!(%address, "the Service kubernetes has no endpoints: the address is local");
+    }
+    reconcile_endpoints(&api, settings).await
+}
+
+/// Makes again what says where this server is, should somebody delete it or change it.
+pub async fn look_after(api: InProcess, settings: Settings, stop: CancellationToken) {
+    let wait = || tokio::time::sleep(LOOK_AFTER_PERIOD);
+    while stop.run_until_cancelled(wait()).await.is_some() {
+        if let Err(error) = look(&api, &settings).await {
+            tracing::warn!(what = error.what, error = %error.source, "cannot be looked after");
+        }
+    }
+}
+
+async fn look(api: &InProcess, settings: &Settings) -> Result<(), ReconcileError> {
+    // What people made of its ports is theirs until the next start.
+    let service = Wanted {
+        follows: &[],
+        fixed: &[],
+        ..service(settings)
+    };
+    ensure(api, service).await?;
+    reconcile_endpoints(api, settings).await
+}
+
+async fn reconcile_endpoints(api: &InProcess, settings: &Settings) -> Result<(), ReconcileError> {
+    if !is_reachable(settings.advertise_address) {
         return Ok(());
     }
-    ensure(&api, endpoints(settings)).await?;
-    ensure(&api, endpoint_slice(settings)).await
+    ensure(api, endpoints(settings)).await?;
+    ensure(api, endpoint_slice(settings)).await
 }
 
 fn new(collection: &str, object: Value) -> Wanted {
@@ -232,7 +264,14 @@ fn endpoints(settings: &Settings) -> Wanted {
     });
     following(
         "/api/v1/namespaces/default/endpoints",
-        &[&["subsets"]],
+        &[
+            &["subsets"],
+            &[
+                "metadata",
+                "labels",
+                "endpointslice.kubernetes.io/skip-mirror",
+            ],
+        ],
         object,
     )
 }
@@ -258,7 +297,15 @@ fn endpoint_slice(settings: &Settings) -> Wanted {
     let collection = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
     Wanted {
         fixed: &[&["addressType"]],
-        ..following(collection, &[&["endpoints"], &["ports"]], object)
+        ..following(
+            collection,
+            &[
+                &["endpoints"],
+                &["ports"],
+                &["metadata", "labels", "kubernetes.io/service-name"],
+            ],
+            object,
+        )
     }
 }
 

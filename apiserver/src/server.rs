@@ -83,6 +83,8 @@ pub struct Server {
     url: String,
     /// Ends what runs beside the requests.
     stop: CancellationToken,
+    /// What the objects depend on that exist from the start.
+    settings: default_objects::Settings,
 }
 
 impl std::fmt::Debug for Server {
@@ -151,6 +153,7 @@ impl Server {
             audit,
             at_rest: config.at_rest.clone(),
         };
+        let settings = default_settings(&config, &api, SocketAddr::new(advertised, address.port()));
         let server = Self {
             api: Arc::new(api),
             listener,
@@ -158,24 +161,14 @@ impl Server {
             tls,
             url: format!("https://{}", SocketAddr::new(advertised, address.port())),
             stop,
+            settings,
         };
-        server.make_ready(&config, advertised).await?;
+        server.make_ready().await?;
         Ok(server)
     }
 
-    async fn make_ready(
-        &self,
-        config: &Config,
-        advertised: std::net::IpAddr,
-    ) -> Result<(), BuildError> {
+    async fn make_ready(&self) -> Result<(), BuildError> {
         let inside = self.in_process(Self::master());
-        let settings = default_objects::Settings {
-            service_cidr: config.service_cidr.clone(),
-            advertise_address: advertised,
-            port: self.address.port(),
-            ca_pem: self.api.access.pki.ca_pem().to_owned(),
-            today: (config.clock)().strftime("%Y-%m-%d").to_string(),
-        };
         default_objects::reconcile_namespaces(inside.clone()).await?;
         // Together, so that they share flushes of the store.
         tokio::try_join!(
@@ -183,7 +176,7 @@ impl Server {
             flow_configuration::reconcile(inside.clone()),
         )?;
         self.api.access.load();
-        default_objects::reconcile(inside, &settings).await?;
+        default_objects::reconcile(inside, &self.settings).await?;
         fairness::follow::load(&self.api.fairness, &self.api.registry.store);
         Ok(())
     }
@@ -304,6 +297,12 @@ impl Server {
         }
     }
 
+    /// Keeps the Service `kubernetes` and its endpoints until the server stops.
+    fn look_after_own_service(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (inside, settings) = (self.in_process(Self::master()), self.settings.clone());
+        default_objects::look_after(inside, settings, self.stop.clone())
+    }
+
     /// Serves until `stop`, then lets what is under way end, within a bound.
     pub async fn run(&self, stop: CancellationToken) {
         let (access, clock) = (Arc::clone(&self.api.access), Arc::clone(&self.api.clock));
@@ -317,6 +316,7 @@ impl Server {
         let fair = tokio::spawn(self.follow_fairness());
         let repair = tokio::spawn(self.repair_addresses());
         let labelling = tokio::spawn(self.label_legacy_uses());
+        let looking = tokio::spawn(self.look_after_own_service());
         self.api.endpoints.set_ready();
         let connections =
             connection::accept(&self.listener, &self.tls, &self.api, stop.clone()).await;
@@ -337,6 +337,17 @@ impl Server {
         drop(fair.await);
         drop(repair.await);
         drop(labelling.await);
+        drop(looking.await);
+    }
+}
+
+fn default_settings(config: &Config, api: &Api, own: SocketAddr) -> default_objects::Settings {
+    default_objects::Settings {
+        service_cidr: config.service_cidr.clone(),
+        advertise_address: own.ip(),
+        port: own.port(),
+        ca_pem: api.access.pki.ca_pem().to_owned(),
+        today: (config.clock)().strftime("%Y-%m-%d").to_string(),
     }
 }
 

@@ -23,9 +23,17 @@ fn settings(address: &str, cidr: &str) -> Settings {
     }
 }
 
-#[tokio::test]
+const SLICE: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
+const SERVICE: &str = "/api/v1/namespaces/default/services/kubernetes";
+
+struct Site {
+    api: InProcess,
+    _server: Server,
+    _directory: tempfile::TempDir,
+}
+
 #[allow(clippy::disallowed_methods)] // The test's clock.
-async fn what_depends_on_the_settings_follows_them() {
+async fn site() -> Site {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(coracle_store::Config::new(directory.path().join("store"))).unwrap();
     let config = Config {
@@ -44,9 +52,17 @@ async fn what_depends_on_the_settings_follows_them() {
     let server = Server::build(config, store).await.unwrap();
     let mut user = User::named("admin");
     user.groups.push("system:masters".to_owned());
-    let api = server.in_process(user);
-    let slice = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
-    let service = "/api/v1/namespaces/default/services/kubernetes";
+    Site {
+        api: server.in_process(user),
+        _server: server,
+        _directory: directory,
+    }
+}
+
+#[tokio::test]
+async fn what_depends_on_the_settings_follows_them() {
+    let site = site().await;
+    let (api, slice, service) = (site.api.clone(), SLICE, SERVICE);
 
     reconcile(api.clone(), &settings("192.168.1.5", "10.43.0.0/16"))
         .await
@@ -80,4 +96,37 @@ async fn what_depends_on_the_settings_follows_them() {
         "IPv6",
         "made anew: it cannot change"
     );
+}
+
+#[tokio::test]
+async fn what_somebody_does_to_them_while_the_server_runs_is_mended() {
+    let site = site().await;
+    let api = &site.api;
+    let endpoints = "/api/v1/namespaces/default/endpoints/kubernetes";
+    let (settings, own) = (settings("192.168.1.5", "10.43.0.0/16"), "192.168.1.5");
+    reconcile(api.clone(), &settings).await.unwrap();
+    for path in [SLICE, endpoints, SERVICE] {
+        let (status, _) = send(api, Method::DELETE, path, None).await.unwrap();
+        assert_eq!(status, StatusCode::OK, "{path}");
+    }
+    look(api, &settings).await.unwrap();
+    get(api, SERVICE).await;
+    assert_eq!(get(api, SLICE).await["endpoints"][0]["addresses"][0], own);
+    let mut forged = Object::from_value(get(api, endpoints).await).unwrap();
+    forged.set(
+        &["subsets"],
+        json!([{ "addresses": [{ "ip": "192.0.2.1" }] }]),
+    );
+    forged.set(&["metadata", "labels"], json!({}));
+    write(api, Method::PUT, endpoints, Some(&forged))
+        .await
+        .unwrap();
+    look(api, &settings).await.unwrap();
+    let mended = get(api, endpoints).await;
+    assert_eq!(mended["subsets"][0]["addresses"][0]["ip"], own);
+    let skip = "endpointslice.kubernetes.io/skip-mirror";
+    assert_eq!(mended["metadata"]["labels"][skip], "true");
+    // What is in order is not written.
+    look(api, &settings).await.unwrap();
+    assert_eq!(get(api, endpoints).await, mended);
 }
