@@ -115,6 +115,10 @@ impl FakeCluster {
             Method::PUT if path.ends_with("/status") || path.ends_with("/finalize") => {
                 Some(self.put_part(path, body))
             }
+            Method::POST if body["metadata"]["generateName"].is_string() => {
+                Some(self.create_named(path, body))
+            }
+            Method::PUT if path.contains("/endpointslices/") => Some(self.put_slice(path, body)),
             _ => None,
         }
     }
@@ -208,6 +212,31 @@ impl FakeCluster {
         }
         self.settle(path, object.clone());
         reply(200, &object)
+    }
+
+    /// Gives the object a name of its own.
+    fn create_named(&self, path: &str, body: &Value) -> Response<Body> {
+        let mut object = body.clone();
+        let prefix = body["metadata"]["generateName"].as_str().expect("asked");
+        let names = (0..).map(|number| format!("{prefix}{number}"));
+        let mut paths = names.map(|name| format!("{path}/{name}"));
+        let free = paths.find(|path| self.api.get(path).is_none());
+        object["metadata"]["generation"] = json!(1);
+        reply(201, &self.api.put(&free.expect("without end"), object))
+    }
+
+    /// Counts the generations, as all objects with a specification do.
+    fn put_slice(&self, path: &str, body: &Value) -> Response<Body> {
+        let Some(old) = self.api.get(path) else {
+            return reply(404, &failure(404, "NotFound"));
+        };
+        let asked = &body["metadata"]["resourceVersion"];
+        if asked.is_string() && *asked != old["metadata"]["resourceVersion"] {
+            return reply(409, &failure(409, "Conflict"));
+        }
+        let (mut new, before) = (body.clone(), &old["metadata"]["generation"]);
+        new["metadata"]["generation"] = json!(before.as_i64().unwrap_or(0) + 1);
+        reply(200, &self.api.put(path, new))
     }
 
     /// A write of a namespace's status or of its finalizers.

@@ -38,17 +38,26 @@ mod node_ipam;
 mod node_lifecycle;
 mod taint_eviction;
 
+mod endpoints;
+mod endpointslice;
+mod endpointslice_mirroring;
+
 mod csr; // What a certificate request asks for; shared by the three below.
 mod csr_approve;
 mod csr_clean;
 mod csr_sign;
 
 mod discovery;
+mod endpoint_slices; // What both loops that write slices have in common.
 mod labels;
 mod node_pods;
 mod ownership;
 mod pods;
 mod refusal;
+mod services; // Services as the loops of endpoints know them.
+mod subsets; // The canonical form of Endpoints.
+mod trigger_time;
+mod wire_order; // How upstream sorts ports and subsets.
 
 /// The identity under which the shared informers read.
 pub const INFORMERS_USER: &str = "system:kube-controller-manager";
@@ -208,6 +217,21 @@ pub static LOOPS: &[Loop] = &[
         name: "resource-quota",
         identity: "resourcequota-controller",
         run: resource_quota::run,
+    },
+    Loop {
+        name: "endpointslice",
+        identity: "endpointslice-controller",
+        run: endpointslice::run,
+    },
+    Loop {
+        name: "endpoints",
+        identity: "endpoint-controller",
+        run: endpoints::run,
+    },
+    Loop {
+        name: "endpointslice-mirroring",
+        identity: "endpointslicemirroring-controller",
+        run: endpointslice_mirroring::run,
     },
     Loop {
         name: "pod-gc",

@@ -19,6 +19,7 @@ mod containerd;
 mod containers;
 mod csi;
 mod csi_driver; // A driver of volumes.
+mod endpoints;
 mod everyday;
 mod faults;
 mod first_steps;
