@@ -24,11 +24,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Client;
 
+mod follow;
 mod pace;
 mod reflect;
 mod scope;
 mod store;
 
+pub use follow::{Event, Sink, follow};
 pub use pace::paced;
 pub use scope::{Filter, ListScope};
 use store::Store;
