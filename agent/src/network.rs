@@ -8,7 +8,11 @@
 mod addresses; // Which sandbox has which address, on disk.
 mod bridged; // Made here.
 mod link; // Bridge, veth and routes, by netlink.
+#[allow(dead_code, unused_imports)] // The parts that follow are its users.
+pub mod nft; // The kernel's packet filter.
 mod subnet;
+#[cfg(test)]
+mod testing;
 
 pub use addresses::AddressError;
 pub use link::{BRIDGE, LinkError, remove_all};
