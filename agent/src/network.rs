@@ -1,28 +1,42 @@
-//! The pods' network on this node: a bridge, an address a sandbox, a veth pair into it. Or that of
-//! a runtime that makes it, of which nothing is known here but whether it is ready.
+//! The pods' network on this node: a gateway, an address a sandbox, a veth pair into it, and ways
+//! to other nodes. Or that of a runtime that makes it, of which nothing is known here but whether it
+//! is ready.
 //!
 //! Addresses come from the Node's `podCIDR`; until it is known the network is not ready. All is
-//! done over netlink, and repeated after a crash without harm. What masquerades and what lies
-//! between nodes is not done here.
+//! done over netlink, and repeated after a crash without harm.
 
 mod addresses; // Which sandbox has which address, on disk.
+mod bandwidth; // What a pod may send and be sent.
 mod bridged; // Made here.
+mod host_ports; // Ports of the node that lead to pods.
 mod link; // Bridge, veth and routes, by netlink.
-#[allow(dead_code, unused_imports)] // The parts that follow are its users.
+mod masquerade; // Of what leaves pods for no pod.
+#[allow(dead_code, unused_imports)] // Services and policy are its users.
 pub mod nft; // The kernel's packet filter.
+mod peers; // Ways to other nodes.
 mod subnet;
+#[allow(dead_code)] // Services and policy are its users.
+pub mod table;
 #[cfg(test)]
-mod testing;
+mod testing; // Base chains, and who is behind them.
 
 pub use addresses::AddressError;
-pub use link::{BRIDGE, LinkError, remove_all};
+pub use link::{BRIDGE, LinkError};
 
 use crate::runtime::{SandboxId, SandboxStatus};
 use bridged::Bridged;
+use coracle_client::Client;
+use coracle_client::events::Recorder;
 use parking_lot::RwLock;
+use peers::{Peers, PodNetworks};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use table::{Table, TableError};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
@@ -37,7 +51,17 @@ pub enum NetworkError {
     #[error(transparent)]
     Address(#[from] AddressError),
     #[error(transparent)]
+    Bandwidth(#[from] bandwidth::BandwidthError),
+    #[error(transparent)]
     Link(#[from] LinkError),
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+/// Takes all that was made away from the namespace of the calling process.
+pub async fn remove_all() -> Result<(), NetworkError> {
+    table::remove().await?;
+    Ok(link::remove_all().await?)
 }
 
 #[derive(Debug)]
@@ -45,7 +69,7 @@ pub struct Network(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    Bridged(Box<Bridged>),
+    Bridged(Arc<Bridged>),
     OfRuntime(RwLock<Told>),
 }
 
@@ -56,11 +80,35 @@ struct Told {
     problem: Option<String>,
 }
 
+/// What the network needs of the node it is on.
+pub struct Site {
+    pub client: Client,
+    /// The server lets this node see the others.
+    pub knows_nodes: bool,
+    pub recorder: Recorder,
+    pub node_name: String,
+    /// By which other nodes know it.
+    pub address: IpAddr,
+    /// The one that the network was opened with.
+    pub directory: PathBuf,
+    pub tasks: TaskTracker,
+    pub stop: CancellationToken,
+}
+
+impl std::fmt::Debug for Site {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("Site");
+        debug
+            .field("node_name", &self.node_name)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Network {
     /// `directory` keeps the addresses. Needs a tokio runtime.
     pub fn open(directory: PathBuf) -> Result<Self, NetworkError> {
         let bridged = Bridged::open(directory)?;
-        Ok(Self(Kind::Bridged(Box::new(bridged))))
+        Ok(Self(Kind::Bridged(Arc::new(bridged))))
     }
 
     /// The runtime's own; nothing is known of it yet.
@@ -138,6 +186,38 @@ impl Network {
         match &self.0 {
             Kind::Bridged(bridged) => bridged.address_of(&sandbox.id),
             Kind::OfRuntime(_) => sandbox.address,
+        }
+    }
+
+    /// Takes in what a former agent left running.
+    pub async fn adopt(&self, sandboxes: &[SandboxStatus]) {
+        if let Kind::Bridged(bridged) = &self.0 {
+            bridged.adopt(sandboxes).await;
+        }
+    }
+
+    /// Begins what goes on beside the pods, until the site's stop.
+    pub fn begin(&self, site: Site, table: &Table) {
+        let Kind::Bridged(bridged) = &self.0 else {
+            return;
+        };
+        let (networks, of_all) = watch::channel(PodNetworks::new());
+        let stop = &site.stop;
+        let masquerading = masquerade::run(table.clone(), bridged.clone(), of_all, stop.clone());
+        site.tasks.spawn(masquerading);
+        let (of_ports, table, stop) = (bridged.clone(), table.clone(), stop.clone());
+        site.tasks
+            .spawn(async move { of_ports.host_ports.run(table, stop).await });
+        let peers = Peers {
+            bridged: bridged.clone(),
+            node_name: site.node_name,
+            address: site.address,
+            recorder: site.recorder,
+            file: site.directory.with_extension("peers"),
+            networks,
+        };
+        if site.knows_nodes {
+            site.tasks.spawn(peers.run(site.client, site.stop));
         }
     }
 

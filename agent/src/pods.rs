@@ -314,6 +314,14 @@ impl Shared {
         if let Err(error) = self.context.network.reclaim(&ids) {
             tracing::warn!(%error, "addresses of lost pods stay taken");
         }
+        let (network, stop) = (self.context.network.clone(), self.stop.clone());
+        let adopted = sandboxes.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = network.adopt(&adopted) => {}
+            }
+        });
         let known: BTreeSet<String> = informer
             .list()
             .iter()

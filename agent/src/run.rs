@@ -3,7 +3,8 @@
 use crate::collect::Collector;
 use crate::csi::Csi;
 use crate::enrol::{self, Enrolled};
-use crate::network::Network;
+use crate::network::table::Table;
+use crate::network::{Network, Site};
 use crate::node::{Facts, Heartbeat, Lease, node_address, register};
 use crate::pods::ledger::Ledger;
 use crate::pods::sizes::Amounts;
@@ -108,14 +109,15 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         data_dir: config.data_dir.clone(),
         confines: confines(&config),
     });
+    let tasks = TaskTracker::new();
+    begin_network(&context, &config, &tasks, &stop).await;
     let pods = Pods::new(context.clone(), stop.clone());
     let care = Care::begin(&context, &pods, &config).await;
     pods.begin();
-    begin_statics(&context, &pods, &config).await?;
+    begin_statics(&pods, &config).await?;
     if !enrolled.is_new {
         register(&client, &config, &facts, false).await?;
     }
-    let tasks = TaskTracker::new();
     let node_name = config.node_name.clone();
     let stats = Arc::new(Stats::new(context.clone(), pods.clone(), node_name.clone()));
     let serving = open_ways(listener, &config, &enrolled, stats, &tasks, &stop)?;
@@ -141,13 +143,10 @@ fn ledger(allocatable: &coracle_api::amounts::Amounts) -> Ledger {
 }
 
 /// Static pods run before the server is asked for anything.
-async fn begin_statics(context: &Context, pods: &Pods, config: &Config) -> Result<(), AgentError> {
+async fn begin_statics(pods: &Pods, config: &Config) -> Result<(), AgentError> {
     let Some(directory) = &config.static_pods else {
         return Ok(());
     };
-    if let Err(error) = context.network.use_kept_cidr().await {
-        tracing::warn!(%error, "static pods wait for their network");
-    }
     pods.run_static(directory, &config.node_name).await?;
     Ok(())
 }
@@ -256,6 +255,39 @@ fn tend_node(
         informer: node,
     };
     tasks.spawn(heartbeat.run(stop.clone()));
+}
+
+/// The network as it was last, before the server is asked for anything; and what it does beside
+/// the pods. That needs nf_tables, which a kernel may not have.
+async fn begin_network(
+    context: &Context,
+    config: &Config,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) {
+    if let Err(error) = context.network.use_kept_cidr().await {
+        tracing::warn!(%error, "pods wait for their network");
+    }
+    let (table, keeper) = match Table::open() {
+        Ok(opened) => opened,
+        Err(error) => {
+            let error: &dyn std::error::Error = &error;
+            tracing::error!(error, "this kernel cannot do the network of a node");
+            return;
+        }
+    };
+    tasks.spawn(keeper.run(stop.clone()));
+    let site = Site {
+        client: context.client.clone(),
+        knows_nodes: config.joining.is_none(),
+        recorder: context.recorder.clone(),
+        node_name: config.node_name.clone(),
+        address: context.host_ip,
+        directory: config.data_dir.join("network"),
+        tasks: tasks.clone(),
+        stop: stop.clone(),
+    };
+    context.network.begin(site, &table);
 }
 
 async fn network(config: &Config, runtime: &dyn Runtime) -> Result<Network, AgentError> {

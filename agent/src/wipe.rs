@@ -23,7 +23,7 @@ const DIRECTORIES: [&str; 10] = [
     "pki-joined",
 ];
 
-const CIDR_FILE: &str = "network.cidr";
+const FILES: [&str; 2] = ["network.cidr", "network.peers"];
 
 /// `data_dir` is the agent's own directory. A node that never was is wiped too.
 pub async fn wipe(data_dir: &Path) -> Result<(), WipeError> {
@@ -42,11 +42,13 @@ pub async fn wipe(data_dir: &Path) -> Result<(), WipeError> {
         }
     };
     let whole = fs::canonicalize(data_dir).map_err(disk("read", data_dir))?;
-    match fs::remove_file(whole.join(CIDR_FILE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(disk("remove", &whole.join(CIDR_FILE))(error));
+    for file in FILES.map(|name| whole.join(name)) {
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(disk("remove", &file)(error));
+            }
+            _ => {}
         }
-        _ => {}
     }
     kubelet_dir::unlink(&whole).map_err(disk("forget", &whole))?;
     for name in DIRECTORIES {

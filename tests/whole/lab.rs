@@ -1,4 +1,5 @@
-//! Hosts in network namespaces on one bridge, and the processes that run on them.
+//! Hosts in network namespaces on one bridge, or on two with a router between, and the processes
+//! that run on them.
 //!
 //! A `Lab` takes everything down when it is dropped: processes, containers, namespaces, files.
 
@@ -31,6 +32,22 @@ pub struct Host {
     pub data_dir: PathBuf,
     link: String,
 }
+
+/// A bridge with machines on it.
+struct Segment {
+    bridge: &'static str,
+    /// Of its /24.
+    prefix: &'static str,
+}
+
+const NEAR: Segment = Segment {
+    bridge: "hub",
+    prefix: "10.99.0",
+};
+const FAR: Segment = Segment {
+    bridge: "far",
+    prefix: "10.99.1",
+};
 
 pub struct Process {
     child: Child,
@@ -164,48 +181,66 @@ impl Lab {
 
     /// Adds a machine on the lab's network.
     pub fn host(&mut self, name: &str) -> Host {
+        self.host_on(name, &NEAR)
+    }
+
+    /// Adds a machine on another segment, behind a router.
+    pub fn far_host(&mut self, name: &str) -> Host {
+        let hub = self.hub();
+        if !self
+            .hosts
+            .values()
+            .any(|host| host.address.starts_with(FAR.prefix))
+        {
+            let router = format!("{}.254/24", FAR.prefix);
+            run(
+                "ip",
+                &["-n", &hub, "link", "add", FAR.bridge, "type", "bridge"],
+            );
+            run(
+                "ip",
+                &["-n", &hub, "addr", "add", &router, "dev", FAR.bridge],
+            );
+            run("ip", &["-n", &hub, "link", "set", FAR.bridge, "up"]);
+            let forward = "echo 1 > /proc/sys/net/ipv4/ip_forward";
+            run("ip", &["netns", "exec", &hub, "sh", "-c", forward]);
+        }
+        self.host_on(name, &FAR)
+    }
+
+    fn host_on(&mut self, name: &str, segment: &Segment) -> Host {
         let namespace = format!("{}-{name}", self.prefix);
         let number = self.hosts.len() + 1;
         let (hub, link) = (self.hub(), format!("port{number}"));
+        let address = format!("{}.{number}", segment.prefix);
+        let (subnet, router) = (format!("{address}/24"), format!("{}.254", segment.prefix));
         run("ip", &["netns", "add", &namespace]);
-        run("ip", &["-n", &namespace, "link", "set", "lo", "up"]);
+        let peer = ["type", "veth", "peer", "name", "eth0", "netns", &namespace];
         run(
             "ip",
-            &[
-                "-n", &hub, "link", "add", &link, "type", "veth", "peer", "name", "eth0", "netns",
-                &namespace,
-            ],
+            &[&["-n", &hub, "link", "add", &link], &peer[..]].concat(),
         );
-        run(
-            "ip",
-            &["-n", &hub, "link", "set", &link, "master", "hub", "up"],
-        );
-        let address = format!("10.99.0.{number}");
         run(
             "ip",
             &[
                 "-n",
-                &namespace,
-                "addr",
-                "add",
-                &format!("{address}/24"),
-                "dev",
-                "eth0",
+                &hub,
+                "link",
+                "set",
+                &link,
+                "master",
+                segment.bridge,
+                "up",
             ],
         );
-        run("ip", &["-n", &namespace, "link", "set", "eth0", "up"]);
-        run(
-            "ip",
-            &[
-                "-n",
-                &namespace,
-                "route",
-                "add",
-                "default",
-                "via",
-                "10.99.0.254",
-            ],
-        );
+        for arguments in [
+            &["link", "set", "lo", "up"][..],
+            &["addr", "add", &subnet, "dev", "eth0"],
+            &["link", "set", "eth0", "up"],
+            &["route", "add", "default", "via", &router],
+        ] {
+            run("ip", &[&["-n", &namespace], arguments].concat());
+        }
         let data_dir = self.path(name);
         let host = Host {
             namespace,
@@ -215,6 +250,11 @@ impl Lab {
         };
         self.hosts.insert(name.to_owned(), host.clone());
         host
+    }
+
+    /// What is no machine of the cluster, at this address; its namespace.
+    pub fn outside(&self) -> (String, String) {
+        (format!("{}.254", NEAR.prefix), self.hub())
     }
 
     /// Starts `coracle` on a host; the lab ends it if the test does not.

@@ -31,6 +31,7 @@ mod node_care;
 mod node_endpoints;
 mod node_pressure;
 mod oidc;
+mod pod_network;
 mod pod_shapes;
 mod power;
 mod registry;

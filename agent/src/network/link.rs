@@ -4,33 +4,32 @@
 //! own. Everything is looked up first, so that it may be repeated.
 
 mod inside; // What is done in the sandbox's namespace.
+mod kernel; // Its settings.
+mod pod; // A pod's pair of links.
+mod shape; // Of bandwidth.
+mod uplink; // The way to the rest of the world.
 
+pub(super) use kernel::route_loopback_of_pods;
+pub(super) use pod::Given;
+pub(super) use uplink::mtu_of;
+
+use super::bandwidth::Bandwidth;
 use super::subnet::Subnet;
 use futures::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
-use rtnetlink::packet_route::link::{
-    InfoData, InfoVeth, LinkAttribute, LinkExtentMask, LinkMessage,
-};
-use rtnetlink::packet_route::route::RouteAttribute;
-use rtnetlink::{
-    Handle, LinkBridge, LinkBridgePort, LinkMessageBuilder, LinkUnspec, LinkVeth,
-    RouteMessageBuilder,
-};
-use std::fs::File;
+use rtnetlink::packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
+use rtnetlink::{Handle, LinkBridge, LinkUnspec};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 pub const BRIDGE: &str = "coracle0";
+/// Of other links that the agent makes.
+const OWN_PREFIX: &str = "coracle-";
 /// Of the links on the node's side; the rest is from the sandbox's id.
-const LINK_PREFIX: &str = "cveth";
+pub(super) const LINK_PREFIX: &str = "cveth";
 /// A name of a link has 15 bytes at most.
 const LINK_ID_BYTES: usize = 10;
-/// Where there is no default route to take it from.
-const MTU_DEFAULT: u32 = 1500;
-
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     #[error("cannot {action}")]
@@ -47,7 +46,7 @@ pub enum LinkError {
     Vanished(String),
 }
 
-fn netlink(action: &'static str) -> impl FnOnce(rtnetlink::Error) -> LinkError {
+pub(super) fn netlink(action: &'static str) -> impl FnOnce(rtnetlink::Error) -> LinkError {
     move |source| LinkError::Netlink {
         action,
         source: Box::new(source),
@@ -58,11 +57,12 @@ fn io_error(action: &'static str) -> impl FnOnce(io::Error) -> LinkError {
     move |source| LinkError::Io { action, source }
 }
 
+/// The gateway's. No link is on it: it only holds the address.
 #[derive(Clone, Debug)]
 pub struct Bridge {
     pub subnet: Subnet,
-    index: u32,
-    mtu: u32,
+    /// Of the pods' links.
+    pub mtu: u32,
 }
 
 /// A netlink socket in the node's namespace. Its task ends with the last handle.
@@ -83,8 +83,12 @@ impl Links {
         Ok(Self(Arc::new(handle)))
     }
 
+    pub(super) fn handle(&self) -> &Handle {
+        &self.0
+    }
+
     pub async fn make_bridge(&self, subnet: Subnet) -> Result<Bridge, LinkError> {
-        forward(subnet.gateway());
+        kernel::forward(subnet.gateway());
         let mtu = self.uplink_mtu().await;
         let gateway = subnet.gateway();
         if self.find(BRIDGE).await?.is_none() {
@@ -104,12 +108,12 @@ impl Links {
         let up = LinkUnspec::new_with_index(index).mtu(mtu).up().build();
         let set = self.0.link().set(up).execute().await;
         set.map_err(netlink("bring up the bridge"))?;
-        Ok(Bridge { subnet, index, mtu })
+        Ok(Bridge { subnet, mtu })
     }
 
     /// Leaves the bridge with the gateway's address alone.
     async fn replace_addresses(&self, index: u32, subnet: Subnet) -> Result<(), LinkError> {
-        use rtnetlink::packet_route::address::AddressAttribute;
+        use rtnetlink::packet_route::address::{AddressAttribute, AddressHeaderFlags};
         let gateway = subnet.gateway();
         let mut has_gateway = false;
         let addresses: Vec<_> = self
@@ -139,50 +143,15 @@ impl Links {
             }
         }
         if !has_gateway {
-            let address = self.0.address().add(index, gateway, subnet.prefix_length);
+            let mut address = self.0.address().add(index, gateway, subnet.prefix_length);
+            if gateway.is_ipv6() {
+                // Pods ask for it at once, and nobody else could have it.
+                address.message_mut().header.flags |= AddressHeaderFlags::Nodad;
+            }
             let added = address.execute().await;
             added.map_err(netlink("give the bridge its address"))?;
         }
         Ok(())
-    }
-
-    /// Connects a namespace to the bridge as `eth0` with this address and a default route.
-    pub async fn attach(
-        &self,
-        bridge: &Bridge,
-        id: &str,
-        namespace: &Path,
-        address: IpAddr,
-    ) -> Result<(), LinkError> {
-        // What a try before this one left is in an unknown state.
-        self.detach(id).await?;
-        let name = link_name(id);
-        let file = File::open(namespace).map_err(io_error("open the network namespace"))?;
-        let peer = LinkMessageBuilder::<LinkUnspec>::new()
-            .name("eth0")
-            .mtu(bridge.mtu)
-            .address(hardware_address(address))
-            .setns_by_fd(file.as_raw_fd())
-            .build();
-        let pair = LinkVeth::new(&name, "eth0")
-            .mtu(bridge.mtu)
-            .set_info_data(InfoData::Veth(InfoVeth::Peer(peer)))
-            .build();
-        let made = self.0.link().add(pair).execute().await;
-        made.map_err(netlink("make the pod's link"))?;
-        let link = self.find(&name).await?;
-        let index = link.ok_or(LinkError::Vanished(name))?.header.index;
-        let join = LinkUnspec::new_with_index(index)
-            .controller(bridge.index)
-            .up()
-            .build();
-        let joined = self.0.link().set(join).execute().await;
-        joined.map_err(netlink("join the pod's link to the bridge"))?;
-        // A pod may reach itself by its Service.
-        let port = LinkBridgePort::new(index).hairpin(true).build();
-        let set = self.0.link().set_port(port).execute().await;
-        set.map_err(netlink("let the pod's link send back"))?;
-        inside::configure(file, address, bridge.subnet).await
     }
 
     pub async fn detach(&self, id: &str) -> Result<(), LinkError> {
@@ -200,46 +169,7 @@ impl Links {
     }
 
     async fn find(&self, name: &str) -> Result<Option<LinkMessage>, LinkError> {
-        let mut found = self.0.link().get().match_name(name.to_owned()).execute();
-        match found.try_next().await {
-            Ok(link) => Ok(link),
-            Err(error) if is_missing(&error) => Ok(None),
-            Err(error) => Err(netlink("look for a link")(error)),
-        }
-    }
-
-    async fn uplink_mtu(&self) -> u32 {
-        let routes = self
-            .0
-            .route()
-            .get(RouteMessageBuilder::<Ipv4Addr>::new().build());
-        let routes: Vec<_> = routes.execute().try_collect().await.unwrap_or_default();
-        let uplink = routes
-            .iter()
-            .filter(|route| route.header.destination_prefix_length == 0)
-            .find_map(|route| {
-                route
-                    .attributes
-                    .iter()
-                    .find_map(|attribute| match attribute {
-                        RouteAttribute::Oif(index) => Some(*index),
-                        _ => None,
-                    })
-            });
-        let Some(index) = uplink else {
-            return MTU_DEFAULT;
-        };
-        let mut links = self.0.link().get().match_index(index).execute();
-        let link = links.try_next().await.ok().flatten();
-        let mtu = link.and_then(|link| {
-            link.attributes
-                .iter()
-                .find_map(|attribute| match attribute {
-                    LinkAttribute::Mtu(mtu) => Some(*mtu),
-                    _ => None,
-                })
-        });
-        mtu.unwrap_or(MTU_DEFAULT)
+        find(&self.0, name).await
     }
 
     async fn ours(&self) -> Result<Vec<u32>, LinkError> {
@@ -255,7 +185,7 @@ impl Links {
             .map_err(netlink("list the links"))?;
         let is_ours = |link: &&LinkMessage| {
             link.attributes.iter().any(|attribute| match attribute {
-                LinkAttribute::IfName(name) => name == BRIDGE || name.starts_with(LINK_PREFIX),
+                LinkAttribute::IfName(name) => is_of_ours(name),
                 _ => false,
             })
         };
@@ -267,9 +197,30 @@ impl Links {
     }
 }
 
-/// Removes the bridge and all links of pods from the namespace of the calling process.
+pub(super) async fn find(handle: &Handle, name: &str) -> Result<Option<LinkMessage>, LinkError> {
+    let mut found = handle.link().get().match_name(name.to_owned()).execute();
+    match found.try_next().await {
+        Ok(link) => Ok(link),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(netlink("look for a link")(error)),
+    }
+}
+
+/// The node's end of a pod's link.
+pub(super) fn is_of_pod(name: &str) -> bool {
+    name.starts_with(LINK_PREFIX)
+}
+
+/// Made by this agent: the bridge, its tunnel and what else has its name, and the pods' links.
+pub(super) fn is_of_ours(name: &str) -> bool {
+    name == BRIDGE || name.starts_with(OWN_PREFIX) || is_of_pod(name)
+}
+
+/// Removes the routes to other nodes, the bridge and all other links of ours from the namespace of
+/// the calling process.
 pub async fn remove_all() -> Result<(), LinkError> {
     let links = Links::open()?;
+    super::peers::remove(&links).await?;
     for index in links.ours().await? {
         links.delete(index).await?;
     }
@@ -283,6 +234,11 @@ fn is_missing(error: &rtnetlink::Error) -> bool {
     };
     let code = message.raw_code().abs();
     [libc::ENODEV, libc::ENXIO, libc::ENOENT].contains(&code)
+}
+
+pub(super) fn is_exists(error: &rtnetlink::Error) -> bool {
+    matches!(error, rtnetlink::Error::NetlinkError(message)
+        if message.raw_code().abs() == libc::EEXIST)
 }
 
 fn link_name(id: &str) -> String {
@@ -301,22 +257,6 @@ fn hardware_address(address: IpAddr) -> Vec<u8> {
     let mut bytes = vec![0x0a, 0x58];
     bytes.extend(low);
     bytes
-}
-
-/// Lets the kernel pass packets between the bridge and the rest. A read-only /proc may have it on.
-fn forward(gateway: IpAddr) {
-    let path = PathBuf::from(if gateway.is_ipv4() {
-        "/proc/sys/net/ipv4/ip_forward"
-    } else {
-        "/proc/sys/net/ipv6/conf/all/forwarding"
-    });
-    let is_on = std::fs::read_to_string(&path).is_ok_and(|text| text.trim() == "1");
-    if is_on {
-        return;
-    }
-    if let Err(error) = std::fs::write(&path, "1") {
-        tracing::warn!(path = %path.display(), %error, "pods reach only this node");
-    }
 }
 
 #[cfg(test)]

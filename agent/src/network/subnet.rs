@@ -1,8 +1,9 @@
 //! A network of addresses, of either family. Pure.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Subnet {
     base: IpAddr,
     pub prefix_length: u8,
@@ -11,8 +12,11 @@ pub struct Subnet {
 impl Subnet {
     pub fn parse(cidr: &str) -> Option<Self> {
         let (address, prefix) = cidr.split_once('/')?;
-        let address: IpAddr = address.parse().ok()?;
-        let prefix_length: u8 = prefix.parse().ok()?;
+        Self::new(address.parse().ok()?, prefix.parse().ok()?)
+    }
+
+    /// The network that an address is in. None when the prefix is too long.
+    pub fn new(address: IpAddr, prefix_length: u8) -> Option<Self> {
         let width = width(address);
         if prefix_length > width {
             return None;
@@ -28,6 +32,31 @@ impl Subnet {
             base: to_address(base, address.is_ipv4()),
             prefix_length,
         })
+    }
+
+    /// Its first address.
+    pub fn base(&self) -> IpAddr {
+        self.base
+    }
+
+    pub fn is_ipv4(&self) -> bool {
+        self.base.is_ipv4()
+    }
+
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.overlaps(&Self {
+            base: address,
+            prefix_length: width(address),
+        })
+    }
+
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let shorter = self.prefix_length.min(other.prefix_length);
+        let kept = |subnet: &Self| {
+            let host_bits = u32::from(width(subnet.base) - shorter);
+            to_number(subnet.base).checked_shr(host_bits).unwrap_or(0)
+        };
+        self.is_ipv4() == other.is_ipv4() && kept(self) == kept(other)
     }
 
     /// The node's own address in it.
@@ -57,7 +86,14 @@ impl Subnet {
     }
 }
 
-fn width(address: IpAddr) -> u8 {
+impl fmt::Display for Subnet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.base, self.prefix_length)
+    }
+}
+
+/// Of its addresses, in bits.
+pub fn width(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 

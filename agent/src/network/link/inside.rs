@@ -1,38 +1,141 @@
 //! What is done in a sandbox's network namespace, on a thread that ends there.
 
-use super::super::subnet::Subnet;
-use super::{LinkError, io_error, netlink};
+use super::super::subnet::{Subnet, width};
+use super::{LinkError, hardware_address, io_error, is_missing, netlink, shape};
 use futures::TryStreamExt;
 use nix::sched::{CloneFlags, setns};
+use rtnetlink::packet_route::address::AddressHeaderFlags;
+use rtnetlink::packet_route::route::{RouteMessage, RouteProtocol, RouteScope};
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Brings up `lo` and `eth0`, with its address and the route to the rest of the world.
-pub async fn configure(namespace: File, address: IpAddr, subnet: Subnet) -> Result<(), LinkError> {
+/// What a pod is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Inside {
+    pub address: IpAddr,
+    pub subnet: Subnet,
+    /// In bytes a second.
+    pub egress: Option<u64>,
+}
+
+/// Brings up `lo` and `eth0`, with its address and the route to the rest of the world. There is
+/// nothing around the address: other pods of the node are reached by the gateway too.
+pub async fn configure(namespace: File, inside: Inside) -> Result<(), LinkError> {
+    let Inside {
+        address,
+        subnet,
+        egress,
+    } = inside;
     in_namespace(namespace, move |handle| async move {
         let loopback = index_of(&handle, "lo").await?;
         up(&handle, loopback).await?;
         let link = index_of(&handle, "eth0").await?;
-        let add = handle.address().add(link, address, subnet.prefix_length);
-        add.execute()
-            .await
-            .map_err(netlink("give the pod its address"))?;
+        ignore_redirects();
+        know_gateway(&handle, link, subnet.gateway()).await?;
+        let mut add = handle.address().add(link, address, width(address));
+        if address.is_ipv6() {
+            // Nobody else is on this link, and the pod need not wait.
+            add.message_mut().header.flags |= AddressHeaderFlags::Nodad;
+        }
+        let added = add.execute().await;
+        added.map_err(netlink("give the pod its address"))?;
+        if let Some(limit) = egress {
+            shape::limit(&handle, link, limit).await?;
+        }
         up(&handle, link).await?;
-        let route = match subnet.gateway() {
-            IpAddr::V4(gateway) => RouteMessageBuilder::<Ipv4Addr>::new()
-                .gateway(gateway)
-                .output_interface(link)
-                .build(),
-            IpAddr::V6(gateway) => RouteMessageBuilder::<Ipv6Addr>::new()
-                .gateway(gateway)
-                .output_interface(link)
-                .build(),
-        };
-        let added = handle.route().add(route).execute().await;
+        let gateway = subnet.gateway();
+        let added = handle.route().add(to_gateway(gateway, link));
+        let added = added.execute().await;
+        added.map_err(netlink("give the pod its route to the node"))?;
+        let added = handle.route().add(through_gateway(gateway, link));
+        let added = added.execute().await;
         added.map_err(netlink("give the pod its route"))
     })
     .await
+}
+
+/// A pod that was made with its whole network around its address gets to the others by the
+/// gateway from now on. Its connections go on.
+pub async fn narrow(namespace: File, subnet: Subnet) -> Result<(), LinkError> {
+    in_namespace(namespace, move |handle| async move {
+        let link = index_of(&handle, "eth0").await?;
+        let gateway = subnet.gateway();
+        ignore_redirects();
+        know_gateway(&handle, link, gateway).await?;
+        let add = handle.route().add(to_gateway(gateway, link)).replace();
+        let added = add.execute().await;
+        added.map_err(netlink("give the pod its route to the node"))?;
+        let around = route(subnet.base(), subnet.prefix_length, link);
+        // Whoever made it: the kernel, with the address.
+        let around = around
+            .scope(RouteScope::NoWhere)
+            .protocol(RouteProtocol::Unspec)
+            .build();
+        match handle.route().del(around).execute().await {
+            Err(error) if !is_missing(&error) && !is_no_such_route(&error) => {
+                Err(netlink("take away the pod's route around its address")(
+                    error,
+                ))
+            }
+            _ => Ok(()),
+        }
+    })
+    .await
+}
+
+fn is_no_such_route(error: &rtnetlink::Error) -> bool {
+    matches!(error, rtnetlink::Error::NetlinkError(message)
+        if message.raw_code().abs() == libc::ESRCH)
+}
+
+fn to_gateway(gateway: IpAddr, link: u32) -> RouteMessage {
+    let route = route(gateway, width(gateway), link);
+    match gateway {
+        IpAddr::V4(_) => route.scope(RouteScope::Link).build(),
+        IpAddr::V6(_) => route.build(),
+    }
+}
+
+fn through_gateway(gateway: IpAddr, link: u32) -> RouteMessage {
+    match gateway {
+        IpAddr::V4(gateway) => RouteMessageBuilder::<Ipv4Addr>::new()
+            .gateway(gateway)
+            .output_interface(link)
+            .build(),
+        IpAddr::V6(gateway) => RouteMessageBuilder::<Ipv6Addr>::new()
+            .gateway(gateway)
+            .output_interface(link)
+            .build(),
+    }
+}
+
+fn route(base: IpAddr, prefix: u8, link: u32) -> RouteMessageBuilder<IpAddr> {
+    RouteMessageBuilder::<IpAddr>::new()
+        .destination_prefix(base, prefix)
+        .expect("a prefix of the address's family")
+        .output_interface(link)
+}
+
+/// The hardware address of the gateway is the same at the node's ends of all pods' links.
+async fn know_gateway(handle: &Handle, link: u32, gateway: IpAddr) -> Result<(), LinkError> {
+    let neighbour = handle.neighbours().add(link, gateway);
+    let neighbour = neighbour.link_layer_address(&hardware_address(gateway));
+    let added = neighbour.replace().execute().await;
+    added.map_err(netlink("tell the pod who its gateway is"))
+}
+
+/// The gateway is the only way out, whatever it says of shorter ones. The kernel shows the thread
+/// the files of its own namespace.
+fn ignore_redirects() {
+    for family in ["ipv4", "ipv6"] {
+        for link in ["all", "eth0"] {
+            let path = format!("/proc/sys/net/{family}/conf/{link}/accept_redirects");
+            if let Err(error) = std::fs::write(&path, "0") {
+                tracing::debug!(path, %error, "a pod follows redirects");
+            }
+        }
+    }
 }
 
 async fn up(handle: &Handle, index: u32) -> Result<(), LinkError> {

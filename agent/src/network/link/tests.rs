@@ -3,23 +3,25 @@
 //! A thread moves into a new namespace and stands for the node; the pods' namespaces are pinned
 //! by threads that wait.
 
-use super::{BRIDGE, Links};
+use super::{BRIDGE, Given, Links};
+use crate::network::bandwidth::Bandwidth;
 use crate::network::subnet::Subnet;
-use nix::sched::{CloneFlags, unshare};
+use crate::network::testing::{block_on, isolated};
+use nix::sched::{CloneFlags, setns, unshare};
+use rtnetlink::LinkUnspec;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Runs `work` in a fresh network namespace. Needs root, as the agent does.
-fn isolated<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    let thread = std::thread::spawn(|| {
-        unshare(CloneFlags::CLONE_NEWNET).expect("root makes network namespaces");
-        work()
-    });
-    thread.join().unwrap()
-}
+/// High: the test only looks whether the kernel takes them.
+const LIMITS: Bandwidth = Bandwidth {
+    ingress: Some(10_000_000_000),
+    egress: Some(1_250_000),
+};
 
 /// A thread in a namespace of its own that answers one connection on port 80.
 struct Guest {
@@ -34,7 +36,8 @@ fn guest() -> Guest {
     let thread = std::thread::spawn(move || {
         unshare(CloneFlags::CLONE_NEWNET).expect("root makes network namespaces");
         let id = nix::unistd::gettid();
-        tell.send(PathBuf::from(format!("/proc/self/task/{id}/ns/net")))
+        let process = std::process::id();
+        tell.send(PathBuf::from(format!("/proc/{process}/task/{id}/ns/net")))
             .unwrap();
         if wait.recv().is_err() {
             return;
@@ -49,14 +52,6 @@ fn guest() -> Guest {
         go,
         thread,
     }
-}
-
-fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(work)
 }
 
 fn fetch(address: IpAddr) -> String {
@@ -84,9 +79,14 @@ fn the_node_reaches_its_pods_and_all_is_taken_away() {
             let subnet = Subnet::parse("10.99.1.0/24").unwrap();
             let bridge = links.make_bridge(subnet).await.unwrap();
             // Twice: a crash may have come in between.
+            let given = Given {
+                address,
+                bandwidth: LIMITS,
+                has_loopback: true,
+            };
             for _ in 0..2 {
                 links
-                    .attach(&bridge, "0123456789abcdef", &guest.namespace, address)
+                    .attach(&bridge, "0123456789abcdef", &guest.namespace, given)
                     .await
                     .unwrap();
             }
@@ -125,5 +125,81 @@ fn a_new_pod_cidr_replaces_the_bridges_address() {
             .filter_map(|interface| Some(interface.address?.as_sockaddr_in()?.ip().to_string()))
             .collect();
         assert_eq!(addresses, ["10.99.2.1"]);
+    });
+}
+
+/// From within a pod.
+fn fetch_from(namespace: &Path, address: IpAddr) -> String {
+    let namespace = File::open(namespace).unwrap();
+    let thread = std::thread::spawn(move || {
+        setns(namespace, CloneFlags::CLONE_NEWNET).unwrap();
+        fetch(address)
+    });
+    thread.join().unwrap()
+}
+
+fn ip_in(namespace: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("nsenter")
+        .arg(format!("--net={}", namespace.display()))
+        .arg("ip")
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn pods_of_a_node_reach_each_other_by_the_gateway_and_old_ones_are_taken_in() {
+    isolated(|| {
+        let (one, other) = (guest(), guest());
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        block_on(async {
+            let links = Links::open().unwrap();
+            let subnet = Subnet::parse("10.99.1.0/24").unwrap();
+            let bridge = links.make_bridge(subnet).await.unwrap();
+            for (id, guest, at) in [("one", &one, "10.99.1.2"), ("other", &other, "10.99.1.3")] {
+                let given = Given {
+                    address: address(at),
+                    bandwidth: Bandwidth::default(),
+                    has_loopback: false,
+                };
+                let attached = links.attach(&bridge, id, &guest.namespace, given);
+                attached.await.unwrap();
+            }
+            let before = ip_in(&one.namespace, &["route"]);
+            assert!(!before.contains("10.99.1.0/24"), "{before}");
+            // As an older agent made it.
+            let around = [
+                "route",
+                "add",
+                "10.99.1.0/24",
+                "dev",
+                "eth0",
+                "src",
+                "10.99.1.2",
+            ];
+            ip_in(&one.namespace, &around);
+            let find = || links.find("cvethone");
+            let link = find().await.unwrap().unwrap();
+            let bridge_index = links.find(BRIDGE).await.unwrap().unwrap().header.index;
+            let join = LinkUnspec::new_with_index(link.header.index).controller(bridge_index);
+            links.0.link().set(join.build()).execute().await.unwrap();
+            assert!(super::pod::is_bridged(&find().await.unwrap().unwrap()));
+            for _ in 0..2 {
+                let adopted = links.adopt(&bridge, "one", &one.namespace, address("10.99.1.2"));
+                adopted.await.unwrap();
+            }
+            assert!(!super::pod::is_bridged(&find().await.unwrap().unwrap()));
+            assert_eq!(ip_in(&one.namespace, &["route"]), before);
+            // One that has gone meanwhile is no error.
+            let adopted = links.adopt(&bridge, "gone", &one.namespace, address("10.99.1.9"));
+            adopted.await.unwrap();
+        });
+        other.go.send(()).unwrap();
+        assert_eq!(fetch_from(&one.namespace, address("10.99.1.3")), "hello");
+        other.thread.join().unwrap();
+        drop(one.go);
+        one.thread.join().unwrap();
     });
 }

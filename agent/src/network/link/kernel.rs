@@ -1,0 +1,44 @@
+//! Settings of the kernel that the pods' network needs. A read-only /proc may have them right.
+
+use std::net::IpAddr;
+
+/// Lets packets pass between the bridge and the rest.
+pub fn forward(gateway: IpAddr) {
+    let path = if gateway.is_ipv4() {
+        "/proc/sys/net/ipv4/ip_forward"
+    } else {
+        "/proc/sys/net/ipv6/conf/all/forwarding"
+    };
+    set(path, "1", "pods reach only this node");
+}
+
+/// The node may reach a pod by ports of its loopback address. That pods do not reach it there is
+/// for the packet filter.
+pub fn route_loopback(link: &str) {
+    let path = format!("/proc/sys/net/ipv4/conf/{link}/route_localnet");
+    set(&path, "1", "ports of pods are not at the loopback address");
+}
+
+/// The same for the links of all pods that there are.
+pub fn route_loopback_of_pods() {
+    let links = std::fs::read_dir("/proc/sys/net/ipv4/conf");
+    for link in links.into_iter().flatten().flatten() {
+        if let Some(name) = link
+            .file_name()
+            .to_str()
+            .filter(|name| super::is_of_pod(name))
+        {
+            route_loopback(name);
+        }
+    }
+}
+
+fn set(path: &str, value: &str, without: &str) {
+    let is_set = std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
+    if is_set {
+        return;
+    }
+    if let Err(error) = std::fs::write(path, value) {
+        tracing::warn!(path, %error, "{without}");
+    }
+}

@@ -1,0 +1,127 @@
+//! A pod's pair of links: `eth0` in its namespace, and one on the node that is on no bridge. The
+//! node leads the pod's address to that link, and answers at it as the gateway.
+//!
+//! On a bridge, packets between pods would pass the packet filter or not by the mood of
+//! br_netfilter, which other software of the machine sets. Both ends know each other's hardware
+//! address, so nobody asks for it.
+
+use super::{
+    Bandwidth, Bridge, LinkError, Links, hardware_address, inside, io_error, kernel, link_name,
+    netlink, shape,
+};
+use crate::network::subnet::{Subnet, width};
+use rtnetlink::packet_route::link::{InfoData, InfoVeth, LinkAttribute, LinkMessage};
+use rtnetlink::packet_route::route::RouteScope;
+use rtnetlink::{LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
+use std::fs::File;
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+/// What a pod is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Given {
+    pub address: IpAddr,
+    pub bandwidth: Bandwidth,
+    /// The node's loopback address may lead to the pod.
+    pub has_loopback: bool,
+}
+
+impl Links {
+    /// Connects a namespace by `eth0` with this address, and the gateway as its only way out.
+    pub async fn attach(
+        &self,
+        bridge: &Bridge,
+        id: &str,
+        namespace: &Path,
+        given: Given,
+    ) -> Result<(), LinkError> {
+        // What a try before this one left is in an unknown state.
+        self.detach(id).await?;
+        let name = link_name(id);
+        let file = File::open(namespace).map_err(io_error("open the network namespace"))?;
+        let peer = LinkMessageBuilder::<LinkUnspec>::new()
+            .name("eth0")
+            .mtu(bridge.mtu)
+            .address(hardware_address(given.address))
+            .setns_by_fd(file.as_raw_fd())
+            .build();
+        let pair = LinkVeth::new(&name, "eth0")
+            .mtu(bridge.mtu)
+            .address(hardware_address(bridge.subnet.gateway()))
+            .set_info_data(InfoData::Veth(InfoVeth::Peer(peer)))
+            .build();
+        let made = self.0.link().add(pair).execute().await;
+        made.map_err(netlink("make the pod's link"))?;
+        let link = self.find(&name).await?;
+        let link = link.ok_or_else(|| LinkError::Vanished(name.clone()))?;
+        let index = link.header.index;
+        let up = LinkUnspec::new_with_index(index).up().build();
+        let set = self.0.link().set(up).execute().await;
+        set.map_err(netlink("bring up the node's end of the pod's link"))?;
+        if given.has_loopback {
+            kernel::route_loopback(&name);
+        }
+        if let Some(limit) = given.bandwidth.ingress {
+            shape::limit(&self.0, index, limit).await?;
+        }
+        self.lead(index, given.address, bridge.subnet).await?;
+        let inside = inside::Inside {
+            address: given.address,
+            subnet: bridge.subnet,
+            egress: given.bandwidth.egress,
+        };
+        inside::configure(file, inside).await
+    }
+
+    /// What is for the pod goes by its link.
+    async fn lead(&self, index: u32, address: IpAddr, subnet: Subnet) -> Result<(), LinkError> {
+        let neighbour = self.0.neighbours().add(index, address);
+        let neighbour = neighbour.link_layer_address(&hardware_address(address));
+        let added = neighbour.replace().execute().await;
+        added.map_err(netlink("say who is at the pod's link"))?;
+        let route = RouteMessageBuilder::<IpAddr>::new()
+            .destination_prefix(address, width(address))
+            .expect("a prefix of the address's family")
+            .output_interface(index);
+        let route = match subnet.gateway() {
+            gateway @ IpAddr::V4(_) => route
+                .scope(RouteScope::Link)
+                .pref_source(gateway)
+                .expect("an address of the pod's family"),
+            IpAddr::V6(_) => route,
+        };
+        let added = self.0.route().add(route.build()).replace().execute().await;
+        added.map_err(netlink("lead to the pod's link"))
+    }
+
+    /// Takes a running pod from the bridge that an older agent put it on. Its connections go on.
+    /// Nothing to do for others.
+    pub async fn adopt(
+        &self,
+        bridge: &Bridge,
+        id: &str,
+        namespace: &Path,
+        address: IpAddr,
+    ) -> Result<(), LinkError> {
+        let link = self.find(&link_name(id)).await?;
+        let Some(link) = link.filter(is_bridged) else {
+            return Ok(());
+        };
+        let file = File::open(namespace).map_err(io_error("open the network namespace"))?;
+        inside::narrow(file, bridge.subnet).await?;
+        let index = link.header.index;
+        let alone = LinkUnspec::new_with_index(index)
+            .nocontroller()
+            .address(hardware_address(bridge.subnet.gateway()))
+            .build();
+        let set = self.0.link().set(alone).execute().await;
+        set.map_err(netlink("take the pod's link from the bridge"))?;
+        self.lead(index, address, bridge.subnet).await
+    }
+}
+
+pub(super) fn is_bridged(link: &LinkMessage) -> bool {
+    let mut attributes = link.attributes.iter();
+    attributes.any(|attribute| matches!(attribute, LinkAttribute::Controller(index) if *index > 0))
+}

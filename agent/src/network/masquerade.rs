@@ -1,0 +1,148 @@
+//! What leaves this node's pods for no pod of any node has the node's address.
+//!
+//! Owns the chain `pods-masquerade` and the sets of the pods' networks.
+
+use super::bridged::Bridged;
+use super::host_ports;
+use super::link::LINK_PREFIX;
+use super::nft::{Batch, Element, Family, Field, Nat, Range, Rule, Set, Test, cidr_range};
+use super::peers::PodNetworks;
+use super::subnet::Subnet;
+use super::table::{HOST_GUARD, PODS_MASQUERADE, Table};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+const RETRY: Duration = Duration::from_secs(1);
+/// The network of the host itself.
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0));
+const LOOPBACK_PREFIX: u8 = 8;
+
+const RANDOM: Nat = Nat {
+    random_fully: true,
+    persistent: false,
+};
+
+/// Runs until `stop`. The rules stay then.
+pub async fn run(
+    table: Table,
+    bridged: Arc<Bridged>,
+    mut networks: watch::Receiver<PodNetworks>,
+    stop: CancellationToken,
+) {
+    let mut epochs = table.epochs();
+    let mut own = bridged.subscribe();
+    loop {
+        let is_there = *epochs.borrow_and_update() > 0;
+        let own_network = *own.borrow_and_update();
+        let all = networks.borrow_and_update().clone();
+        let mut is_written = true;
+        if let (true, Some(own_network)) = (is_there, own_network) {
+            match table.nft.commit(&plan(own_network, &all)).await {
+                // Not before pods are kept from there.
+                Ok(()) => bridged.lead_loopback(),
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, "pods do not reach the world");
+                    is_written = false;
+                }
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            Ok(()) = epochs.changed() => {}
+            Ok(()) = own.changed() => {}
+            Ok(()) = networks.changed() => {}
+            () = tokio::time::sleep(RETRY), if !is_written => {}
+        }
+    }
+}
+
+fn set_name(family: Family) -> &'static str {
+    match family {
+        Family::Ip4 => "pod-networks-4",
+        Family::Ip6 => "pod-networks-6",
+    }
+}
+
+/// All of it, in place of what there was: nodes come and go seldom.
+fn plan(own: Subnet, networks: &PodNetworks) -> Batch {
+    let mut batch = Batch::new();
+    for family in [Family::Ip4, Family::Ip6] {
+        let name = set_name(family);
+        batch.add_set(&Set::new(name, &[family.kind()]).intervals());
+        batch.flush_set(name);
+        let of_family = networks
+            .iter()
+            .chain([&own])
+            .filter(|network| is_of(network, family));
+        let ranges = super::nft::merged(of_family.filter_map(range));
+        batch.add_elements(name, ranges.into_iter().map(Element::range));
+    }
+    host_ports::add_sets(&mut batch);
+    batch.flush_chain(PODS_MASQUERADE);
+    for family in [Family::Ip4, Family::Ip6] {
+        batch.add_rule(
+            &Rule::new(PODS_MASQUERADE)
+                .in_set(
+                    [Field::Source(family), Field::Destination(family)],
+                    host_ports::hairpins(family),
+                )
+                .masquerade(RANDOM)
+                .comment("a pod that reaches itself by a port of the node"),
+        );
+    }
+    batch.add_rule(
+        &Rule::new(PODS_MASQUERADE)
+            .in_network(
+                Field::Source(Family::Ip4),
+                Test::Is,
+                LOOPBACK,
+                LOOPBACK_PREFIX,
+            )
+            .link_starts_with(Field::OutputLink, LINK_PREFIX)
+            .masquerade(RANDOM)
+            .comment("the node reaches a pod by a port of its loopback"),
+    );
+    let family = Family::of(own.base());
+    batch.add_rule(
+        &Rule::new(PODS_MASQUERADE)
+            .in_network(
+                Field::Source(family),
+                Test::Is,
+                own.base(),
+                own.prefix_length,
+            )
+            .not_in_set([Field::Destination(family)], set_name(family))
+            .masquerade(RANDOM)
+            .comment("from pods of this node to no pod"),
+    );
+    batch.flush_chain(HOST_GUARD);
+    batch.add_rule(
+        &Rule::new(HOST_GUARD)
+            .link_starts_with(Field::InputLink, LINK_PREFIX)
+            .in_network(
+                Field::Destination(Family::Ip4),
+                Test::Is,
+                LOOPBACK,
+                LOOPBACK_PREFIX,
+            )
+            .lacks_bits(Field::ConnectionStatus, super::nft::CT_DNAT)
+            .drop()
+            .comment("pods do not reach the node's loopback"),
+    );
+    batch
+}
+
+fn is_of(network: &Subnet, family: Family) -> bool {
+    Family::of(network.base()) == family
+}
+
+fn range(network: &Subnet) -> Option<Range> {
+    cidr_range(network.base(), network.prefix_length)
+}
+
+#[cfg(test)]
+mod tests;

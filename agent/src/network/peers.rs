@@ -1,0 +1,150 @@
+//! The other nodes: routes to their pods, straight on a segment that both are on, else through a
+//! VXLAN device.
+//!
+//! Reads Nodes, and keeps what was read last on disk for a start without the server. What the
+//! kernel has is looked up and compared with the plan whenever Nodes, links, addresses or routes
+//! change, and now and then: what someone took away comes back. Routes are known as ours by their
+//! protocol number, and no others are touched.
+
+mod feed; // From the server, and from disk.
+mod kernel; // What is there, and its change.
+mod links; // A word of the kernel when it changes.
+mod plan; // Pure. Start reading here.
+mod record;
+
+pub use kernel::remove;
+
+use super::bridged::Bridged;
+use super::link::Links;
+use super::subnet::Subnet;
+use coracle_client::Client;
+use coracle_client::events::{EventType, Recorder};
+use feed::Known;
+use plan::{Own, Plan, Problem};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// A look at the kernel without a reason, in case a word of it was lost.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// What changes together is followed together.
+const SETTLE: Duration = Duration::from_millis(100);
+/// After a failure.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// The networks of the pods of all nodes, for who treats pods apart from the rest of the world.
+pub type PodNetworks = BTreeSet<Subnet>;
+
+#[derive(Debug)]
+pub struct Peers {
+    pub bridged: Arc<Bridged>,
+    pub node_name: String,
+    /// By which other nodes know this one.
+    pub address: std::net::IpAddr,
+    pub recorder: Recorder,
+    /// Where what was known last is kept.
+    pub file: PathBuf,
+    pub networks: watch::Sender<PodNetworks>,
+}
+
+impl Peers {
+    /// Runs until `stop`. The routes stay then.
+    pub async fn run(self, client: Client, stop: CancellationToken) {
+        let known = Known::open(self.file.clone());
+        let following = known.clone().follow(client, stop.clone());
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = following => {}
+            () = self.keep(&known) => {}
+        }
+    }
+
+    async fn keep(&self, known: &Known) {
+        let links = match Links::open() {
+            Ok(links) => links,
+            Err(error) => {
+                tracing::error!(%error, "pods of other nodes are not reached");
+                return std::future::pending().await;
+            }
+        };
+        let mut nodes = known.subscribe();
+        let mut bridges = self.bridged.subscribe();
+        let mut changes = links::changes();
+        let mut told = BTreeSet::new();
+        loop {
+            nodes.mark_unchanged();
+            bridges.mark_unchanged();
+            let pause = match self.reconcile(&links, known, &mut told).await {
+                Ok(()) => LOOK_EVERY,
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, "routes to other nodes are not as they should be");
+                    RETRY
+                }
+            };
+            tokio::select! {
+                Ok(()) = nodes.changed() => {}
+                Ok(()) = bridges.changed() => {}
+                () = changes.next() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+            tokio::time::sleep(SETTLE).await;
+        }
+    }
+
+    async fn reconcile(
+        &self,
+        links: &Links,
+        known: &Known,
+        told: &mut BTreeSet<Problem>,
+    ) -> Result<(), super::LinkError> {
+        let Some(own_network) = self.bridged.subnet() else {
+            return Ok(());
+        };
+        let observed = kernel::observe(links).await?;
+        let own = Own {
+            name: self.node_name.clone(),
+            network: own_network,
+            address: self.address,
+            segments: observed.segments(),
+        };
+        let plan = plan::plan(&own, &known.nodes());
+        self.publish(&own, &plan);
+        let mut problems = plan.problems.clone();
+        let mtu = observed.mtu_towards(self.address);
+        let applied = kernel::apply(links, &observed, &own, &plan, mtu).await?;
+        self.bridged.set_mtu(applied.pod_mtu);
+        problems.extend(applied.problems);
+        self.tell(problems, told);
+        Ok(())
+    }
+
+    fn publish(&self, own: &Own, plan: &Plan) {
+        let mut networks: PodNetworks = plan.routes.iter().map(|route| route.network).collect();
+        networks.insert(own.network);
+        self.networks.send_if_modified(|known| {
+            let is_new = *known != networks;
+            *known = networks;
+            is_new
+        });
+    }
+
+    /// Each problem once, until it is gone.
+    fn tell(&self, problems: BTreeSet<Problem>, told: &mut BTreeSet<Problem>) {
+        for problem in problems.difference(told) {
+            tracing::warn!("{problem}");
+            let reference = crate::node::reference(&self.node_name);
+            let message = problem.to_string();
+            self.recorder.event(
+                &reference,
+                EventType::Warning,
+                "FailedToCreateRoute",
+                &message,
+            );
+        }
+        *told = problems;
+    }
+}

@@ -1,0 +1,176 @@
+//! Ways to other nodes, from a picture of the cluster in words.
+
+use super::super::record::Peer;
+use super::{Own, Segment, Way, hardware_address, plan};
+use crate::network::subnet::Subnet;
+use expect_test::{Expect, expect};
+use std::fmt::Write;
+
+fn own() -> Own {
+    Own {
+        name: "own".to_owned(),
+        network: Subnet::parse("10.42.0.0/24").unwrap(),
+        address: "10.99.0.1".parse().unwrap(),
+        segments: vec![
+            Segment {
+                subnet: Subnet::parse("10.99.0.0/24").unwrap(),
+                link: 2,
+            },
+            Segment {
+                subnet: Subnet::parse("fd99::/64").unwrap(),
+                link: 2,
+            },
+            Segment {
+                subnet: Subnet::parse("192.168.7.0/24").unwrap(),
+                link: 3,
+            },
+        ],
+    }
+}
+
+/// A node a line: name, podCIDRs and InternalIPs, each joined by commas, and how old it is.
+fn check(own: &Own, nodes: &str, expected: &Expect) {
+    let peers = nodes
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| {
+            let words: Vec<_> = line.split_whitespace().collect();
+            let split = |word: &str| -> Vec<String> {
+                word.split(',')
+                    .filter(|one| *one != "-")
+                    .map(str::to_owned)
+                    .collect()
+            };
+            Peer {
+                name: words[0].into(),
+                networks: split(words[1])
+                    .iter()
+                    .map(|one| one.as_str().into())
+                    .collect(),
+                addresses: split(words[2])
+                    .iter()
+                    .map(|one| one.parse().unwrap())
+                    .collect(),
+                created: words.get(3).map_or(0, |age| age.parse().unwrap()),
+            }
+        });
+    let nodes = peers.map(|peer| (peer.name.clone(), peer)).collect();
+    let plan = plan(own, &nodes);
+    let mut text = String::new();
+    for route in &plan.routes {
+        match route.way {
+            Way::Straight { gateway, link } => {
+                writeln!(text, "{} via {gateway} link {link}", route.network).unwrap();
+            }
+            Way::Tunnel(far) => {
+                let hardware = hex::encode(far.hardware);
+                writeln!(
+                    text,
+                    "{} tunnel {hardware} at {}",
+                    route.network, far.address
+                )
+                .unwrap();
+            }
+        }
+    }
+    for problem in &plan.problems {
+        writeln!(text, "! {problem}").unwrap();
+    }
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn a_node_on_a_segment_is_routed_and_another_is_behind_the_tunnel() {
+    check(
+        &own(),
+        "own 10.42.0.0/24 10.99.0.1
+         a 10.42.1.0/24 10.99.0.2
+         b 10.42.2.0/24 192.168.7.9
+         c 10.42.3.0/24 172.16.0.4,192.168.8.1
+         new - 10.99.0.5",
+        &expect![[r"
+            10.42.1.0/24 via 10.99.0.2 link 2
+            10.42.2.0/24 via 192.168.7.9 link 3
+            10.42.3.0/24 tunnel 0a590a2a0300 at 172.16.0.4
+        "]],
+    );
+}
+
+#[test]
+fn both_families_have_their_ways() {
+    check(
+        &own(),
+        "a 10.42.1.0/24,fd42:0:0:1::/64 10.99.0.2,fd99::2
+         b 10.42.2.0/24,fd42:0:0:2::/64 10.99.0.3
+         c fd42:0:0:3::/64 fd98::1",
+        &expect![[r"
+            10.42.1.0/24 via 10.99.0.2 link 2
+            10.42.2.0/24 via 10.99.0.3 link 2
+            fd42:0:0:1::/64 via fd99::2 link 2
+            fd42:0:0:2::/64 tunnel 0a590a2a0200 at 10.99.0.3
+            ! No route to the pods of node c in fd42:0:0:3::/64: it has no InternalIP that this node could send to
+        "]],
+    );
+}
+
+#[test]
+fn what_overlaps_is_not_routed_and_the_older_node_keeps_its_own() {
+    check(
+        &own(),
+        "a 10.42.1.0/24 10.99.0.2 20
+         b 10.42.1.128/25 10.99.0.3 10
+         c 10.42.0.128/25 10.99.0.4
+         d 192.168.0.0/16 10.99.0.5
+         e 10.99.0.128/25 10.99.0.200
+         f nonsense 10.99.0.7
+         g 0.0.0.0/0 10.99.0.8",
+        &expect![[r#"
+            10.42.1.128/25 via 10.99.0.3 link 2
+            ! No route to the pods of node f: its podCIDR "nonsense" is no network
+            ! No route to the pods of node a: its podCIDR 10.42.1.0/24 overlaps 10.42.1.128/25 of node b
+            ! No route to the pods of node c: its podCIDR 10.42.0.128/25 overlaps 10.42.0.0/24 of this node
+            ! No route to the pods of node d: its podCIDR 192.168.0.0/16 overlaps 192.168.7.0/24 of this node
+            ! No route to the pods of node e: its podCIDR 10.99.0.128/25 has the address 10.99.0.200 of a node in it
+            ! No route to the pods of node g: its podCIDR 0.0.0.0/0 has the address 10.99.0.2 of a node in it
+        "#]],
+    );
+}
+
+#[test]
+fn pods_over_the_network_of_the_node_are_told_of() {
+    let own = Own {
+        network: Subnet::parse("10.99.0.0/16").unwrap(),
+        ..own()
+    };
+    check(
+        &own,
+        "a 10.98.1.0/24 10.99.0.2",
+        &expect![[r"
+            10.98.1.0/24 via 10.99.0.2 link 2
+            ! The podCIDR 10.99.0.0/16 of this node overlaps the network 10.99.0.0/24 that it is on
+        "]],
+    );
+}
+
+#[test]
+fn a_network_within_a_large_one_of_the_site_is_routed() {
+    let mut own = own();
+    own.segments[0].subnet = Subnet::parse("10.0.0.0/8").unwrap();
+    check(
+        &own,
+        "a 10.42.1.0/24 10.99.0.2",
+        &expect![[r"
+            10.42.1.0/24 via 10.99.0.2 link 2
+        "]],
+    );
+}
+
+#[test]
+fn hardware_addresses_differ_with_the_networks() {
+    let of = |text: &str| hex::encode(hardware_address(Subnet::parse(text).unwrap()));
+    assert_eq!(of("10.42.3.0/24"), "0a590a2a0300");
+    assert_eq!(of("fd00::/64"), "0a59fd000000");
+    assert_eq!(of("fd00:0:0:1::/64"), "0a59fd000001");
+    assert_ne!(of("fd00:0:1::/64"), of("fd00:0:0:1::/64"));
+}
