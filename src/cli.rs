@@ -69,6 +69,23 @@ pub struct CommonArgs {
     pub log: Option<String>,
 }
 
+/// Of a server, and of an agent alone; `up` has the server's.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DnsArgs {
+    /// Address that pods ask for names, or one of each IP family. Of a server: the tenth of
+    /// --service-cidr by default; of an agent: what its cluster says
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "CORACLE_CLUSTER_DNS",
+        value_delimiter = ','
+    )]
+    pub cluster_dns: Vec<String>,
+    /// What names of Services end in [default: cluster.local, or what the cluster says]
+    #[arg(long, value_name = "DOMAIN", env = "CORACLE_CLUSTER_DOMAIN")]
+    pub cluster_domain: Option<String>,
+}
+
 #[derive(Args, Clone, Debug, Default)]
 pub struct ServerArgs {
     /// Address and port to serve the API on [default: 0.0.0.0:6443]
@@ -92,6 +109,8 @@ pub struct ServerArgs {
     /// [default: 10.43.0.0/16]
     #[arg(long, value_name = "CIDR", env = "CORACLE_SERVICE_CIDR")]
     pub service_cidr: Option<String>,
+    #[command(flatten)]
+    pub dns: DnsArgs,
     /// Where to write the admin's kubeconfig [default: <data-dir>/admin.kubeconfig]
     #[arg(long, value_name = "FILE", env = "CORACLE_WRITE_KUBECONFIG")]
     pub write_kubeconfig: Option<String>,
@@ -298,6 +317,10 @@ pub struct AgentArgs {
     /// Socket of its images [default: that of the runtime]
     #[arg(long, value_name = "SOCKET", env = "CORACLE_IMAGE_SERVICE_ENDPOINT")]
     pub image_service_endpoint: Option<String>,
+    /// The node's resolvers, for its pods and for names that are not the cluster's
+    /// [default: /etc/resolv.conf, or what systemd-resolved has behind it]
+    #[arg(long, value_name = "FILE", env = "CORACLE_RESOLV_CONF")]
+    pub resolv_conf: Option<String>,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -328,6 +351,8 @@ pub struct ServerCommand {
 pub struct AgentCommand {
     #[command(flatten)]
     pub common: CommonArgs,
+    #[command(flatten)]
+    pub dns: DnsArgs,
     #[command(flatten)]
     pub agent: AgentArgs,
 }

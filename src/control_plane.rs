@@ -54,6 +54,7 @@ pub fn run(mut args: ServerCommand) -> Result<(), Failure> {
         common: &mut args.common,
         server: Some(&mut args.server),
         agent: None,
+        dns: None,
     })?;
     let settings = settings::server(&args.common, &args.server)?;
     logging::start(args.common.log.as_deref(), "info")?;
@@ -171,6 +172,7 @@ async fn build(
         advertise_address: settings.advertise_address,
         tls_sans: settings.tls_sans.clone(),
         service_cidr: settings.service_cidr.clone(),
+        cluster_dns: settings.cluster_dns.clone(),
         limits: settings.limits,
         audit: settings.audit.clone(),
         at_rest: Some(at_rest),

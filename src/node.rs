@@ -15,8 +15,10 @@ pub fn run(mut args: AgentCommand) -> Result<(), Failure> {
         common: &mut args.common,
         server: None,
         agent: Some(&mut args.agent),
+        dns: Some(&mut args.dns),
     })?;
-    let settings = settings::agent(&args.common, &args.agent, &host_name()?, true)?;
+    let mut settings = settings::agent(&args.common, &args.agent, &host_name()?, true)?;
+    settings.dns = settings::dns::agent(&args.dns)?;
     logging::start(args.common.log.as_deref(), "info")?;
     let server = settings.server.clone().unwrap_or_default();
     runtime()?.block_on(async {
@@ -87,6 +89,8 @@ pub fn config(
         kubelet_dir: settings.kubelet_dir.clone(),
         resources: settings.resources.clone(),
         container_runtime: settings.container_runtime.clone(),
+        resolv_conf: settings.resolv_conf.clone(),
+        dns: settings.dns.clone(),
         data_dir: settings.data_dir.join("agent"),
     }
 }

@@ -3,6 +3,7 @@
 //! All values are checked here, before a port or a file is opened, and the first bad one becomes
 //! one line that names the flag, the value and what is right. Never touches the cluster.
 
+pub mod dns;
 pub mod file;
 mod joining; // Clusters that are not Coracle's.
 pub mod parse;
@@ -19,6 +20,7 @@ use coracle_apiserver::at_rest;
 use coracle_apiserver::audit;
 use coracle_apiserver::authenticate;
 use coracle_apiserver::config::Limits;
+use coracle_apiserver::default_objects::ClusterDns;
 use coracle_apiserver::tokens;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -56,6 +58,8 @@ pub struct ServerSettings {
     pub tls_sans: Vec<String>,
     pub cluster_cidr: String,
     pub service_cidr: String,
+    /// None: `--disable dns`.
+    pub cluster_dns: Option<ClusterDns>,
     pub limits: Limits,
     pub audit: Option<audit::Settings>,
     pub at_rest: at_rest::Settings,
@@ -86,6 +90,9 @@ pub struct AgentSettings {
     pub kubelet_dir: KubeletDir,
     pub resources: coracle_agent::Resources,
     pub container_runtime: Option<Endpoints>,
+    pub resolv_conf: Option<PathBuf>,
+    /// What pods are told in place of what the cluster says.
+    pub dns: coracle_agent::PodDns,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +109,10 @@ pub fn data_dir(args: Option<&str>) -> PathBuf {
 pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, BadSetting> {
     let data_dir = parse::directory("data-dir", common.data_dir.as_deref())?;
     let cluster_cidr = parse::cidr("cluster-cidr", args.cluster_cidr.as_deref(), "10.42.0.0/16")?;
-    let service_cidr = service_cidr(args, &cluster_cidr)?;
+    let services = service_cidr(args, &cluster_cidr)?;
+    let disabled = parse::disabled(&args.disable)?;
+    let cluster_dns = dns::server(&args.dns, &services)?;
+    let services: Vec<&str> = services.iter().map(|one| one.text.as_str()).collect();
     let write_kubeconfig = match &args.write_kubeconfig {
         Some(path) if path.is_empty() => {
             return Err(BadSetting::new(
@@ -119,7 +129,8 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         advertise_address: parse::address("advertise-address", args.advertise_address.as_deref())?,
         tls_sans: parse::names("tls-san", &args.tls_san)?,
         cluster_cidr: cluster_cidr.text,
-        service_cidr,
+        service_cidr: services.join(","),
+        cluster_dns: (!disabled.contains("dns")).then_some(cluster_dns),
         limits: limits(args)?,
         audit: audit(args)?,
         at_rest: at_rest(args, &data_dir)?,
@@ -127,20 +138,19 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         admission: admission(args)?,
         write_kubeconfig,
         node_monitor_grace_period: parse::grace_period(args.node_monitor_grace_period.as_deref())?,
-        disabled: parse::disabled(&args.disable)?,
+        disabled,
         data_dir,
     })
 }
 
-fn service_cidr(args: &ServerArgs, cluster: &parse::Cidr) -> Result<String, BadSetting> {
+fn service_cidr(args: &ServerArgs, cluster: &parse::Cidr) -> Result<Vec<parse::Cidr>, BadSetting> {
     const FLAG: &str = "service-cidr";
     let networks = parse::cidrs(FLAG, args.service_cidr.as_deref(), "10.43.0.0/16")?;
     if let Some(network) = networks.iter().find(|one| parse::overlap(cluster, one)) {
         let expected = format!("must not overlap --cluster-cidr {}", cluster.text);
         return Err(BadSetting::new(FLAG, &network.text, expected));
     }
-    let texts: Vec<&str> = networks.iter().map(|one| one.text.as_str()).collect();
-    Ok(texts.join(","))
+    Ok(networks)
 }
 
 fn at_rest(args: &ServerArgs, data_dir: &Path) -> Result<at_rest::Settings, BadSetting> {
@@ -354,6 +364,11 @@ pub fn agent(
             args.container_runtime_endpoint.as_deref(),
             args.image_service_endpoint.as_deref(),
         )?,
+        resolv_conf: match args.resolv_conf.as_deref() {
+            Some(path) => Some(parse::file("resolv-conf", path)?),
+            None => None,
+        },
+        dns: coracle_agent::PodDns::default(),
     })
 }
 

@@ -34,6 +34,7 @@ pub fn run(mut args: UpArgs) -> Result<(), Failure> {
         common: &mut args.common,
         server: Some(&mut args.server),
         agent: Some(&mut args.agent),
+        dns: None,
     })?;
     let scratch = if args.demo {
         demo::scratch(&mut args.common)?

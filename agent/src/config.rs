@@ -33,10 +33,20 @@ pub struct Config {
     pub resources: Resources,
     /// None: the runtime that is built in.
     pub container_runtime: Option<Endpoints>,
+    /// Where the node's resolvers are named. None: the usual file.
+    pub resolv_conf: Option<PathBuf>,
+    pub dns: PodDns,
     /// Where drivers of volumes find the agent's own directory.
     pub kubelet_dir: KubeletDir,
     /// The agent's own directory, `<data-dir>/agent`.
     pub data_dir: PathBuf,
+}
+
+/// What pods are told of the cluster's names, in place of what the cluster says of itself.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct PodDns {
+    pub servers: Vec<IpAddr>,
+    pub domain: Option<String>,
 }
 
 /// How the node joins a cluster whose API server knows nothing of Coracle, and dials its nodes.

@@ -4,7 +4,7 @@
 //! it and are adopted by the next run. Meets the control plane in API objects alone.
 
 mod config; // What the binary tells the agent.
-pub use config::{Config, Joining, LogBounds, Resources};
+pub use config::{Config, Joining, LogBounds, PodDns, Resources};
 
 mod error;
 pub use error::{AgentError, WipeError};
@@ -41,6 +41,8 @@ mod mounts; // What is mounted.
 mod beneath; // Paths that containers may tamper with.
 
 mod network; // A bridge, and an address a pod.
+
+mod dns; // Names of the cluster.
 
 mod atomic_file; // Replaces a file as a whole.
 mod file_watch; // Waits for changes of files.

@@ -19,9 +19,10 @@ mod subnet;
 pub mod table;
 #[cfg(test)]
 mod testing; // Base chains, and who is behind them.
+pub mod view; // What is known of Services.
 
 pub use addresses::AddressError;
-pub use link::{BRIDGE, LinkError};
+pub use link::{BRIDGE, LinkError, Links};
 
 use crate::runtime::{SandboxId, SandboxStatus};
 use bridged::Bridged;

@@ -32,6 +32,7 @@ mod prepare;
 mod probe;
 mod report;
 mod resize;
+mod resolver; // Pure.
 mod rotate;
 mod security;
 pub mod sizes;

@@ -4,6 +4,7 @@ use crate::collect::Collector;
 use crate::csi::Csi;
 use crate::enrol::{self, Enrolled};
 use crate::network::table::Table;
+use crate::network::view::{self, Feed, View};
 use crate::network::{Network, Site};
 use crate::node::{Facts, Heartbeat, Lease, node_address, register};
 use crate::pods::ledger::Ledger;
@@ -14,14 +15,14 @@ use crate::pods::{
 use crate::port::{self, Port, Serving, Source};
 use crate::runtime::{self, Runtime};
 use crate::stats::Stats;
-use crate::{AgentError, Config, kubelet_dir, node, pressure, stream, volumes};
+use crate::{AgentError, Config, dns, kubelet_dir, node, pressure, stream, volumes};
 use coracle_client::Client;
 use coracle_client::clock::Clock;
 use coracle_client::connect::{self, Endpoint};
 use coracle_client::events::Recorder;
 use coracle_client::informer::{Filter, Informers};
 use coracle_client::lease::NodeLease;
-use k8s_openapi::api::core::v1::{Node, Pod, Service};
+use k8s_openapi::api::core::v1::{Node, Pod};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -82,7 +83,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     let csi = Csi::new(client.clone(), &config.node_name, &config.data_dir, &shown);
     let csi = Arc::new(csi);
     let informers = Informers::new(client.clone(), stop.clone());
-    let services = informers.get::<Service>();
+    let (tasks, view) = begin_names(&config, &client, &clock, &stop);
     let own_name = Filter::fields(format!("metadata.name={}", config.node_name));
     let context = Arc::new(Context {
         recorder: Recorder::new(client.clone(), "kubelet", &config.node_name),
@@ -91,7 +92,9 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         runtime,
         network,
         clock,
-        services: services.clone(),
+        view: view.clone(),
+        dns: config.dns.clone(),
+        resolv_conf: config.resolv_conf.clone(),
         images: Puller::default(),
         tokens: Tokens::default(),
         volume_writes: VolumeWrites::default(),
@@ -109,7 +112,6 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         data_dir: config.data_dir.clone(),
         confines: confines(&config),
     });
-    let tasks = TaskTracker::new();
     begin_network(&context, &config, &tasks, &stop).await;
     let pods = Pods::new(context.clone(), stop.clone());
     let care = Care::begin(&context, &pods, &config).await;
@@ -124,7 +126,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     tasks.spawn(csi.run(stop.clone()));
     tend_node(&tasks, config, facts, &context, &enrolled, serving, &stop);
     // Containers need the services' variables; an incomplete list would leave some out.
-    let _ = services.synced().await;
+    view.services_synced().await;
     // Pods are compared with it.
     let _ = context.node.synced().await;
     let bound_here = Filter::fields(format!("spec.nodeName={node_name}"));
@@ -133,6 +135,41 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     tasks.spawn(care.collector.run(stop.clone()));
     tasks.spawn(care.keeper.run(pods.clone(), stop));
     Ok((pods, tasks))
+}
+
+/// Services as they were known last, until the server tells, and the names that are made of them.
+/// Of a cluster of others a node sees Services alone, and names are answered by others.
+fn begin_names(
+    config: &Config,
+    client: &Client,
+    clock: &Clock,
+    stop: &CancellationToken,
+) -> (TaskTracker, View) {
+    let (tasks, view) = (TaskTracker::new(), View::new());
+    let keeper = view::Keeper::open(view.clone(), config.data_dir.join(view::FILE));
+    tasks.spawn(keeper.run(stop.clone()));
+    let feed = match config.joining {
+        Some(_) => Feed::Services,
+        None => Feed::All,
+    };
+    tasks.spawn(view::follow(
+        view.clone(),
+        client.clone(),
+        feed,
+        stop.clone(),
+    ));
+    if feed == Feed::All {
+        let names = dns::Service {
+            view: view.clone(),
+            clock: clock.clone(),
+            resolv_conf: match &config.resolv_conf {
+                Some(path) => path.clone(),
+                None => "/etc/resolv.conf".into(),
+            },
+        };
+        tasks.spawn(names.run(stop.clone()));
+    }
+    (tasks, view)
 }
 
 fn ledger(allocatable: &coracle_api::amounts::Amounts) -> Ledger {

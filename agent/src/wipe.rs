@@ -23,7 +23,7 @@ const DIRECTORIES: [&str; 10] = [
     "pki-joined",
 ];
 
-const FILES: [&str; 2] = ["network.cidr", "network.peers"];
+const FILES: [&str; 3] = ["network.cidr", "network.peers", network::view::FILE];
 
 /// `data_dir` is the agent's own directory. A node that never was is wiped too.
 pub async fn wipe(data_dir: &Path) -> Result<(), WipeError> {

@@ -23,6 +23,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         advertise_address: None,
         tls_sans: Vec::new(),
         service_cidr: "10.43.0.0/16".to_owned(),
+        cluster_dns: None,
         limits: coracle_apiserver::config::Limits::default(),
         audit: None,
         at_rest: None,

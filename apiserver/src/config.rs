@@ -4,6 +4,7 @@ use crate::access;
 use crate::admission;
 use crate::at_rest::AtRest;
 use crate::audit;
+use crate::default_objects::ClusterDns;
 use jiff::Timestamp;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -25,6 +26,8 @@ pub struct Config {
     pub tls_sans: Vec<String>,
     /// Services get their addresses from this network, such as `10.43.0.0/16`.
     pub service_cidr: String,
+    /// None: names are the affair of others.
+    pub cluster_dns: Option<ClusterDns>,
     pub limits: Limits,
     /// Nothing is recorded without them.
     pub audit: Option<audit::Settings>,

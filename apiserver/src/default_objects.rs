@@ -1,9 +1,14 @@
 //! What every cluster has from its first start: namespaces, priority classes, the Service
-//! `kubernetes` with its endpoints, and the CA for those who check clients themselves.
+//! `kubernetes` with its endpoints, that of the cluster's DNS, and the CA for those who check
+//! clients themselves.
 //!
 //! Runs at each start, as a client of the API. What is there already is left as it is, but for the
 //! addresses of this server and its CA, which are brought up to date. Where this server is found is
 //! looked after while it runs, too.
+
+mod cluster_dns; // The Service `kube-dns`.
+
+pub use cluster_dns::ClusterDns;
 
 use crate::allocate;
 use crate::bootstrap::{self, send};
@@ -32,6 +37,8 @@ pub struct Settings {
     pub advertise_address: IpAddr,
     pub port: u16,
     pub ca_pem: String,
+    /// None leaves names to others.
+    pub cluster_dns: Option<ClusterDns>,
     /// The day of this start, such as `2026-06-01`.
     pub today: String,
 }
@@ -65,6 +72,9 @@ pub async fn reconcile(api: InProcess, settings: &Settings) -> Result<(), Reconc
     ensure(&api, legacy_tokens(settings)).await?;
     service_cidr(&api, settings).await?;
     ensure(&api, service(settings)).await?;
+    if let Some(dns) = &settings.cluster_dns {
+        cluster_dns::reconcile(&api, dns, &settings.service_cidr).await;
+    }
     if !is_reachable(settings.advertise_address) {
         let address = settings.advertise_address;
         tracing::info!(%address, "the Service kubernetes has no endpoints: the address is local");

@@ -344,6 +344,7 @@ impl Server {
 fn default_settings(config: &Config, api: &Api, own: SocketAddr) -> default_objects::Settings {
     default_objects::Settings {
         service_cidr: config.service_cidr.clone(),
+        cluster_dns: config.cluster_dns.clone(),
         advertise_address: own.ip(),
         port: own.port(),
         ca_pem: api.access.pki.ca_pem().to_owned(),

@@ -15,6 +15,8 @@ mod stats; // Percentiles and rates, pure.
 mod pool; // Many timed calls over connections.
 mod scratch; // The namespace, and cleaning up.
 
+mod dns;
+
 mod configmaps; // create, get, list, watch
 mod pods;
 mod schedule;
@@ -70,6 +72,14 @@ enum Work {
         #[arg(long, default_value_t = 10, value_parser = bounded(1000))]
         nodes: u64,
     },
+    /// Ask a DNS server for the address of one name, over and over; needs no kubeconfig.
+    Dns {
+        /// Where it listens.
+        #[arg(long, default_value = "10.43.0.10:53")]
+        server: std::net::SocketAddr,
+        #[arg(long, default_value = "kubernetes.default.svc.cluster.local")]
+        name: String,
+    },
     /// From the event that shows a pod bound to the one that shows it running.
     Pods {
         /// One that the nodes have.
@@ -105,6 +115,14 @@ async fn main() -> ExitCode {
 
 async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     let common = &arguments.common;
+    if let Work::Dns { server, name } = &arguments.work {
+        return dns::run(&dns::Plan {
+            server: *server,
+            name: name.clone(),
+            count: common.count as usize,
+            sockets: common.connections as usize,
+        });
+    }
     let loaded = connect::kubeconfig::load(&common.kubeconfig, None)
         .with_context(|| format!("kubeconfig {}", common.kubeconfig.display()))?;
     // A client has connections of its own: as many clients, as many connections.
@@ -124,6 +142,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
             Work::List { objects } => {
                 configmaps::list(&scratch, &clients, count, bytes, *objects as usize).await
             }
+            Work::Dns { .. } => unreachable!("measured above"),
             Work::Watch => configmaps::watch(&scratch, &clients, count, bytes).await,
             Work::Schedule { .. } => schedule::run(&scratch, &clients, count, &nodes).await,
             Work::Pods {

@@ -37,8 +37,14 @@ fn check_name(name: &str) {
     let canonical = reference.canonical();
     let again = Reference::parse(&canonical).expect("it was taken before");
     assert_eq!(again.canonical(), canonical);
-    assert_eq!((&again.domain, &again.path), (&reference.domain, &reference.path));
+    assert_eq!(
+        (&again.domain, &again.path),
+        (&reference.domain, &reference.path)
+    );
     let parts = || reference.path.split('/').chain([reference.domain.as_str()]);
-    assert!(parts().all(|part| !part.is_empty() && part != ".."), "{name:?}");
+    assert!(
+        parts().all(|part| !part.is_empty() && part != ".."),
+        "{name:?}"
+    );
     assert!(!canonical.contains(['\n', '\0', '?', '#', ' ']), "{name:?}");
 }

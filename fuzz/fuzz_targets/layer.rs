@@ -17,7 +17,10 @@ const LAYERS_MAX: usize = 3;
 /// Whole blocks: a tool that mutates bytes would seldom meet their borders, nor the sums in them.
 fn stream(data: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    for entry in data.split(|byte| *byte == 0xfe).filter(|entry| entry.len() > 2) {
+    for entry in data
+        .split(|byte| *byte == 0xfe)
+        .filter(|entry| entry.len() > 2)
+    {
         let (kind, rest) = (entry[0], &entry[1..]);
         let mut parts = rest.splitn(3, |byte| *byte == 0xfd);
         let name = parts.next().unwrap_or_default();
@@ -52,7 +55,15 @@ fn tar_header(kind: u8, name: &[u8], link: &[u8], size: usize) -> [u8; BLOCK_BYT
     put(257, 8, b"ustar\x0000");
     // Of devices.
     put(329, 8, b"0000000\0");
-    put(337, 8, if kind == b'3' && size == 0 { b"0000003\0" } else { b"0000000\0" });
+    put(
+        337,
+        8,
+        if kind == b'3' && size == 0 {
+            b"0000003\0"
+        } else {
+            b"0000000\0"
+        },
+    );
     header
 }
 
@@ -72,7 +83,11 @@ fuzz_target!(|data: &[u8]| {
     fs::create_dir(home.path().join("etc")).expect("it can be made");
     let before = fs::metadata(&canary).expect("it was made");
     let mut lowers: Vec<PathBuf> = Vec::new();
-    for (number, layer) in data.split(|byte| *byte == 0xff).take(LAYERS_MAX).enumerate() {
+    for (number, layer) in data
+        .split(|byte| *byte == 0xff)
+        .take(LAYERS_MAX)
+        .enumerate()
+    {
         let root = home.path().join(number.to_string());
         fs::create_dir(&root).expect("it can be made");
         let bytes = match is_raw % 4 {

@@ -35,7 +35,10 @@ fn take_all(buffer: &mut BytesMut, frames: &mut Vec<Frame>) -> Result<(), String
 fn frames_of(data: &[u8]) -> Vec<u8> {
     let mut packer = Packer::default();
     let mut out = Vec::new();
-    for part in data.split(|byte| *byte == 0xfe).filter(|part| part.len() > 1) {
+    for part in data
+        .split(|byte| *byte == 0xfe)
+        .filter(|part| part.len() > 1)
+    {
         let (kind, id, payload) = (part[0], u32::from(part[1] % 8), &part[2..]);
         match kind % 8 {
             0 | 1 => out.extend_from_slice(&frame::data(id, payload, kind % 8 == 1)),
@@ -109,7 +112,9 @@ fuzz_target!(|data: &[u8]| {
         Some(first) if first % 4 == 0 => data.to_vec(),
         _ => frames_of(data),
     };
-    let executor = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let executor = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
     executor.expect("it can be made").block_on(async {
         let ended = tokio::time::timeout(SESSION_MAX, serve(&bytes)).await;
         ended.expect("a session ends with its client");

@@ -2,7 +2,7 @@
 //! wins over the file.
 
 use super::BadSetting;
-use crate::cli::{AgentArgs, CommonArgs, ResourceArgs, ServerArgs};
+use crate::cli::{AgentArgs, CommonArgs, DnsArgs, ResourceArgs, ServerArgs};
 use serde_yaml_ng::Value;
 
 /// A configuration file is some kilobytes; one past this is something else.
@@ -14,6 +14,8 @@ pub struct Targets<'a> {
     pub common: &'a mut CommonArgs,
     pub server: Option<&'a mut ServerArgs>,
     pub agent: Option<&'a mut AgentArgs>,
+    /// Of an agent alone.
+    pub dns: Option<&'a mut DnsArgs>,
 }
 
 /// Fills what flags and environment left open from the file that `--config` names, if any.
@@ -159,6 +161,15 @@ fn slot<'a>(targets: &'a mut Targets<'_>, key: &str) -> Option<Slot<'a>> {
                 return Some(Slot::Many(&mut server.disable_admission_plugins));
             }
             "disable" => return Some(Slot::Many(&mut server.disable)),
+            "cluster-dns" => return Some(Slot::Many(&mut server.dns.cluster_dns)),
+            "cluster-domain" => return Some(Slot::One(&mut server.dns.cluster_domain)),
+            _ => {}
+        }
+    }
+    if let Some(dns) = targets.dns.as_deref_mut() {
+        match key {
+            "cluster-dns" => return Some(Slot::Many(&mut dns.cluster_dns)),
+            "cluster-domain" => return Some(Slot::One(&mut dns.cluster_domain)),
             _ => {}
         }
     }
@@ -179,6 +190,7 @@ fn agent_slot<'a>(agent: &'a mut AgentArgs, key: &str) -> Option<Slot<'a>> {
         "node-label" => Some(Slot::Many(&mut agent.node_label)),
         "container-runtime-endpoint" => Some(Slot::One(&mut agent.container_runtime_endpoint)),
         "image-service-endpoint" => Some(Slot::One(&mut agent.image_service_endpoint)),
+        "resolv-conf" => Some(Slot::One(&mut agent.resolv_conf)),
         "kubelet-dir" => Some(Slot::One(&mut agent.kubelet_dir)),
         "static-pods" => Some(Slot::One(&mut agent.static_pods)),
         "node-taint" => Some(Slot::Many(&mut agent.node_taint)),

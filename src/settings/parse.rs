@@ -18,6 +18,16 @@ pub struct Cidr {
     is_ipv4: bool,
 }
 
+impl Cidr {
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let (number, is_ipv4) = match address {
+            IpAddr::V4(v4) => (u128::from(u32::from(v4)), true),
+            IpAddr::V6(v6) => (u128::from(v6), false),
+        };
+        is_ipv4 == self.is_ipv4 && (self.first..=self.last).contains(&number)
+    }
+}
+
 pub fn directory(flag: &'static str, given: Option<&str>) -> Result<PathBuf, BadSetting> {
     let text = given.unwrap_or(DATA_DIR_DEFAULT);
     if text.is_empty() {
@@ -209,7 +219,7 @@ pub fn file(flag: &'static str, text: &str) -> Result<PathBuf, BadSetting> {
 }
 
 pub fn disabled(given: &[String]) -> Result<BTreeSet<String>, BadSetting> {
-    let known: Vec<&str> = ["scheduler", "controllers"]
+    let known: Vec<&str> = ["scheduler", "controllers", "dns"]
         .into_iter()
         .chain(coracle_controllers::LOOPS.iter().map(|entry| entry.name))
         .collect();

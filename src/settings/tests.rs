@@ -158,6 +158,7 @@ fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
         common: &mut args.common,
         server: Some(&mut args.server),
         agent: None,
+        dns: None,
     })
     .unwrap();
     let settings = server(&args.common, &args.server).unwrap();

@@ -27,6 +27,7 @@ mod foreign_clients;
 mod identity;
 mod inside;
 mod joining;
+mod names;
 mod node_care;
 mod node_endpoints;
 mod node_pressure;

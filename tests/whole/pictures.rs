@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-const APPLETS: [&str; 27] = [
+const APPLETS: [&str; 28] = [
     "sh", "echo", "sleep", "cat", "ls", "id", "env", "hostname", "wget", "nc", "httpd", "true",
     "false", "kill", "ps", "ip", "touch", "dd", "seq", "date", "tty", "stty", "test", "head",
-    "tar", "stat", "chmod",
+    "tar", "stat", "chmod", "nslookup",
 ];
 
 /// A Docker archive at `directory` whose image is called `reference`.

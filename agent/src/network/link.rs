@@ -3,6 +3,7 @@
 //! The name of the bridge is fixed: agents that share a machine have network namespaces of their
 //! own. Everything is looked up first, so that it may be repeated.
 
+mod addressed; // A link for its addresses alone.
 mod inside; // What is done in the sandbox's namespace.
 mod kernel; // Its settings.
 mod pod; // A pod's pair of links.

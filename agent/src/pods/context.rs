@@ -1,6 +1,10 @@
 //! What all pod workers of a node share.
 
+use crate::PodDns;
+use crate::dns::{self, ClusterDns};
 use crate::network::Network;
+use crate::network::view::{self, View};
+use crate::pods::environment::MASTER;
 use crate::runtime::{Runtime, RuntimeError, SandboxStatus};
 use crate::usage::pods::{Places, PodDisk};
 use coracle_api::amounts::Amounts;
@@ -8,7 +12,7 @@ use coracle_client::Client;
 use coracle_client::clock::Clock;
 use coracle_client::events::{EventType, Recorder, reference};
 use coracle_client::informer::Informer;
-use k8s_openapi::api::core::v1::{Node, Pod, Service};
+use k8s_openapi::api::core::v1::{Node, Pod};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +45,11 @@ pub struct Context {
     pub network: Arc<Network>,
     pub recorder: Recorder,
     pub clock: Clock,
-    pub services: Informer<Service>,
+    /// Services, as far as they are known.
+    pub view: View,
+    pub dns: PodDns,
+    /// Where the node's resolvers are named. None: the usual file.
+    pub resolv_conf: Option<PathBuf>,
     pub images: super::image::Puller,
     pub tokens: super::tokens::Tokens,
     pub csi: Arc<crate::csi::Csi>,
@@ -87,6 +95,29 @@ impl Context {
             }
             tokio::time::sleep(RUNTIME_RETRY).await;
         }
+    }
+
+    /// None while the cluster does not say where names are answered.
+    pub fn cluster_dns(&self) -> Option<ClusterDns> {
+        dns::cluster_dns(&self.dns, &self.view)
+    }
+
+    /// What names of Services end in.
+    pub fn cluster_domain(&self) -> String {
+        let told = self.dns.domain.clone();
+        let known = || self.cluster_dns().map(|dns| dns.domain);
+        let domain = told.or_else(known);
+        domain.unwrap_or_else(|| dns::DOMAIN_DEFAULT.to_owned())
+    }
+
+    /// Those that a pod of the namespace has variables of.
+    pub fn services_for(&self, namespace: &str) -> Vec<(view::Key, Arc<view::Service>)> {
+        let mut services = self.view.services_in(namespace);
+        if !services.iter().any(|(key, _)| &**key == MASTER) {
+            let master = self.view.get(MASTER).and_then(|entry| entry.service);
+            services.extend(master.map(|service| (MASTER.into(), service)));
+        }
+        services
     }
 
     pub fn pods_directory(&self) -> PathBuf {

@@ -7,8 +7,10 @@ pub mod field;
 mod service;
 
 pub use expand::expand;
+pub use service::MASTER;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Container, EnvVarSource, Pod, Secret, Service};
+use crate::network::view;
+use k8s_openapi::api::core::v1::{ConfigMap, Container, EnvVarSource, Pod, Secret};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,7 +20,8 @@ use std::sync::Arc;
 pub struct Sources {
     pub config_maps: BTreeMap<String, Option<ConfigMap>>,
     pub secrets: BTreeMap<String, Option<Secret>>,
-    pub services: Vec<Arc<Service>>,
+    /// Those of the pod's namespace, and `MASTER`.
+    pub services: Vec<(view::Key, Arc<view::Service>)>,
     pub pod_ip: Option<IpAddr>,
     pub host_ip: Option<IpAddr>,
     /// Milli-CPUs and bytes that stand in for a limit that was not set.

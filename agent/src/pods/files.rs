@@ -1,4 +1,4 @@
-//! The texts of a pod's /etc/hosts and /etc/resolv.conf. Pure.
+//! A pod's host name and the text of its /etc/hosts. Pure. `cluster` is the cluster's domain.
 
 use super::state;
 use k8s_openapi::api::core::v1::Pod;
@@ -9,11 +9,9 @@ use std::net::IpAddr;
 const HOSTNAME_BYTES_MAX: usize = 63;
 /// A full name is not cut; the kernel takes this much.
 const FQDN_BYTES_MAX: usize = 64;
-/// Upstream's default.
-const CLUSTER_DOMAIN: &str = "cluster.local";
 
 /// The pod's host name, and the domain it is in where it has a subdomain.
-fn names(pod: &Pod) -> (String, Option<String>) {
+fn names(pod: &Pod, cluster: &str) -> (String, Option<String>) {
     let spec = state::spec(pod);
     if let Some(name) = &spec.hostname_override {
         return (cut(name), None);
@@ -21,7 +19,7 @@ fn names(pod: &Pod) -> (String, Option<String>) {
     let name = given(spec.hostname.as_deref()).or(pod.metadata.name.as_deref());
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let domain = given(spec.subdomain.as_deref())
-        .map(|subdomain| format!("{subdomain}.{namespace}.svc.{CLUSTER_DOMAIN}"));
+        .map(|subdomain| format!("{subdomain}.{namespace}.svc.{cluster}"));
     (cut(name.unwrap_or_default()), domain)
 }
 
@@ -35,9 +33,9 @@ fn cut(name: &str) -> String {
 }
 
 /// What the kernel is told: the host name, or all of it with `setHostnameAsFQDN`.
-pub fn hostname(pod: &Pod) -> Result<String, String> {
+pub fn hostname(pod: &Pod, cluster: &str) -> Result<String, String> {
     let is_full = state::spec(pod).set_hostname_as_fqdn.unwrap_or(false);
-    let (name, domain) = names(pod);
+    let (name, domain) = names(pod, cluster);
     let full = match domain.filter(|_| is_full) {
         Some(domain) => format!("{name}.{domain}"),
         None => return Ok(name),
@@ -53,7 +51,7 @@ pub fn hostname(pod: &Pod) -> Result<String, String> {
 }
 
 /// `node` is the node's own file, for a pod on its network.
-pub fn hosts(pod: &Pod, ip: Option<IpAddr>, node: &str) -> String {
+pub fn hosts(pod: &Pod, ip: Option<IpAddr>, node: &str, cluster: &str) -> String {
     let spec = state::spec(pod);
     let mut text = if spec.host_network.unwrap_or(false) {
         format!("# Kubernetes-managed hosts file (host network).\n{node}")
@@ -67,7 +65,7 @@ pub fn hosts(pod: &Pod, ip: Option<IpAddr>, node: &str) -> String {
                         fe00::2\tip6-allrouters\n"
             .to_owned();
         if let Some(ip) = ip {
-            let line = match names(pod) {
+            let line = match names(pod, cluster) {
                 (name, Some(domain)) => format!("{ip}\t{name}.{domain}\t{name}"),
                 (name, None) => format!("{ip}\t{name}"),
             };
@@ -83,51 +81,6 @@ pub fn hosts(pod: &Pod, ip: Option<IpAddr>, node: &str) -> String {
     for alias in aliases {
         let names = alias.hostnames.clone().unwrap_or_default().join("\t");
         let _ = writeln!(text, "{}\t{names}", alias.ip);
-    }
-    text
-}
-
-/// `node` is the node's own file. Without a cluster DNS, `ClusterFirst` is the node's resolver,
-/// as upstream falls back.
-pub fn resolv_conf(pod: &Pod, node: &str) -> String {
-    let spec = state::spec(pod);
-    let mut servers = Vec::new();
-    let mut searches = Vec::new();
-    let mut options: Vec<String> = Vec::new();
-    if spec.dns_policy.as_deref() != Some("None") {
-        for line in node.lines() {
-            let mut words = line.split_whitespace();
-            match words.next() {
-                Some("nameserver") => servers.extend(words.next().map(str::to_owned)),
-                Some("search") => searches = words.map(str::to_owned).collect(),
-                Some("options") => options.extend(words.map(str::to_owned)),
-                _ => {}
-            }
-        }
-    }
-    if let Some(config) = &spec.dns_config {
-        servers.extend(config.nameservers.iter().flatten().cloned());
-        searches.extend(config.searches.iter().flatten().cloned());
-        for option in config.options.iter().flatten() {
-            let name = option.name.clone().unwrap_or_default();
-            options.retain(|known| known.split(':').next() != Some(&name));
-            options.push(match &option.value {
-                Some(value) => format!("{name}:{value}"),
-                None => name,
-            });
-        }
-    }
-    let mut seen = std::collections::BTreeSet::new();
-    servers.retain(|server| seen.insert(server.clone()));
-    let mut text = String::new();
-    for server in servers {
-        let _ = writeln!(text, "nameserver {server}");
-    }
-    if !searches.is_empty() {
-        let _ = writeln!(text, "search {}", searches.join(" "));
-    }
-    if !options.is_empty() {
-        let _ = writeln!(text, "options {}", options.join(" "));
     }
     text
 }

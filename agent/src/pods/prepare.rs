@@ -4,7 +4,7 @@ use super::context::Context;
 use super::start::chain;
 use super::state::Retry;
 use super::worker::Update;
-use super::{container_config, files, groups, mount, state};
+use super::{container_config, files, groups, mount, resolver, state};
 use crate::runtime::{IdRange, SandboxConfig, SandboxId, SandboxStatus};
 use coracle_client::events::EventType;
 use k8s_openapi::api::core::v1::Pod;
@@ -96,7 +96,7 @@ async fn make(
     let unwritten = |error: std::io::Error| Failure::of_sandbox(error.to_string());
     if is_host_network {
         // Such a sandbox counts as prepared once it is there: the files come first.
-        write_files(&directory, pod, None).map_err(unwritten)?;
+        write_files(context, pod, None).map_err(unwritten)?;
     } else {
         forget_files(&directory).map_err(unwritten)?;
     }
@@ -123,7 +123,7 @@ async fn make(
     let attached = context.network.attach(&status).await;
     let ip = attached.map_err(|error| failed(&error))?;
     if !is_host_network {
-        write_files(&directory, pod, ip).map_err(unwritten)?;
+        write_files(context, pod, ip).map_err(unwritten)?;
     }
     Ok((status, ip))
 }
@@ -150,7 +150,7 @@ async fn sandbox_config(
     let handler = handler(context, pod).await?;
     let hostname = match state::spec(pod).host_network {
         Some(true) => String::new(),
-        _ => files::hostname(pod)?,
+        _ => files::hostname(pod, &context.cluster_domain())?,
     };
     let mut config = container_config::sandbox(pod, attempt, hostname, quality);
     config.resources.pids_limit = context.confines.pod_pids_max;
@@ -219,20 +219,33 @@ fn forget_files(directory: &Path) -> std::io::Result<()> {
     }
 }
 
-fn write_files(directory: &Path, pod: &Pod, ip: Option<IpAddr>) -> std::io::Result<()> {
-    std::fs::create_dir_all(directory)?;
+fn write_files(context: &Context, pod: &Pod, ip: Option<IpAddr>) -> std::io::Result<()> {
+    let directory = context.pod_directory(pod);
+    std::fs::create_dir_all(&directory)?;
     let node = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let hosts = files::hosts(pod, ip, &node("/etc/hosts"));
+    let hosts = files::hosts(pod, ip, &node("/etc/hosts"), &context.cluster_domain());
     std::fs::write(directory.join(HOSTS), hosts)?;
-    // systemd-resolved's stub on 127.0.0.53 is not reachable from a pod's own network.
-    let real = node("/run/systemd/resolve/resolv.conf");
-    let real = if real.is_empty() {
-        node("/etc/resolv.conf")
-    } else {
-        real
+    let resolvers = match &context.resolv_conf {
+        Some(path) => std::fs::read_to_string(path)?,
+        // systemd-resolved's stub on 127.0.0.53 is not reachable from a pod's own network.
+        None => match node("/run/systemd/resolve/resolv.conf") {
+            text if text.is_empty() => node("/etc/resolv.conf"),
+            text => text,
+        },
     };
-    let resolver = files::resolv_conf(pod, &real);
+    let cluster = context.cluster_dns();
+    let (text, problems) = resolver::resolv_conf(pod, &resolvers, cluster.as_ref());
+    for problem in problems {
+        if problem.reason == resolver::MISSING_CLUSTER_DNS {
+            let node = crate::node::reference(&context.node_name);
+            let said = problem.of_node.unwrap_or(&problem.message);
+            context
+                .recorder
+                .event(&node, EventType::Warning, problem.reason, said);
+        }
+        context.event(pod, EventType::Warning, problem.reason, problem.message);
+    }
     // After a power cut there is no sandbox either, and it is written anew.
     let path = directory.join(RESOLV_CONF);
-    crate::atomic_file::write_soon(&path, resolver.as_bytes(), 0o644)
+    crate::atomic_file::write_soon(&path, text.as_bytes(), 0o644)
 }

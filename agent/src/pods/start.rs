@@ -287,7 +287,7 @@ impl Round {
     async fn sources(&self, container: &Container) -> Result<Sources, String> {
         let context = &self.context;
         // A static pod does not wait for the server: it gets the services that are known.
-        if !context.services.has_synced() && !manifest::is_static(&self.pod) {
+        if !context.view.has_services() && !manifest::is_static(&self.pod) {
             return Err(
                 "services have not yet been read at least once, cannot construct envvars"
                     .to_owned(),
@@ -296,7 +296,7 @@ impl Round {
         let needs = environment::needs(container);
         let namespace = self.pod.metadata.namespace.as_deref().unwrap_or_default();
         let mut sources = Sources {
-            services: context.services.list(),
+            services: context.services_for(namespace),
             pod_ip: self.ip,
             host_ip: Some(context.host_ip),
             allocatable_cpu_milli: context.cpu_milli,

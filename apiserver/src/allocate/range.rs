@@ -102,6 +102,12 @@ impl Range {
         self.at(1)
     }
 
+    /// The address of the cluster's DNS: the tenth, as everybody has it; the last of a network
+    /// that is too small for that.
+    pub fn dns(&self) -> IpAddr {
+        self.at(u128::min(10, self.end() - 1))
+    }
+
     pub fn family(&self) -> &'static str {
         if self.is_v4 { "IPv4" } else { "IPv6" }
     }

@@ -19,6 +19,7 @@ fn settings(address: &str, cidr: &str) -> Settings {
         advertise_address: address.parse().unwrap(),
         port: 6443,
         ca_pem: "a certificate".to_owned(),
+        cluster_dns: None,
         today: "2026-06-01".to_owned(),
     }
 }
@@ -33,7 +34,7 @@ struct Site {
 }
 
 #[allow(clippy::disallowed_methods)] // The test's clock.
-async fn site() -> Site {
+async fn site(cidr: &str) -> Site {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(coracle_store::Config::new(directory.path().join("store"))).unwrap();
     let config = Config {
@@ -41,7 +42,8 @@ async fn site() -> Site {
         listen: "127.0.0.1:0".parse().unwrap(),
         advertise_address: None,
         tls_sans: Vec::new(),
-        service_cidr: "10.43.0.0/16".to_owned(),
+        service_cidr: cidr.to_owned(),
+        cluster_dns: None,
         limits: Limits::default(),
         audit: None,
         at_rest: None,
@@ -61,7 +63,7 @@ async fn site() -> Site {
 
 #[tokio::test]
 async fn what_depends_on_the_settings_follows_them() {
-    let site = site().await;
+    let site = site("10.43.0.0/16").await;
     let (api, slice, service) = (site.api.clone(), SLICE, SERVICE);
 
     reconcile(api.clone(), &settings("192.168.1.5", "10.43.0.0/16"))
@@ -100,7 +102,7 @@ async fn what_depends_on_the_settings_follows_them() {
 
 #[tokio::test]
 async fn what_somebody_does_to_them_while_the_server_runs_is_mended() {
-    let site = site().await;
+    let site = site("10.43.0.0/16").await;
     let api = &site.api;
     let endpoints = "/api/v1/namespaces/default/endpoints/kubernetes";
     let (settings, own) = (settings("192.168.1.5", "10.43.0.0/16"), "192.168.1.5");
@@ -129,4 +131,82 @@ async fn what_somebody_does_to_them_while_the_server_runs_is_mended() {
     // What is in order is not written.
     look(api, &settings).await.unwrap();
     assert_eq!(get(api, endpoints).await, mended);
+}
+
+fn with_dns(cidr: &str, addresses: &[&str], domain: &str) -> Settings {
+    let addresses = addresses.iter().map(|text| text.parse().unwrap());
+    Settings {
+        cluster_dns: Some(ClusterDns {
+            addresses: addresses.collect(),
+            domain: domain.to_owned(),
+        }),
+        ..settings("192.168.1.5", cidr)
+    }
+}
+
+const DNS: &str = "/api/v1/namespaces/kube-system/services/kube-dns";
+
+#[tokio::test]
+async fn the_service_of_the_clusters_dns_is_as_upstreams_and_follows_the_settings() {
+    let both = "10.43.0.0/16,fd43::/112";
+    let site = site(both).await;
+    let api = site.api.clone();
+    reconcile(api.clone(), &with_dns(both, &[], "cluster.local"))
+        .await
+        .unwrap();
+    let made = get(&api, DNS).await;
+    let spec = &made["spec"];
+    assert_eq!(spec["clusterIPs"], json!(["10.43.0.10", "fd43::a"]));
+    let ports = spec["ports"].as_array().unwrap().iter();
+    let ports: Vec<_> = ports
+        .map(|port| {
+            (
+                port["name"].as_str(),
+                port["protocol"].as_str(),
+                port["port"].as_i64(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        ports,
+        [
+            (Some("dns"), Some("UDP"), Some(53)),
+            (Some("dns-tcp"), Some("TCP"), Some(53)),
+        ]
+    );
+    let labels = &made["metadata"]["labels"];
+    assert_eq!(labels["k8s-app"], "kube-dns");
+    assert_eq!(labels["kubernetes.io/name"], "CoreDNS");
+    assert_eq!(labels["kubernetes.io/cluster-service"], "true");
+    let annotations = &made["metadata"]["annotations"];
+    assert_eq!(annotations["dns.coracle/cluster-domain"], "cluster.local");
+
+    let again = with_dns(both, &[], "edge.example");
+    reconcile(api.clone(), &again).await.unwrap();
+    let renamed = get(&api, DNS).await;
+    assert_eq!(renamed["metadata"]["uid"], made["metadata"]["uid"]);
+    let annotations = &renamed["metadata"]["annotations"];
+    assert_eq!(annotations["dns.coracle/cluster-domain"], "edge.example");
+
+    let moved = with_dns(both, &["10.43.0.53"], "edge.example");
+    reconcile(api.clone(), &moved).await.unwrap();
+    let moved = get(&api, DNS).await;
+    assert_eq!(moved["spec"]["clusterIPs"], json!(["10.43.0.53"]));
+}
+
+#[tokio::test]
+async fn an_address_of_the_dns_that_another_service_has_keeps_no_server_from_starting() {
+    let site = site("10.43.0.0/16").await;
+    let api = site.api.clone();
+    let taken = Object::from_value(json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": { "name": "first" },
+        "spec": { "clusterIP": "10.43.0.10", "ports": [{ "port": 80 }] },
+    }));
+    let services = "/api/v1/namespaces/default/services";
+    let made = send(&api, Method::POST, services, taken.as_ref()).await;
+    assert_eq!(made.unwrap().0, StatusCode::CREATED);
+    let settings = with_dns("10.43.0.0/16", &[], "cluster.local");
+    reconcile(api.clone(), &settings).await.unwrap();
+    let (status, _) = send(&api, Method::GET, DNS, None).await.unwrap();
+    assert_eq!(status, StatusCode::NOT_FOUND);
 }

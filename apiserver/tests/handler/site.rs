@@ -112,6 +112,7 @@ async fn site_in(directory: TempDir, limits: Limits, audit: Option<audit::Settin
         advertise_address: Some(Ipv4Addr::new(192, 0, 2, 7).into()),
         tls_sans: Vec::new(),
         service_cidr: "10.43.0.0/16".to_owned(),
+        cluster_dns: None,
         limits,
         audit,
         at_rest: Some(at_rest),

@@ -17,6 +17,7 @@ fn read(flags: &[&str]) -> Result<Resources, BadSetting> {
         common: &mut command.common,
         server: None,
         agent: Some(&mut command.agent),
+        dns: None,
     })?;
     agent(&command.common, &command.agent, "edge", true).map(|settings| settings.resources)
 }

@@ -23,6 +23,8 @@ fn config(data_dir: &Path, token: Option<&str>) -> Config {
         kubelet_dir: crate::KubeletDir::Own,
         resources: Resources::default(),
         container_runtime: None,
+        resolv_conf: None,
+        dns: Default::default(),
         data_dir: data_dir.to_owned(),
     }
 }

@@ -1,9 +1,9 @@
 //! The variables that a container sees.
 
 use super::{Sources, expand, make};
+use crate::network::view::View;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 fn pod(container: Value) -> Pod {
     serde_json::from_value(json!({
@@ -102,8 +102,9 @@ fn services_are_linked_as_docker_did() {
         "spec": {"clusterIP": "10.43.0.1", "ports": [{"name": "https", "port": 443}]},
     }))
     .unwrap();
+    let view = View::of(&[service], &[], &[]);
     let sources = Sources {
-        services: vec![Arc::new(service)],
+        services: view.services_in("default"),
         ..Sources::default()
     };
     let made = variables(json!({"name": "c"}), &sources).unwrap();

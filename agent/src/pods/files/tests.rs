@@ -1,8 +1,10 @@
-//! What a pod reads about hosts and resolvers.
+//! What a pod reads about hosts.
 
-use super::{hostname, hosts, resolv_conf};
+use super::{hostname, hosts};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
+
+const CLUSTER: &str = "cluster.local";
 
 fn pod(spec: Value) -> Pod {
     let meta = json!({"name": "web-0", "namespace": "shop"});
@@ -16,41 +18,16 @@ fn hosts_name_the_pod_and_its_aliases() {
         "subdomain": "db",
         "hostAliases": [{"ip": "10.1.1.1", "hostnames": ["a", "b"]}],
     }));
-    let text = hosts(&pod, Some("10.42.0.9".parse().unwrap()), "");
+    let text = hosts(&pod, Some("10.42.0.9".parse().unwrap()), "", CLUSTER);
     assert!(text.contains("10.42.0.9\tweb-0.db.shop.svc.cluster.local\tweb-0\n"));
     assert!(text.ends_with("\n# Entries added by HostAliases.\n10.1.1.1\ta\tb\n"));
-}
-
-#[test]
-fn the_pod_adds_to_the_nodes_resolver_or_replaces_it() {
-    let node = "# a comment\nnameserver 192.168.1.1\nsearch lan\noptions ndots:2\n";
-    let added = pod(json!({
-        "containers": [],
-        "dnsConfig": {
-            "nameservers": ["192.168.1.1", "9.9.9.9"],
-            "options": [{"name": "ndots", "value": "5"}],
-        },
-    }));
-    assert_eq!(
-        resolv_conf(&added, node),
-        "nameserver 192.168.1.1\nnameserver 9.9.9.9\nsearch lan\noptions ndots:5\n"
-    );
-    let replaced = pod(json!({
-        "containers": [],
-        "dnsPolicy": "None",
-        "dnsConfig": {"nameservers": ["9.9.9.9"], "searches": ["x", "y"]},
-    }));
-    assert_eq!(
-        resolv_conf(&replaced, node),
-        "nameserver 9.9.9.9\nsearch x y\n"
-    );
 }
 
 #[test]
 fn a_long_name_is_cut_to_a_host_name() {
     let mut pod = pod(json!({"containers": []}));
     pod.metadata.name = Some(format!("{}-tail", "a".repeat(62)));
-    assert_eq!(hostname(&pod).unwrap(), "a".repeat(62));
+    assert_eq!(hostname(&pod, CLUSTER).unwrap(), "a".repeat(62));
 }
 
 #[test]
@@ -59,7 +36,7 @@ fn the_host_name_is_the_full_one_where_the_pod_asks_for_it() {
         let spec = json!({
             "containers": [], "hostname": "one", "subdomain": subdomain, "setHostnameAsFQDN": true,
         });
-        hostname(&pod(spec))
+        hostname(&pod(spec), CLUSTER)
     };
     assert_eq!(full("db").unwrap(), "one.db.shop.svc.cluster.local");
     assert_eq!(full("").unwrap(), "one");
@@ -76,7 +53,7 @@ fn an_overriding_name_stands_alone() {
         "containers": [], "hostname": "one", "subdomain": "db", "setHostnameAsFQDN": true,
         "hostnameOverride": "edge.example.com",
     }));
-    assert_eq!(hostname(&pod).unwrap(), "edge.example.com");
-    let text = hosts(&pod, Some("10.42.0.9".parse().unwrap()), "");
+    assert_eq!(hostname(&pod, CLUSTER).unwrap(), "edge.example.com");
+    let text = hosts(&pod, Some("10.42.0.9".parse().unwrap()), "", CLUSTER);
     assert!(text.ends_with("\n10.42.0.9\tedge.example.com\n"), "{text}");
 }

@@ -99,6 +99,36 @@ fn a_node_does_not_touch_what_is_not_its_own() {
 }
 
 #[test]
+fn a_node_reads_what_its_network_needs_and_writes_none_of_it() {
+    let roles = bootstrap::objects();
+    let authorizer = with_roles(roles, &[pod("mine", "n1"), pod("theirs", "n2")]);
+    let node = User::named("system:node:n1");
+    let network = [
+        "nodes",
+        "pods",
+        "namespaces",
+        "services",
+        "discovery.k8s.io:endpointslices",
+        "networking.k8s.io:networkpolicies",
+    ];
+    for resource in network {
+        for verb in ["list", "watch"] {
+            assert!(allowed(&authorizer, &node, &format!("{verb} {resource}")));
+        }
+    }
+    for text in [
+        "get secrets web theirs-env",
+        "list secrets",
+        "get configmaps web theirs-from",
+        "create pods/exec web theirs",
+        "update networking.k8s.io:networkpolicies web p",
+        "create discovery.k8s.io:endpointslices web",
+    ] {
+        assert!(!allowed(&authorizer, &node, text), "{text}");
+    }
+}
+
+#[test]
 fn a_node_is_one_by_name_and_group() {
     let authorizer = authorizer(&[]);
     let mut loner = User::named("system:node:n1");

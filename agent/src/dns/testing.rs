@@ -1,0 +1,81 @@
+//! A resolver for tests, which does what the first label of a name says: `ok` has an address,
+//! `long` does not fit into a packet, `none` is not there, `fail` is an error, `mute` is nothing.
+
+use super::message::{Answer, Request, Transport};
+use hickory_proto::op::ResponseCode;
+use hickory_proto::rr::rdata::A;
+use hickory_proto::rr::{Name, RData, Record};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, UdpSocket};
+
+pub struct Fake {
+    pub address: SocketAddr,
+    asked: Arc<AtomicUsize>,
+}
+
+pub fn name(text: &str) -> Name {
+    let mut name = Name::from_ascii(text).unwrap();
+    name.set_fqdn(true);
+    name
+}
+
+impl Fake {
+    pub async fn start() -> Self {
+        let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = udp.local_addr().unwrap();
+        let tcp = TcpListener::bind(address).await.unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = asked.clone();
+        tokio::spawn(async move {
+            let mut buffer = [0; 2048];
+            loop {
+                let (length, client) = udp.recv_from(&mut buffer).await.unwrap();
+                counted.fetch_add(1, Ordering::Relaxed);
+                if let Some(packet) = answer(&buffer[..length], Transport::Udp) {
+                    udp.send_to(&packet, client).await.unwrap();
+                }
+            }
+        });
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = tcp.accept().await.unwrap();
+                let length = stream.read_u16().await.unwrap();
+                let mut packet = vec![0; length.into()];
+                stream.read_exact(&mut packet).await.unwrap();
+                let packet = answer(&packet, Transport::Tcp).unwrap();
+                stream.write_u16(packet.len() as u16).await.unwrap();
+                stream.write_all(&packet).await.unwrap();
+            }
+        });
+        Self { address, asked }
+    }
+
+    pub fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+fn answer(packet: &[u8], transport: Transport) -> Option<Vec<u8>> {
+    let request = Request::read(packet, transport).unwrap();
+    let name = request.query.name.clone();
+    let label = name.iter().next().map(<[u8]>::to_vec).unwrap_or_default();
+    let record =
+        |last| Record::from_rdata(name.clone(), 60, RData::A(A([203, 0, 113, last].into())));
+    let answer = match label.as_slice() {
+        b"ok" => Answer {
+            answers: vec![record(7)],
+            ..Answer::default()
+        },
+        b"long" => Answer {
+            answers: (0..200).map(record).collect(),
+            ..Answer::default()
+        },
+        b"none" => Answer::error(ResponseCode::NXDomain),
+        b"fail" => Answer::error(ResponseCode::ServFail),
+        _ => return None,
+    };
+    Some(request.answer(&answer))
+}
