@@ -61,15 +61,17 @@ pub async fn run(server: &ServerSettings, agent: &AgentSettings) -> anyhow::Resu
     let mut cluster = up::start(server, agent).await?;
     let client = control_plane::admin(&cluster.plane.server);
     let seen = Seen::new(&client);
+    // One for the whole of it: a signal between two of them would be heard by none.
+    let mut signalled = std::pin::pin!(control_plane::until_signalled());
     // True when the tour came to its end, and the cluster is to stay.
     let toured = tokio::select! {
         toured = tour(&cluster, &client, &seen) => toured.map(|()| true),
-        signalled = control_plane::until_signalled() => signalled.map(|()| false),
+        signalled = &mut signalled => signalled.map(|()| false),
     };
     let result = match toured {
         Ok(true) => tokio::select! {
             ended = cluster.agent_ended() => Err(ended),
-            signalled = control_plane::until_signalled() => signalled,
+            signalled = signalled => signalled,
         },
         Ok(false) => Ok(()),
         Err(error) => Err(error),
