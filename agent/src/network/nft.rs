@@ -29,7 +29,7 @@ mod rule;
 mod set;
 mod socket; // Commits and questions.
 mod watch; // What others did.
-mod wire; // Headers and attributes.
+pub(super) mod wire; // Headers and attributes.
 
 pub use batch::Batch;
 pub use chain::{Chain, ChainType, Hook, Policy};

@@ -16,6 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Services: who may not enter, and what nobody answers. Before any translation.
 pub const SERVICES_GUARD: &str = "services-guard";
+/// Services: what nobody answers. After any translation, before policy.
+pub const SERVICES_CLOSED: &str = "services-closed";
 /// Services: where a connection goes. Packets that come in, and those of the node itself.
 pub const SERVICES: &str = "services";
 /// Services: which connections leave with the node's address.
@@ -95,21 +97,21 @@ const BASES: [Base; 8] = [
         kind: ChainType::Filter,
         hook: Hook::Forward,
         priority: FILTER,
-        leads_to: &[POLICY_FORWARD],
+        leads_to: &[SERVICES_CLOSED, POLICY_FORWARD],
     },
     Base {
         name: "filter-input",
         kind: ChainType::Filter,
         hook: Hook::Input,
         priority: FILTER,
-        leads_to: &[HOST_GUARD, POLICY_INPUT],
+        leads_to: &[HOST_GUARD, SERVICES_CLOSED, POLICY_INPUT],
     },
     Base {
         name: "filter-output",
         kind: ChainType::Filter,
         hook: Hook::Output,
         priority: FILTER,
-        leads_to: &[POLICY_OUTPUT],
+        leads_to: &[SERVICES_CLOSED, POLICY_OUTPUT],
     },
 ];
 

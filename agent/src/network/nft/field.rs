@@ -17,7 +17,8 @@ pub enum Field {
     /// Names of the links; there is none on output or input.
     InputLink,
     OutputLink,
-    /// A kind of `FIB_LOCAL` and others: where the destination lies by the routes.
+    /// A kind of `FIB_LOCAL` and others: where the source lies by the routes, or the destination.
+    SourceType,
     DestinationType,
     /// A bit of `CT_NEW` and others.
     ConnectionState,
@@ -54,6 +55,7 @@ impl Field {
             Self::SourcePort | Self::DestinationPort | Self::OriginalDestinationPort => Kind::Port,
             Self::InputLink | Self::OutputLink => Kind::Interface,
             Self::Mark
+            | Self::SourceType
             | Self::DestinationType
             | Self::ConnectionState
             | Self::ConnectionStatus
@@ -82,7 +84,8 @@ impl Field {
             Self::Mark => meta(writer, register, META_MARK),
             Self::InputLink => meta(writer, register, META_IIFNAME),
             Self::OutputLink => meta(writer, register, META_OIFNAME),
-            Self::DestinationType => fib_destination_type(writer, register),
+            Self::SourceType => fib_type(writer, register, OF_SOURCE),
+            Self::DestinationType => fib_type(writer, register, OF_DESTINATION),
             Self::ConnectionState => connection(writer, register, CT_KEY_STATE, false),
             Self::ConnectionDirection => connection(writer, register, CT_KEY_DIRECTION, false),
             Self::ConnectionStatus => connection(writer, register, CT_KEY_STATUS, false),
@@ -154,11 +157,13 @@ fn connection(writer: &mut Writer, register: u32, key: u32, of_original: bool) {
     });
 }
 
-fn fib_destination_type(writer: &mut Writer, register: u32) {
+const OF_SOURCE: u32 = 1;
+const OF_DESTINATION: u32 = 2;
+
+fn fib_type(writer: &mut Writer, register: u32, end: u32) {
     const RESULT_ADDRESS_TYPE: u32 = 3;
-    const OF_DESTINATION: u32 = 2;
     expression(writer, "fib", |data| {
-        data.u32(3, OF_DESTINATION);
+        data.u32(3, end);
         data.u32(2, RESULT_ADDRESS_TYPE);
         data.u32(1, register);
     });

@@ -189,6 +189,14 @@ impl Rule {
         self
     }
 
+    /// Takes the key out of a dynamic map whose data is no longer than it; no harm when it is not
+    /// there.
+    pub fn forget(mut self, key: impl IntoIterator<Item: Into<Part>>, map: &str) -> Self {
+        self = self.load(key);
+        encode::forget(&mut self.expressions, map, KEY);
+        self
+    }
+
     /// Passes so many packets a second, and `burst` at once above them.
     pub fn limit(mut self, packets_per_second: u64, burst: u32) -> Self {
         encode::limit(&mut self.expressions, packets_per_second, burst);

@@ -109,6 +109,17 @@ pub fn remember(writer: &mut Writer, set: &str, key: u32, target: u32, what: Rem
     });
 }
 
+/// From a map: the kernel wants a register of data too, at which it does not look.
+pub fn forget(writer: &mut Writer, map: &str, key: u32) {
+    const DELETE: u32 = 2;
+    expression(writer, "dynset", |data| {
+        data.u32(4, key);
+        data.u32(5, key);
+        data.u32(3, DELETE);
+        data.text(1, map);
+    });
+}
+
 pub fn limit(writer: &mut Writer, packets_per_second: u64, burst: u32) {
     const SECOND: u64 = 1;
     const PACKETS: u32 = 0;
