@@ -111,6 +111,15 @@ pub struct ServerArgs {
     pub service_cidr: Option<String>,
     #[command(flatten)]
     pub dns: DnsArgs,
+    /// Addresses for Services of type LoadBalancer, one each: networks or ranges with commas between
+    /// them, whose routes lead to a node [default: none; such Services get the nodes' addresses]
+    #[arg(
+        long,
+        value_name = "CIDR",
+        env = "CORACLE_LOAD_BALANCER_POOL",
+        value_delimiter = ','
+    )]
+    pub load_balancer_pool: Vec<String>,
     /// Where to write the admin's kubeconfig [default: <data-dir>/admin.kubeconfig]
     #[arg(long, value_name = "FILE", env = "CORACLE_WRITE_KUBECONFIG")]
     pub write_kubeconfig: Option<String>,
@@ -321,6 +330,18 @@ pub struct AgentArgs {
     /// [default: /etc/resolv.conf, or what systemd-resolved has behind it]
     #[arg(long, value_name = "FILE", env = "CORACLE_RESOLV_CONF")]
     pub resolv_conf: Option<String>,
+    /// Route Services on this node: true or false [default: true, and false in a cluster that is
+    /// not Coracle's, which has a kube-proxy]
+    #[arg(long, value_name = "BOOL", env = "CORACLE_ROUTE_SERVICES")]
+    pub route_services: Option<String>,
+    /// Where the node answers load balancers whether it routes Services, on /healthz; none for
+    /// nowhere [default: 0.0.0.0:10256]
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        env = "CORACLE_PROXY_HEALTHZ_BIND_ADDRESS"
+    )]
+    pub proxy_healthz_bind_address: Option<String>,
 }
 
 #[derive(Args, Clone, Debug)]

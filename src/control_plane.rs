@@ -192,6 +192,7 @@ fn start_loops(
     if !settings.disabled.contains("controllers") {
         let config = coracle_controllers::Config {
             cluster_cidr: settings.cluster_cidr.clone(),
+            load_balancer_pool: settings.load_balancer_pool.clone(),
             node_monitor_grace_period: settings.node_monitor_grace_period,
             ca_cert_pem: server.ca_pem(),
             ca_key_pem: server.ca_key_pem(),

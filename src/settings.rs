@@ -8,6 +8,7 @@ pub mod file;
 mod joining; // Clusters that are not Coracle's.
 pub mod parse;
 mod resources;
+mod routing;
 
 use crate::cli::{AgentArgs, CommonArgs, ServerArgs};
 use coracle_agent::KubeletDir;
@@ -22,6 +23,7 @@ use coracle_apiserver::authenticate;
 use coracle_apiserver::config::Limits;
 use coracle_apiserver::default_objects::ClusterDns;
 use coracle_apiserver::tokens;
+use coracle_controllers::AddressPool;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -65,6 +67,7 @@ pub struct ServerSettings {
     pub at_rest: at_rest::Settings,
     pub access: access::Settings,
     pub admission: admission::Settings,
+    pub load_balancer_pool: AddressPool,
     pub write_kubeconfig: PathBuf,
     pub node_monitor_grace_period: Duration,
     pub disabled: BTreeSet<String>,
@@ -91,6 +94,7 @@ pub struct AgentSettings {
     pub resources: coracle_agent::Resources,
     pub container_runtime: Option<Endpoints>,
     pub resolv_conf: Option<PathBuf>,
+    pub routing: Option<coracle_agent::Routing>,
     /// What pods are told in place of what the cluster says.
     pub dns: coracle_agent::PodDns,
 }
@@ -136,6 +140,7 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         at_rest: at_rest(args, &data_dir)?,
         access: access(args)?,
         admission: admission(args)?,
+        load_balancer_pool: routing::pool(&args.load_balancer_pool)?,
         write_kubeconfig,
         node_monitor_grace_period: parse::grace_period(args.node_monitor_grace_period.as_deref())?,
         disabled,
@@ -326,6 +331,7 @@ pub fn agent(
         .node_name
         .clone()
         .unwrap_or_else(|| host_name.to_lowercase());
+    let routing = routing::routing(args, joining.is_some())?;
     let kubelet_dir = kubelet_dir(args, &data_dir)?;
     Ok(AgentSettings {
         data_dir,
@@ -364,6 +370,7 @@ pub fn agent(
             args.container_runtime_endpoint.as_deref(),
             args.image_service_endpoint.as_deref(),
         )?,
+        routing,
         resolv_conf: match args.resolv_conf.as_deref() {
             Some(path) => Some(parse::file("resolv-conf", path)?),
             None => None,

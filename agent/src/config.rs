@@ -5,7 +5,7 @@ use crate::collect::ImagePolicy;
 use crate::pressure;
 use crate::runtime::Endpoints;
 use coracle_api::amounts::Amounts;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct Config {
     pub container_runtime: Option<Endpoints>,
     /// Where the node's resolvers are named. None: the usual file.
     pub resolv_conf: Option<PathBuf>,
+    /// None: others route Services on this node.
+    pub routing: Option<Routing>,
     pub dns: PodDns,
     /// Where drivers of volumes find the agent's own directory.
     pub kubelet_dir: KubeletDir,
@@ -47,6 +49,13 @@ pub struct Config {
 pub struct PodDns {
     pub servers: Vec<IpAddr>,
     pub domain: Option<String>,
+}
+
+/// How Services are routed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Routing {
+    /// Where load balancers ask whether the node does it. None: nowhere.
+    pub health_address: Option<SocketAddr>,
 }
 
 /// How the node joins a cluster whose API server knows nothing of Coracle, and dials its nodes.

@@ -4,7 +4,7 @@
 //! it and are adopted by the next run. Meets the control plane in API objects alone.
 
 mod config; // What the binary tells the agent.
-pub use config::{Config, Joining, LogBounds, PodDns, Resources};
+pub use config::{Config, Joining, LogBounds, PodDns, Resources, Routing};
 
 mod error;
 pub use error::{AgentError, WipeError};

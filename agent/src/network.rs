@@ -14,6 +14,7 @@ mod masquerade; // Of what leaves pods for no pod.
 #[allow(dead_code, unused_imports)] // Services and policy are its users.
 pub mod nft; // The kernel's packet filter.
 mod peers; // Ways to other nodes.
+pub mod services; // Where their addresses lead.
 mod subnet;
 #[allow(dead_code)] // Services and policy are its users.
 pub mod table;
@@ -143,6 +144,14 @@ impl Network {
         match &self.0 {
             Kind::Bridged(bridged) => bridged.use_kept_cidr().await,
             Kind::OfRuntime(_) => Ok(()),
+        }
+    }
+
+    /// The podCIDR that the node had last, if it had one.
+    pub fn kept_cidr(&self) -> Option<String> {
+        match &self.0 {
+            Kind::Bridged(bridged) => bridged.kept_cidr(),
+            Kind::OfRuntime(_) => None,
         }
     }
 

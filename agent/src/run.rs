@@ -3,6 +3,7 @@
 use crate::collect::Collector;
 use crate::csi::Csi;
 use crate::enrol::{self, Enrolled};
+use crate::network::services::Services;
 use crate::network::table::Table;
 use crate::network::view::{self, Feed, View};
 use crate::network::{Network, Site};
@@ -172,6 +173,30 @@ fn begin_names(
     (tasks, view)
 }
 
+/// Services are routed from what is known of them, be it from before a restart.
+fn begin_services(
+    context: &Context,
+    config: &Config,
+    table: Table,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) {
+    let Some(routing) = &config.routing else {
+        return;
+    };
+    let services = Services {
+        table,
+        view: context.view.clone(),
+        node_name: config.node_name.clone(),
+        node: context.node.clone(),
+        pod_cidr: context.network.kept_cidr(),
+        recorder: Recorder::new(context.client.clone(), "kube-proxy", &config.node_name),
+        clock: context.clock.clone(),
+        health_address: routing.health_address,
+    };
+    services.run(tasks, stop);
+}
+
 fn ledger(allocatable: &coracle_api::amounts::Amounts) -> Ledger {
     Ledger::new(Amounts {
         cpu_milli: node::allocatable::cpu_milli(allocatable),
@@ -325,6 +350,7 @@ async fn begin_network(
         stop: stop.clone(),
     };
     context.network.begin(site, &table);
+    begin_services(context, config, table, tasks, stop);
 }
 
 async fn network(config: &Config, runtime: &dyn Runtime) -> Result<Network, AgentError> {

@@ -32,6 +32,7 @@ mod namespace;
 mod pod_gc;
 mod storage_protection;
 
+mod load_balancer;
 mod resource_quota;
 
 mod node_ipam;
@@ -59,6 +60,8 @@ mod subsets; // The canonical form of Endpoints.
 mod trigger_time;
 mod wire_order; // How upstream sorts ports and subsets.
 
+pub use load_balancer::{AddressPool, PoolError};
+
 /// The identity under which the shared informers read.
 pub const INFORMERS_USER: &str = "system:kube-controller-manager";
 
@@ -79,6 +82,8 @@ pub type SignToken = Arc<dyn Fn(&TokenFor<'_>) -> Result<String, String> + Send 
 pub struct Config {
     /// The range that node pod ranges are cut from, such as `10.42.0.0/16`.
     pub cluster_cidr: String,
+    /// For Services of type LoadBalancer; empty for the nodes' own addresses.
+    pub load_balancer_pool: AddressPool,
     /// How long a node may be silent before its conditions become Unknown.
     pub node_monitor_grace_period: Duration,
     /// The CA that signs certificates of nodes and is published to every namespace.
@@ -95,6 +100,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             cluster_cidr: "10.42.0.0/16".to_owned(),
+            load_balancer_pool: AddressPool::default(),
             node_monitor_grace_period: Duration::from_secs(50),
             ca_cert_pem: String::new(),
             ca_key_pem: String::new(),
@@ -267,6 +273,11 @@ pub static LOOPS: &[Loop] = &[
         name: "taint-eviction",
         identity: "node-controller",
         run: taint_eviction::run,
+    },
+    Loop {
+        name: "load-balancer",
+        identity: "service-controller",
+        run: load_balancer::run,
     },
     Loop {
         name: "csr-approve",

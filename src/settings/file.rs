@@ -117,6 +117,7 @@ fn slot<'a>(targets: &'a mut Targets<'_>, key: &str) -> Option<Slot<'a>> {
             "tls-san" => return Some(Slot::Many(&mut server.tls_san)),
             "cluster-cidr" => return Some(Slot::One(&mut server.cluster_cidr)),
             "service-cidr" => return Some(Slot::One(&mut server.service_cidr)),
+            "load-balancer-pool" => return Some(Slot::Many(&mut server.load_balancer_pool)),
             "write-kubeconfig" => return Some(Slot::One(&mut server.write_kubeconfig)),
             "node-monitor-grace-period" => {
                 return Some(Slot::One(&mut server.node_monitor_grace_period));
@@ -191,6 +192,8 @@ fn agent_slot<'a>(agent: &'a mut AgentArgs, key: &str) -> Option<Slot<'a>> {
         "container-runtime-endpoint" => Some(Slot::One(&mut agent.container_runtime_endpoint)),
         "image-service-endpoint" => Some(Slot::One(&mut agent.image_service_endpoint)),
         "resolv-conf" => Some(Slot::One(&mut agent.resolv_conf)),
+        "route-services" => Some(Slot::One(&mut agent.route_services)),
+        "proxy-healthz-bind-address" => Some(Slot::One(&mut agent.proxy_healthz_bind_address)),
         "kubelet-dir" => Some(Slot::One(&mut agent.kubelet_dir)),
         "static-pods" => Some(Slot::One(&mut agent.static_pods)),
         "node-taint" => Some(Slot::Many(&mut agent.node_taint)),

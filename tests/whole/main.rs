@@ -40,5 +40,6 @@ mod roles;
 mod secrets_at_rest;
 mod server_settings;
 mod server_side_apply;
+mod services;
 mod static_pods;
 mod workloads;

@@ -62,9 +62,9 @@ impl Bridged {
 
     /// With the podCIDR that the node had last, if it had one.
     pub async fn use_kept_cidr(&self) -> Result<(), NetworkError> {
-        match std::fs::read_to_string(&self.cidr_file) {
-            Ok(cidr) => self.use_cidr(cidr.trim()).await,
-            Err(_) => Ok(()),
+        match self.kept_cidr() {
+            Some(cidr) => self.use_cidr(&cidr).await,
+            None => Ok(()),
         }
     }
 
@@ -87,6 +87,11 @@ impl Bridged {
         if !self.has_loopback.swap(true, Ordering::AcqRel) {
             link::route_loopback_of_pods();
         }
+    }
+
+    pub fn kept_cidr(&self) -> Option<String> {
+        let text = std::fs::read_to_string(&self.cidr_file).ok()?;
+        Some(text.trim().to_owned())
     }
 
     pub fn is_ready(&self) -> bool {

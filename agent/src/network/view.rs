@@ -141,6 +141,12 @@ impl View {
         self.change(|tables| tables.set_service(&key.into(), None));
     }
 
+    #[cfg(test)]
+    pub fn put_slice(&self, object: &k8s_openapi::api::discovery::v1::EndpointSlice) {
+        let name = decode::object_key(&object.metadata);
+        self.change(|tables| tables.set_slice(&name, decode::slice(object)));
+    }
+
     /// None when neither the Service nor a slice of it is known.
     pub fn get(&self, key: &str) -> Option<Entry> {
         self.read(key, Clone::clone)

@@ -125,6 +125,20 @@ impl Cidr {
         };
         Some(Self { address, prefix })
     }
+
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(base), IpAddr::V4(address)) => {
+                let rest = u32::from(base) ^ u32::from(address);
+                rest.leading_zeros() >= self.prefix.into()
+            }
+            (IpAddr::V6(base), IpAddr::V6(address)) => {
+                let rest = u128::from(base) ^ u128::from(address);
+                rest.leading_zeros() >= self.prefix.into()
+            }
+            _ => false,
+        }
+    }
 }
 
 /// One EndpointSlice of addresses; slices of names (`FQDN`) are not kept.

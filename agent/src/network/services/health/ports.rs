@@ -1,0 +1,211 @@
+//! Listens on the health check node ports of Services, and on the node's own.
+//!
+//! A port that another process has is tried again, and told of by an event on the Service.
+
+use super::{Answer, Health};
+use crate::network::view::{Key, View, parts};
+use bytes::Bytes;
+use coracle_client::events::{EventType, Recorder};
+use coracle_streams::serving;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use k8s_openapi::api::core::v1::ObjectReference;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// Of one port at one time; more of them wait to be accepted.
+const CONNECTIONS_MAX: usize = 32;
+/// A check asks and goes; who stays makes room for others.
+const CONNECTION_MAX: Duration = Duration::from_secs(60);
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+/// Before trying a port again that could not be had.
+const RETRY: Duration = Duration::from_secs(10);
+
+type Ask = Arc<dyn Fn(&str) -> Option<Answer> + Send + Sync>;
+
+#[derive(Debug)]
+pub struct HealthPorts {
+    pub health: Arc<Health>,
+    /// Told when a Service has another port.
+    pub changed: Arc<Notify>,
+    pub view: View,
+    pub recorder: Recorder,
+    pub node_name: String,
+}
+
+/// A listener that ends when it is dropped.
+struct Open {
+    port: u16,
+    _ends: DropGuard,
+}
+
+impl HealthPorts {
+    /// Keeps the ports of Services open until `stop`.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut open: BTreeMap<Key, Open> = BTreeMap::new();
+        let mut told: BTreeMap<Key, u16> = BTreeMap::new();
+        loop {
+            let wanted = self.health.ports();
+            open.retain(|key, of| wanted.get(key) == Some(&of.port));
+            told.retain(|key, port| wanted.get(key) == Some(port));
+            for (key, port) in &wanted {
+                if open.contains_key(key) {
+                    continue;
+                }
+                match self.open(key, *port, &stop).await {
+                    Ok(of) => {
+                        told.remove(key);
+                        open.insert(key.clone(), of);
+                    }
+                    Err(error) if told.insert(key.clone(), *port).is_none() => {
+                        self.tell(key, *port, &error);
+                    }
+                    Err(_) => {}
+                }
+            }
+            let retry = async {
+                if told.is_empty() {
+                    std::future::pending::<()>().await;
+                }
+                tokio::time::sleep(RETRY).await;
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = self.changed.notified() => {}
+                () = retry => {}
+            }
+        }
+    }
+
+    async fn open(&self, key: &Key, port: u16, stop: &CancellationToken) -> io::Result<Open> {
+        let listener = bind_any(port).await?;
+        let stop = stop.child_token();
+        let (health, key) = (self.health.clone(), key.clone());
+        let ask: Ask = Arc::new(move |_| health.of_service(&key));
+        tokio::spawn(serve(listener, ask, stop.clone()));
+        Ok(Open {
+            port,
+            _ends: stop.drop_guard(),
+        })
+    }
+
+    fn tell(&self, key: &Key, port: u16, error: &io::Error) {
+        let (namespace, name) = parts(key);
+        let node = &self.node_name;
+        let text =
+            format!("node {node} failed to start healthcheck \"{key}\" on port {port}: {error}");
+        tracing::warn!(service = %key, port, %error, "load balancers cannot check a Service here");
+        let service = self.view.read(key, |entry| entry.service.clone()).flatten();
+        let object = ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Service".to_owned()),
+            namespace: Some(namespace.to_owned()),
+            name: Some(name.to_owned()),
+            uid: service.map(|service| service.uid.to_string()),
+            ..ObjectReference::default()
+        };
+        let reason = "FailedToStartServiceHealthcheck";
+        self.recorder
+            .event(&object, EventType::Warning, reason, text);
+    }
+}
+
+/// Both families, where the machine has both.
+async fn bind_any(port: u16) -> io::Result<TcpListener> {
+    match TcpListener::bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))).await {
+        Err(error) if error.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
+            TcpListener::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))).await
+        }
+        bound => bound,
+    }
+}
+
+/// Answers for the node itself, until `stop`. A port that another process has, such as a kube-proxy
+/// of a node that was another's before, is tried again.
+pub async fn bind(health: Arc<Health>, address: SocketAddr, stop: CancellationToken) {
+    let mut is_told = false;
+    let listener = loop {
+        let bound = if address.ip() == Ipv4Addr::UNSPECIFIED {
+            bind_any(address.port()).await
+        } else {
+            TcpListener::bind(address).await
+        };
+        match bound {
+            Ok(listener) => break listener,
+            Err(error) if !std::mem::replace(&mut is_told, true) => {
+                tracing::warn!(%address, %error, "load balancers cannot check this node");
+            }
+            Err(_) => {}
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(RETRY) => {}
+        }
+    };
+    let ask: Ask = Arc::new(move |path| health.of_node(path));
+    serve(listener, ask, stop).await;
+}
+
+async fn serve(listener: TcpListener, ask: Ask, stop: CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = accept(listener, ask) => {}
+    }
+}
+
+async fn accept(listener: TcpListener, ask: Ask) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::debug!(%error, "cannot accept a connection");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let ask = ask.clone();
+        tokio::spawn(async move {
+            let service = service_fn(move |request: Request<Incoming>| {
+                let answer = ask(request.uri().path());
+                async move { Ok::<_, Infallible>(respond(answer)) }
+            });
+            let builder = serving::builder();
+            let served = builder.serve_connection(TokioIo::new(stream), service);
+            // How it ends concerns nobody.
+            let _ = tokio::time::timeout(CONNECTION_MAX, served).await;
+            drop(place);
+        });
+    }
+}
+
+fn respond(answer: Option<Answer>) -> Response<Full<Bytes>> {
+    let Some(answer) = answer else {
+        let mut response = Response::new(Full::new(Bytes::from_static(b"404 page not found\n")));
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        return response;
+    };
+    let mut response = Response::new(Full::new(answer.body.into()));
+    *response.status_mut() = answer.status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(
+        "x-content-type-options",
+        HeaderValue::from_static("nosniff"),
+    );
+    if let Some(weight) = answer.weight {
+        headers.insert("x-load-balancing-endpoint-weight", weight.into());
+    }
+    response
+}

@@ -1,0 +1,268 @@
+//! The loop that keeps the kernel's table as Services and endpoints are.
+//!
+//! What changes within a few milliseconds becomes one batch, whose size follows what changed.
+//! After a batch that the kernel refused, and when someone else was at the table, all is written
+//! again in one. Runs on without the server; nothing is taken away when it stops.
+
+use super::conntrack::{self, Served};
+use super::health::{self, Health};
+use super::kernel;
+use super::node::Node;
+use super::plan::plan;
+use super::state::{Changes, State};
+use crate::network::nft::{Batch, CommitError, NftError};
+use crate::network::table::Table;
+use crate::network::view::{Key, View};
+use coracle_client::clock::{Clock, Instant};
+use std::collections::BTreeSet;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+/// What follows within this goes into the same batch.
+const GATHER: Duration = Duration::from_millis(5);
+/// After a batch before the chains that it emptied are deleted.
+const SWEEP_AFTER: Duration = Duration::from_secs(1);
+/// After a batch that was not taken; doubled up to the second each time.
+const RETRY_MIN: Duration = Duration::from_millis(500);
+const RETRY_MAX: Duration = Duration::from_secs(30);
+/// Between two looks at the kernel's connections.
+const FORGET_PAUSE: Duration = Duration::from_millis(500);
+
+#[derive(Debug, thiserror::Error)]
+enum ApplyError {
+    #[error(transparent)]
+    Read(#[from] NftError),
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// What the router works with.
+#[derive(Debug)]
+pub struct Router {
+    pub table: Table,
+    pub view: View,
+    pub node: watch::Receiver<Node>,
+    pub health: Arc<Health>,
+    /// Told when a Service has another port for checks.
+    pub ports_changed: Arc<Notify>,
+    pub clock: Clock,
+}
+
+struct Running {
+    router: Router,
+    node: Node,
+    state: State,
+    /// Services whose plans are to be made again.
+    changed: BTreeSet<Key>,
+    /// All is to be written, not the changes alone.
+    is_whole: bool,
+    /// The table is there.
+    is_made: bool,
+    sweep_at: Option<Instant>,
+    retry_at: Option<Instant>,
+    retry: Duration,
+    /// Services whose connections are to be looked at.
+    suspects: BTreeSet<Key>,
+    forgetting: Option<JoinHandle<()>>,
+}
+
+impl Router {
+    pub async fn run(self, stop: CancellationToken) {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.follow() => {}
+        }
+    }
+
+    async fn follow(self) {
+        // An empty view is not an empty cluster.
+        self.view.known().await;
+        let mut changes = self.view.subscribe();
+        let mut epochs = self.table.epochs();
+        let mut node = self.node.clone();
+        let known = node.borrow_and_update().clone();
+        self.health.set_eligible(!known.is_leaving);
+        let mut running = Running {
+            node: known,
+            router: self,
+            state: State::default(),
+            changed: BTreeSet::new(),
+            is_whole: true,
+            is_made: *epochs.borrow_and_update() > 0,
+            sweep_at: None,
+            retry_at: None,
+            retry: RETRY_MIN,
+            suspects: BTreeSet::new(),
+            forgetting: None,
+        };
+        loop {
+            let (sweep_at, retry_at) = (running.sweep_at, running.retry_at);
+            tokio::select! {
+                keys = changes.changed() => {
+                    running.router.health.wait();
+                    running.changed.extend(keys);
+                    sleep(GATHER).await;
+                    running.changed.extend(changes.take());
+                }
+                changed = epochs.changed() => {
+                    // Only with the whole agent does the sender go.
+                    if changed.is_err() {
+                        return;
+                    }
+                    running.is_made = *epochs.borrow_and_update() > 0;
+                    running.is_whole = true;
+                }
+                changed = node.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    let known = node.borrow_and_update().clone();
+                    running.use_node(known);
+                }
+                () = at(sweep_at) => {
+                    running.sweep().await;
+                    continue;
+                }
+                () = at(retry_at) => {}
+                () = done(&mut running.forgetting) => {
+                    running.forget();
+                    continue;
+                }
+            }
+            running.apply().await;
+        }
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => pending().await,
+    }
+}
+
+/// Until the task has ended.
+async fn done(task: &mut Option<JoinHandle<()>>) {
+    match task {
+        Some(running) => drop(running.await),
+        None => pending().await,
+    }
+    *task = None;
+}
+
+impl Running {
+    fn use_node(&mut self, node: Node) {
+        let of_frame = |node: &Node| node.pod_cidrs.clone();
+        let of_plans = |node: &Node| (node.zone.clone(), node.addresses.clone(), of_frame(node));
+        self.router.health.set_eligible(!node.is_leaving);
+        self.is_whole |= of_frame(&node) != of_frame(&self.node);
+        if of_plans(&node) != of_plans(&self.node) {
+            self.changed.extend(self.state.keys().cloned());
+        }
+        self.node = node;
+    }
+
+    async fn apply(&mut self) {
+        let changes = self.plan();
+        let now = self.router.clock.monotonic();
+        if !self.is_made || self.retry_at.is_some_and(|at| now < at) {
+            return;
+        }
+        let applied = if self.is_whole {
+            self.write_whole().await
+        } else {
+            let steps = self.state.steps(changes);
+            self.commit(&kernel::changes(&steps)).await
+        };
+        match applied {
+            Ok(()) => {
+                self.is_whole = false;
+                self.retry_at = None;
+                self.retry = RETRY_MIN;
+                self.router.health.done();
+                self.sweep_at = self.state.has_stale().then_some(now + SWEEP_AFTER);
+                self.forget();
+            }
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    /// Makes the plans of what changed.
+    fn plan(&mut self) -> Changes {
+        let mut changes = Changes::default();
+        for key in std::mem::take(&mut self.changed) {
+            let entry = self.router.view.get(&key).unwrap_or_default();
+            let checked = health::checked(&entry, &self.node);
+            if self.router.health.set(&key, checked) {
+                self.router.ports_changed.notify_one();
+            }
+            self.state
+                .update(&key, plan(&key, &entry, &self.node), &mut changes);
+            if entry.service.as_deref().is_some_and(conntrack::concerns) {
+                self.suspects.insert(key);
+            }
+        }
+        changes
+    }
+
+    async fn write_whole(&mut self) -> Result<(), ApplyError> {
+        let nft = &self.router.table.nft;
+        let (chains, sets) = (nft.chains().await?, nft.sets().await?);
+        let there: Vec<_> = kernel::of_services(&chains).collect();
+        let steps = self.state.whole(&there);
+        let batch = kernel::whole(&self.node, &steps, &chains, &sets);
+        tracing::debug!(bytes = batch.byte_count(), "all Services are written");
+        self.commit(&batch).await
+    }
+
+    async fn commit(&self, batch: &Batch) -> Result<(), ApplyError> {
+        Ok(self.router.table.nft.commit(batch).await?)
+    }
+
+    async fn sweep(&mut self) {
+        self.sweep_at = None;
+        let steps = self.state.sweep();
+        if let Err(error) = self.commit(&kernel::changes(&steps)).await {
+            self.failed(&error);
+        }
+    }
+
+    fn failed(&mut self, error: &ApplyError) {
+        let error: &dyn std::error::Error = error;
+        let retry_ms = self.retry.as_millis();
+        tracing::warn!(error, retry_ms, "Services are not routed as they should be");
+        self.is_whole = true;
+        self.sweep_at = None;
+        self.retry_at = Some(self.router.clock.monotonic() + self.retry);
+        self.retry = (self.retry * 2).min(RETRY_MAX);
+    }
+
+    /// Looks through the kernel's connections, beside the loop: there may be many.
+    fn forget(&mut self) {
+        if self.suspects.is_empty() || self.forgetting.is_some() {
+            return;
+        }
+        let mut served = Served::default();
+        for key in std::mem::take(&mut self.suspects) {
+            self.router.view.read(&key, |entry| served.add(entry));
+        }
+        self.forgetting = Some(tokio::spawn(async move {
+            match conntrack::forget(&served).await {
+                Ok(0) => {}
+                Ok(count) => tracing::debug!(count, "connections to endpoints that went"),
+                Err(error) => {
+                    tracing::warn!(%error, "connections may go on to endpoints that went")
+                }
+            }
+            sleep(FORGET_PAUSE).await;
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests;
