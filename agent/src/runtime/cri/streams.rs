@@ -32,21 +32,13 @@ const RESIZES_MAX: usize = 4;
 /// Of an answer that refuses, and of the status at the end.
 const WORDS_BYTES_MAX: usize = 64 << 10;
 
-#[derive(Clone, Copy, Debug)]
-struct Wanted {
-    stdin: bool,
-    stdout: bool,
-    stderr: bool,
-    tty: bool,
-}
-
 impl Inner {
     pub async fn exec(
         &self,
         id: &ContainerId,
         config: ExecConfig,
     ) -> Result<ExecStreams, RuntimeError> {
-        let wanted = Wanted {
+        let wanted = AttachConfig {
             stdin: config.stdin,
             stdout: config.stdout,
             stderr: config.stderr,
@@ -69,14 +61,8 @@ impl Inner {
     pub async fn attach(
         &self,
         id: &ContainerId,
-        config: AttachConfig,
+        wanted: AttachConfig,
     ) -> Result<ExecStreams, RuntimeError> {
-        let wanted = Wanted {
-            stdin: config.stdin,
-            stdout: config.stdout,
-            stderr: config.stderr,
-            tty: config.tty,
-        };
         let asked = self.call(AttachRequest {
             container_id: id.0.clone(),
             tty: wanted.tty,
@@ -95,7 +81,7 @@ fn broken(why: impl std::fmt::Display) -> RuntimeError {
     RuntimeError::Failed(format!("the runtime's streams broke off: {why}"))
 }
 
-async fn open(url: &str, wanted: Wanted) -> Result<ExecStreams, RuntimeError> {
+async fn open(url: &str, wanted: AttachConfig) -> Result<ExecStreams, RuntimeError> {
     let connected = tokio::time::timeout(OPEN_MAX, connect(url)).await;
     let connection = connected.map_err(|_| broken("the runtime does not answer"))??;
     Ok(streams_of(connection, wanted))
@@ -148,7 +134,7 @@ struct Arriving {
 /// Everything ends when the exit is let go of.
 fn streams_of(
     connection: impl AsyncRead + AsyncWrite + Send + 'static,
-    wanted: Wanted,
+    wanted: AttachConfig,
 ) -> ExecStreams {
     let (reads, writes) = tokio::io::split(connection);
     let (frames, queue) = mpsc::channel(FRAMES_MAX);

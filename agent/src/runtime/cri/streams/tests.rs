@@ -1,11 +1,11 @@
 //! Streams over a pipe, whose other end is the runtime.
 
-use super::{Wanted, connect, exit_code, streams_of};
+use super::{AttachConfig, connect, exit_code, streams_of};
 use bytes::BytesMut;
 use coracle_streams::spdy::frame::{self, Frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-const ALL: Wanted = Wanted {
+const ALL: AttachConfig = AttachConfig {
     stdin: true,
     stdout: true,
     stderr: true,
