@@ -5,7 +5,7 @@
 
 use crate::cli::ServerCommand;
 use crate::settings::{self, ServerSettings, file};
-use crate::{Failure, logging, notify, runtime};
+use crate::{Failure, logging, notify, runtime, settled};
 use anyhow::Context;
 use coracle_apiserver::Server;
 use coracle_apiserver::at_rest::AtRest;
@@ -64,6 +64,7 @@ pub fn run(mut args: ServerCommand) -> Result<(), Failure> {
     runtime()?.block_on(async {
         let plane = start(&settings).await?;
         notify::send("READY=1");
+        settled::soon();
         until_signalled().await?;
         notify::send("STOPPING=1");
         plane.drain().await;

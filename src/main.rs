@@ -14,6 +14,7 @@ mod node;
 mod notify;
 mod secrets;
 mod settings;
+mod settled; // Gives back the memory that only the start needed.
 mod show;
 mod tokens;
 mod up;

@@ -2,7 +2,7 @@
 
 use crate::cli::AgentCommand;
 use crate::settings::{self, AgentSettings, file};
-use crate::{Failure, control_plane, logging, notify, runtime};
+use crate::{Failure, control_plane, logging, notify, runtime, settled};
 use anyhow::Context;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,7 @@ pub fn run(mut args: AgentCommand) -> Result<(), Failure> {
         tokio::spawn(async move {
             if is_ready.await.is_ok() {
                 notify::send("READY=1");
+                settled::soon();
             }
         });
         tokio::select! {

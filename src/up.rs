@@ -3,7 +3,7 @@
 use crate::cli::UpArgs;
 use crate::control_plane::{self, ControlPlane};
 use crate::settings::{self, AgentSettings, ServerSettings, file};
-use crate::{Failure, demo, elevate, logging, node, notify, runtime};
+use crate::{Failure, demo, elevate, logging, node, notify, runtime, settled};
 use anyhow::{Context, anyhow};
 use coracle_apiserver::bootstrap_tokens;
 use coracle_client::Client;
@@ -64,6 +64,7 @@ pub fn run(mut args: UpArgs) -> Result<(), Failure> {
 async fn serve(server: &ServerSettings, agent: &AgentSettings) -> anyhow::Result<()> {
     let mut cluster = start(server, agent).await?;
     notify::send("READY=1");
+    settled::soon();
     tokio::select! {
         ended = cluster.agent_ended() => return Err(ended),
         signalled = control_plane::until_signalled() => signalled?,

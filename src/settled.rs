@@ -1,0 +1,72 @@
+//! What only the start of a process needed of its own file goes back to the kernel.
+//!
+//! Starting runs through most of the binary once: relocations, key generation, first connections.
+//! The pages stay mapped, whole megabytes at a time where the kernel caches the file in large
+//! pieces, and count as the process's own until memory is short. Here they are unmapped once the
+//! start is over. They remain in the kernel's cache, and what is used is mapped again when touched.
+#![allow(unsafe_code)] // The kernel is told to forget pages that are in the file as they are.
+
+use procfs::process::{MMPermissions, MemoryMap, Process};
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+/// After READY: enough for first connections, lists and pods.
+const START_MAX: Duration = Duration::from_secs(30);
+
+/// Ready; what the start needed is given back after a while.
+pub fn soon() {
+    tokio::spawn(async {
+        tokio::time::sleep(START_MAX).await;
+        match give_back() {
+            Ok(bytes) => tracing::debug!(bytes, "pages of the start are unmapped"),
+            // A kernel without smaps: the process is larger than it need be.
+            Err(error) => tracing::debug!(%error, "pages of the start stay mapped"),
+        }
+    });
+}
+
+/// The size of the mappings that were given back.
+fn give_back() -> anyhow::Result<u64> {
+    let inode = std::fs::metadata("/proc/self/exe")?.ino();
+    let maps = Process::myself()?.smaps()?;
+    let mut bytes = 0u64;
+    for map in maps.iter().filter(|map| is_as_in_file(map, inode)) {
+        let (start, end) = map.address;
+        let length = usize::try_from(end - start)?;
+        let from = std::ptr::with_exposed_provenance_mut(usize::try_from(start)?);
+        // SAFETY: nothing in the mapping differs from the file, which cannot be written to while it
+        // runs: what is touched again reads the same.
+        let done = unsafe {
+            // One touch would map megabytes again. Kernels without such pages know no such advice.
+            libc::madvise(from, length, libc::MADV_NOHUGEPAGE);
+            libc::madvise(from, length, libc::MADV_DONTNEED)
+        };
+        if done != 0 {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        bytes += end - start;
+    }
+    Ok(bytes)
+}
+
+/// Of the binary, never written to, and without a page that was: relocated data has some.
+fn is_as_in_file(map: &MemoryMap, inode: u64) -> bool {
+    let is_clean = map.extension.map.get("Anonymous") == Some(&0);
+    map.inode == inode && is_clean && !map.perms.contains(MMPermissions::WRITE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::give_back;
+
+    #[test]
+    fn the_binary_runs_on_without_its_pages() {
+        let text = include_str!("settled.rs");
+        let words = || text.split_whitespace().map(str::len).collect::<Vec<_>>();
+        let before = words();
+        // Text and read-only data at least.
+        assert!(give_back().unwrap() > 100_000);
+        assert_eq!(words(), before);
+        assert!(give_back().is_ok());
+    }
+}
