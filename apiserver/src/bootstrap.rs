@@ -33,14 +33,6 @@ pub fn objects() -> Vec<Object> {
     objects
 }
 
-/// Without what the nodes' network needs: how a node is held to its own work is tried without it.
-#[cfg(test)]
-pub fn without_node_network() -> Vec<Object> {
-    let mut objects = objects();
-    objects.retain(|object| object.name() != "coracle:node-network");
-    objects
-}
-
 /// The rules of `system:node`, which the node authorizer grants.
 pub fn node_rules() -> Vec<Rule> {
     facts(UPSTREAM)

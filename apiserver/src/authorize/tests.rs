@@ -11,12 +11,8 @@ mod node_rules; // What a node may do.
 
 /// An authorizer that knows the bootstrap objects and `objects`.
 fn authorizer(objects: &[(&'static str, Value)]) -> Authorizer {
-    with_roles(bootstrap::without_node_network(), objects)
-}
-
-fn with_roles(roles: Vec<Object>, objects: &[(&'static str, Value)]) -> Authorizer {
     let authorizer = Authorizer::new(Objects::new([]));
-    for object in roles {
+    for object in bootstrap::objects() {
         let plural = bootstrap::plural(&object);
         authorizer.apply(rbac::GROUP, plural, &object.key(), Some(&object));
     }
