@@ -279,11 +279,12 @@ fn a_pod_network_that_another_node_has_is_told_of() {
         ..
     } = trio();
     let taken = server.value(&["node", "two"], "{.spec.podCIDR}");
+    // Of Nodes of one second the first by name has it.
     server.apply(&format!(
         r#"
 apiVersion: v1
 kind: Node
-metadata: {{ name: twin }}
+metadata: {{ name: two-again }}
 spec: {{ podCIDR: {taken}, podCIDRs: ["{taken}"] }}
 "#
     ));
@@ -291,7 +292,7 @@ spec: {{ podCIDR: {taken}, podCIDRs: ["{taken}"] }}
     server.kubectl(&[
         "patch",
         "node",
-        "twin",
+        "two-again",
         "--subresource=status",
         "--type=merge",
         "-p",
