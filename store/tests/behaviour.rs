@@ -401,3 +401,22 @@ async fn a_damaged_store_is_refused_and_restored_from_its_snapshot() {
         "clients list again"
     );
 }
+
+/// Threads of a database that was closed may hold its lock a little longer.
+#[test]
+fn a_store_that_is_opened_again_waits_for_the_last_hold_on_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = |path: &std::path::Path| Store::open(config(path));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(open(directory.path()).unwrap().close());
+    let held = std::fs::File::open(directory.path().join("database/db")).unwrap();
+    held.lock().unwrap();
+    let (done, is_done) = std::sync::mpsc::sync_channel(1);
+    let path = directory.path().to_owned();
+    let opening = std::thread::spawn(move || done.send(open(&path).map(drop)));
+    let early = is_done.recv_timeout(Duration::from_millis(200));
+    assert!(early.is_err(), "opened or refused: {early:?}");
+    held.unlock().unwrap();
+    is_done.recv().unwrap().unwrap();
+    opening.join().unwrap().unwrap();
+}

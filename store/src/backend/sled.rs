@@ -7,10 +7,11 @@ use crate::record::Record;
 use crate::revision::Revision;
 use crate::seal::{Codec, DecodeError};
 use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 pub(crate) const FORMAT: &str = "1";
 /// What sled calls its file.
@@ -21,6 +22,9 @@ const COMPACTED_KEY: &[u8] = b"~compacted";
 const RESERVED_KEY: &[u8] = b"~reserved";
 /// Current values are in memory already: the cache only serves appends and old history.
 const CACHE_BYTES: u64 = 4 * 1024 * 1024;
+/// For threads of sled that still hold a database which was closed.
+const LET_GO_MAX: Duration = Duration::from_secs(10);
+const LET_GO_LOOK: Duration = Duration::from_millis(5);
 
 #[derive(Clone)]
 pub(crate) struct SledBackend {
@@ -106,7 +110,9 @@ impl SledBackend {
         Ok(())
     }
 
+    /// The store's own lock is held: nobody else has the database.
     pub(crate) fn open(directory: &Path, codec: Codec) -> Result<Self, BackendError> {
+        until_let_go(&directory.join(FILE))?;
         let db = sled::Config::new()
             .path(directory)
             .cache_capacity(CACHE_BYTES)
@@ -161,6 +167,27 @@ impl SledBackend {
             BackendError::Io(format!("the number {name} is not eight bytes"))
         })
     }
+}
+
+/// Sled locks its file, and does not say when the last of its threads has dropped a database that
+/// was closed: one that is opened again at once would find it locked.
+fn until_let_go(file: &Path) -> Result<(), BackendError> {
+    let file = match File::open(file) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io(error)),
+    };
+    let mut waited = Duration::ZERO;
+    while let Err(error) = file.try_lock() {
+        match error {
+            TryLockError::WouldBlock if waited < LET_GO_MAX => {
+                std::thread::sleep(LET_GO_LOOK);
+                waited += LET_GO_LOOK;
+            }
+            error => return Err(io(error.into())),
+        }
+    }
+    file.unlock().map_err(io)
 }
 
 fn unreadable(revision: Revision, error: DecodeError) -> BackendError {
