@@ -80,16 +80,22 @@ impl Options {
 }
 
 /// As upstream has it: a tail of no lines is one, no seconds and no bytes are not.
+/// The older name of a tail wins over the newer.
 fn are_in_bounds(query: &Query) -> bool {
     let is_from = |name: &str, least: i64| {
         let number = query.number(name);
         number.is_ok_and(|number| number.is_none_or(|number| number >= least))
     };
+    let is_tail = match query.get("tail") {
+        Some("all") => true,
+        Some(_) => is_from("tail", 0),
+        None => is_from("tailLines", 0),
+    };
     let is_stream = matches!(
         query.get("stream"),
         None | Some("" | "All" | "Stdout" | "Stderr")
     );
-    is_from("tailLines", 0) && is_from("limitBytes", 1) && is_from("sinceSeconds", 1) && is_stream
+    is_tail && is_from("limitBytes", 1) && is_from("sinceSeconds", 1) && is_stream
 }
 
 pub async fn answer(

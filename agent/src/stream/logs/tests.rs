@@ -260,6 +260,8 @@ fn options_out_of_bounds_are_refused() {
     for query in [
         "",
         "tailLines=0",
+        "tail=all",
+        "tail=5&tailLines=-1",
         "limitBytes=1",
         "sinceSeconds=1",
         "stream=All",
@@ -268,6 +270,8 @@ fn options_out_of_bounds_are_refused() {
     }
     for query in [
         "tailLines=-1",
+        "tail=-1",
+        "tail=-1&tailLines=5",
         "limitBytes=0",
         "limitBytes=-5",
         "sinceSeconds=0",
