@@ -4,6 +4,7 @@
 //! whoever comes next knows what is to be undone, and where containers find their volumes.
 
 use super::{VolumeError, disk};
+use crate::atomic_file;
 use crate::runtime::record;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -74,18 +75,15 @@ impl Kept {
     pub fn save(&self, pod_directory: &Path) -> Result<(), VolumeError> {
         let path = pod_directory.join(FILE);
         fs::create_dir_all(pod_directory).map_err(disk("make", pod_directory))?;
-        record::write(&path, self).map_err(disk("write", &path))
+        let text = serde_json::to_vec(self).map_err(io::Error::other);
+        text.and_then(|text| atomic_file::write(&path, &text, 0o600))
+            .map_err(disk("write", &path))
     }
 
     /// Once nothing of it is left.
     pub fn forget(pod_directory: &Path) -> Result<(), VolumeError> {
         let path = pod_directory.join(FILE);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(disk("remove", &path)(error))
-            }
-            _ => Ok(()),
-        }
+        atomic_file::remove(&path).map_err(disk("remove", &path))
     }
 
     pub fn let_go(&mut self) {
