@@ -1,5 +1,6 @@
 //! What the demo waits for, as the server tells of it: nothing is asked again and again.
 
+use coracle_api::object::ObjectKey;
 use coracle_client::Client;
 use coracle_client::informer::{Filter, Informer, Informers, Kind};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -66,16 +67,19 @@ impl Seen {
     }
 
     pub fn node(&self, name: &str) -> Option<Arc<Node>> {
-        let nodes = self.nodes.list();
-        let mut named = nodes.into_iter();
-        named.find(|one| one.metadata.name.as_deref() == Some(name))
+        self.nodes.get(&key("", name))
     }
 
     pub fn ready_replicas(&self, deployment: &str) -> i32 {
-        let deployments = self.deployments.list();
-        let mut named = deployments.iter();
-        let found = named.find(|one| one.metadata.name.as_deref() == Some(deployment));
-        let status = found.and_then(|found| found.status.as_ref());
+        let found = self.deployments.get(&key(NAMESPACE, deployment));
+        let status = found.as_ref().and_then(|found| found.status.as_ref());
         status.and_then(|status| status.ready_replicas).unwrap_or(0)
+    }
+}
+
+fn key(namespace: &str, name: &str) -> ObjectKey {
+    ObjectKey {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
     }
 }
