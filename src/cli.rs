@@ -327,7 +327,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "SOCKET", env = "CORACLE_IMAGE_SERVICE_ENDPOINT")]
     pub image_service_endpoint: Option<String>,
     /// The node's resolvers, for its pods and for names that are not the cluster's
-    /// [default: /etc/resolv.conf, or what systemd-resolved has behind it]
+    /// [default: /etc/resolv.conf; for pods what systemd-resolved has behind it]
     #[arg(long, value_name = "FILE", env = "CORACLE_RESOLV_CONF")]
     pub resolv_conf: Option<String>,
     /// Route Services on this node: true or false [default: true, and false in a cluster that is

@@ -1,9 +1,9 @@
 //! What only the start of a process needed of its own file goes back to the kernel.
 //!
-//! Starting runs through most of the binary once: relocations, key generation, first connections.
-//! The pages stay mapped, whole megabytes at a time where the kernel caches the file in large
-//! pieces, and count as the process's own until memory is short. Here they are unmapped once the
-//! start is over. They remain in the kernel's cache, and what is used is mapped again when touched.
+//! Starting runs through much of the binary once: checks, key generation, first connections. The
+//! pages stay mapped, whole megabytes at a time where the kernel caches the file in large pieces, and
+//! count as the process's own until memory is short. Here they are unmapped once the start is over.
+//! They remain in the kernel's cache, and what is used is mapped again when touched.
 #![allow(unsafe_code)] // The kernel is told to forget pages that are in the file as they are.
 
 use procfs::process::{MMPermissions, MemoryMap, Process};
@@ -49,7 +49,7 @@ fn give_back() -> anyhow::Result<u64> {
     Ok(bytes)
 }
 
-/// Of the binary, never written to, and without a page that was: relocated data has some.
+/// Of the binary, never written to, and without a page that was: data made read-only later has some.
 fn is_as_in_file(map: &MemoryMap, inode: u64) -> bool {
     let is_clean = map.extension.map.get("Anonymous") == Some(&0);
     map.inode == inode && is_clean && !map.perms.contains(MMPermissions::WRITE)
