@@ -191,11 +191,7 @@ async fn service_cidr(api: &InProcess, settings: &Settings) -> Result<(), Reconc
     };
     ensure(api, new(COLLECTION, wanted.clone())).await?;
     let own = format!("{COLLECTION}/kubernetes");
-    let (_, found) = send(api, Method::GET, &own, None).await.map_err(failed)?;
-    let Some(mut found) = serde_json::from_slice(&found)
-        .ok()
-        .and_then(Object::from_value)
-    else {
+    let Some(mut found) = read(api, &own).await.map_err(failed)? else {
         return Ok(());
     };
     let path = ["spec", "cidrs"];
@@ -320,31 +316,26 @@ fn endpoint_slice(settings: &Settings) -> Wanted {
 }
 
 async fn ensure(api: &InProcess, wanted: Wanted) -> Result<(), ReconcileError> {
-    let object = Object::from_value(wanted.object).expect("it was written as a JSON object above");
+    let object =
+        Object::from_value(wanted.object.clone()).expect("it was written as a JSON object above");
     let what = format!("{} {}", object.kind(), object.name());
-    let failed = |source| ReconcileError {
-        what: what.clone(),
-        source,
-    };
+    let done = bring_about(api, &wanted, &object).await;
+    done.map_err(|source| ReconcileError { what, source })
+}
+
+async fn bring_about(
+    api: &InProcess,
+    wanted: &Wanted,
+    object: &Object,
+) -> Result<(), bootstrap::ReconcileError> {
     let own = format!("{}/{}", wanted.collection, object.name());
-    let (status, found) = send(api, Method::GET, &own, None).await.map_err(failed)?;
-    if status == StatusCode::NOT_FOUND {
-        return write(api, Method::POST, &wanted.collection, Some(&object))
-            .await
-            .map_err(failed);
-    }
-    let existing = serde_json::from_slice(&found).ok();
-    let existing = existing
-        .and_then(Object::from_value)
-        .unwrap_or_else(|| Object::new("", ""));
+    let Some(existing) = read(api, &own).await? else {
+        return write(api, Method::POST, &wanted.collection, Some(object)).await;
+    };
     let differs = |path: &&Path| existing.get(path) != object.get(path);
     if wanted.fixed.iter().any(|path| differs(&path)) {
-        write(api, Method::DELETE, &own, None)
-            .await
-            .map_err(failed)?;
-        return write(api, Method::POST, &wanted.collection, Some(&object))
-            .await
-            .map_err(failed);
+        write(api, Method::DELETE, &own, None).await?;
+        return write(api, Method::POST, &wanted.collection, Some(object)).await;
     }
     let changed: Vec<&Path> = wanted.follows.iter().filter(differs).collect();
     if changed.is_empty() {
@@ -355,9 +346,22 @@ async fn ensure(api: &InProcess, wanted: Wanted) -> Result<(), ReconcileError> {
     for path in changed {
         updated.set(path, object.get(path).cloned().unwrap_or_default());
     }
-    write(api, Method::PUT, &own, Some(&updated))
-        .await
-        .map_err(failed)
+    write(api, Method::PUT, &own, Some(&updated)).await
+}
+
+/// None when it is not there. Any other answer that is not the object is an error: of what could
+/// not be read nothing follows.
+async fn read(api: &InProcess, own: &str) -> Result<Option<Object>, bootstrap::ReconcileError> {
+    let (status, found) = send(api, Method::GET, own, None).await?;
+    if status == StatusCode::NOT_FOUND {
+        return Ok(None);
+    }
+    let object = serde_json::from_slice(&found)
+        .ok()
+        .and_then(Object::from_value)
+        .filter(|_| status == StatusCode::OK);
+    let object = object.ok_or_else(|| bootstrap::refused(Method::GET, own, status, &found))?;
+    Ok(Some(object))
 }
 
 async fn write(

@@ -76,7 +76,7 @@ pub enum TokenError {
 }
 
 pub struct Server {
-    api: Arc<Api>,
+    pub(crate) api: Arc<Api>,
     listener: TcpListener,
     address: SocketAddr,
     tls: Arc<ServerConfig>,

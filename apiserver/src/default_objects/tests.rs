@@ -29,7 +29,7 @@ const SERVICE: &str = "/api/v1/namespaces/default/services/kubernetes";
 
 struct Site {
     api: InProcess,
-    _server: Server,
+    server: Server,
     _directory: tempfile::TempDir,
 }
 
@@ -56,7 +56,7 @@ async fn site(cidr: &str) -> Site {
     user.groups.push("system:masters".to_owned());
     Site {
         api: server.in_process(user),
-        _server: server,
+        server,
         _directory: directory,
     }
 }
@@ -131,6 +131,50 @@ async fn what_somebody_does_to_them_while_the_server_runs_is_mended() {
     // What is in order is not written.
     look(api, &settings).await.unwrap();
     assert_eq!(get(api, endpoints).await, mended);
+}
+
+/// Somebody who may make them anew, but not read them.
+async fn blind(site: &Site) -> InProcess {
+    let named = |kind: &str| {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+            "metadata": { "name": "blind" },
+        })
+    };
+    let mut role = named("ClusterRole");
+    role["rules"] = json!([{
+        "apiGroups": ["", "discovery.k8s.io"], "resources": ["*"],
+        "verbs": ["create", "delete", "update"],
+    }]);
+    let mut binding = named("ClusterRoleBinding");
+    let group = "rbac.authorization.k8s.io";
+    binding["roleRef"] = json!({ "apiGroup": group, "kind": "ClusterRole", "name": "blind" });
+    binding["subjects"] = json!([{ "apiGroup": group, "kind": "User", "name": "blind" }]);
+    for (plural, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
+        let collection = format!("/apis/{group}/v1/{plural}");
+        let object = Object::from_value(object);
+        let made = send(&site.api, Method::POST, &collection, object.as_ref()).await;
+        assert_eq!(made.unwrap().0, StatusCode::CREATED);
+    }
+    // Nothing follows the roles: the server does not run.
+    site.server.api.access.load();
+    let api = site.server.in_process(User::named("blind"));
+    let missing = "/api/v1/namespaces/default/services/missing";
+    let deleted = send(&api, Method::DELETE, missing, None).await.unwrap();
+    assert_eq!(deleted.0, StatusCode::NOT_FOUND);
+    api
+}
+
+#[tokio::test]
+async fn of_what_cannot_be_read_nothing_is_made_anew() {
+    let site = site("10.43.0.0/16").await;
+    let settings = settings("192.168.1.5", "10.43.0.0/16");
+    reconcile(site.api.clone(), &settings).await.unwrap();
+    let before = get(&site.api, SLICE).await;
+    let failed = ensure(&blind(&site).await, endpoint_slice(&settings)).await;
+    let error = failed.unwrap_err().source.to_string();
+    assert!(error.contains("403"), "{error}");
+    assert_eq!(get(&site.api, SLICE).await, before);
 }
 
 fn with_dns(cidr: &str, addresses: &[&str], domain: &str) -> Settings {
