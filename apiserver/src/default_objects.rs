@@ -334,8 +334,7 @@ async fn bring_about(
     };
     let differs = |path: &&Path| existing.get(path) != object.get(path);
     if wanted.fixed.iter().any(|path| differs(&path)) {
-        write(api, Method::DELETE, &own, None).await?;
-        return write(api, Method::POST, &wanted.collection, Some(object)).await;
+        return replace(api, &wanted.collection, &existing, object).await;
     }
     let changed: Vec<&Path> = wanted.follows.iter().filter(differs).collect();
     if changed.is_empty() {
@@ -347,6 +346,31 @@ async fn bring_about(
         updated.set(path, object.get(path).cloned().unwrap_or_default());
     }
     write(api, Method::PUT, &own, Some(&updated)).await
+}
+
+/// Where the new one is refused, the old one comes back: what worked is better than nothing.
+async fn replace(
+    api: &InProcess,
+    collection: &str,
+    existing: &Object,
+    object: &Object,
+) -> Result<(), bootstrap::ReconcileError> {
+    let own = format!("{collection}/{}", object.name());
+    write(api, Method::DELETE, &own, None).await?;
+    let made = write(api, Method::POST, collection, Some(object)).await;
+    if made.is_err() {
+        let mut again = existing.clone();
+        for field in [
+            "uid",
+            "resourceVersion",
+            "creationTimestamp",
+            "managedFields",
+        ] {
+            again.remove(&["metadata", field]);
+        }
+        write(api, Method::POST, collection, Some(&again)).await?;
+    }
+    made
 }
 
 /// None when it is not there. Any other answer that is not the object is an error: of what could

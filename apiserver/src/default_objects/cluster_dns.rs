@@ -24,7 +24,7 @@ pub async fn reconcile(api: &InProcess, dns: &ClusterDns, service_cidr: &str) {
     let service = service(addresses(dns, service_cidr), &dns.domain);
     if let Err(error) = ensure(api, service).await {
         let error = error.source;
-        tracing::warn!(%error, "nodes do not answer names: --cluster-dns takes another address");
+        tracing::warn!(%error, "names are not answered at this address: --cluster-dns takes another");
     }
 }
 

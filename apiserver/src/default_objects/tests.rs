@@ -242,15 +242,38 @@ async fn the_service_of_the_clusters_dns_is_as_upstreams_and_follows_the_setting
 async fn an_address_of_the_dns_that_another_service_has_keeps_no_server_from_starting() {
     let site = site("10.43.0.0/16").await;
     let api = site.api.clone();
-    let taken = Object::from_value(json!({
-        "apiVersion": "v1", "kind": "Service", "metadata": { "name": "first" },
-        "spec": { "clusterIP": "10.43.0.10", "ports": [{ "port": 80 }] },
-    }));
-    let services = "/api/v1/namespaces/default/services";
-    let made = send(&api, Method::POST, services, taken.as_ref()).await;
-    assert_eq!(made.unwrap().0, StatusCode::CREATED);
+    take(&api, "first", "10.43.0.10").await;
     let settings = with_dns("10.43.0.0/16", &[], "cluster.local");
     reconcile(api.clone(), &settings).await.unwrap();
     let (status, _) = send(&api, Method::GET, DNS, None).await.unwrap();
     assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+/// For a Service of somebody's own.
+async fn take(api: &InProcess, name: &str, address: &str) {
+    let taken = Object::from_value(json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": { "name": name },
+        "spec": { "clusterIP": address, "ports": [{ "port": 80 }] },
+    }));
+    let services = "/api/v1/namespaces/default/services";
+    let made = send(api, Method::POST, services, taken.as_ref()).await;
+    assert_eq!(made.unwrap().0, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn a_new_address_of_the_dns_that_another_service_has_leaves_it_at_the_old_one() {
+    let both = "10.43.0.0/16,fd43::/112";
+    let site = site(both).await;
+    let api = site.api.clone();
+    reconcile(api.clone(), &with_dns(both, &[], "cluster.local"))
+        .await
+        .unwrap();
+    let before = get(&api, DNS).await;
+    take(&api, "first", "10.43.0.53").await;
+    let moved = with_dns(both, &["10.43.0.53"], "cluster.local");
+    reconcile(api.clone(), &moved).await.unwrap();
+    let after = get(&api, DNS).await;
+    for field in ["/spec", "/metadata/labels", "/metadata/annotations"] {
+        assert_eq!(after.pointer(field), before.pointer(field), "{field}");
+    }
 }
