@@ -133,7 +133,7 @@ impl Zone {
             Asked::Service(asked) => return self.service(name, kind, asked, before),
             Asked::Nothing => Found::NoName,
         };
-        self.sure(found)
+        with(before, self.sure(found))
     }
 
     /// Of what is not known yet nobody can say that it is not there.

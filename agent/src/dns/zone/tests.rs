@@ -1,11 +1,16 @@
 //! Questions and answers of a small cluster.
 
 use super::*;
+use crate::dns::testing::name;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 fn service(name: &str, spec: Value) -> Value {
     json!({"metadata": {"name": name, "namespace": "shop"}, "spec": spec})
+}
+
+fn external(name: &str, to: &str) -> Value {
+    service(name, json!({"type": "ExternalName", "externalName": to}))
 }
 
 fn slice(name: &str, service: &str, kind: &str, ports: Value, endpoints: Value) -> Value {
@@ -53,30 +58,14 @@ fn services() -> Value {
             "empty",
             json!({"clusterIP": "None", "clusterIPs": ["None"]})
         ),
-        service(
-            "out",
-            json!({"type": "ExternalName", "externalName": "example.com"})
-        ),
-        service(
-            "near",
-            json!({"type": "ExternalName", "externalName": "web.shop.svc.cluster.local"})
-        ),
-        service(
-            "chain",
-            json!({"type": "ExternalName", "externalName": "near.shop.svc.cluster.local."})
-        ),
-        service(
-            "round",
-            json!({"type": "ExternalName", "externalName": "round.shop.svc.cluster.local"})
-        ),
-        service(
-            "nowhere",
-            json!({"type": "ExternalName", "externalName": "no.shop.svc.cluster.local"})
-        ),
-        service(
-            "number",
-            json!({"type": "ExternalName", "externalName": "192.168.1.1"})
-        ),
+        external("out", "example.com"),
+        external("near", "web.shop.svc.cluster.local"),
+        external("chain", "near.shop.svc.cluster.local."),
+        external("round", "round.shop.svc.cluster.local"),
+        external("nowhere", "no.shop.svc.cluster.local"),
+        external("pod", "1-2-3-4.shop.pod.cluster.local"),
+        external("server", "ns.dns.cluster.local"),
+        external("number", "192.168.1.1"),
     ])
 }
 
@@ -132,12 +121,6 @@ fn view() -> View {
 
 fn zone(view: View) -> Zone {
     Zone::new(Domain::parse("cluster.local").unwrap(), view, 7)
-}
-
-fn name(text: &str) -> Name {
-    let mut name = Name::from_ascii(text).unwrap();
-    name.set_fqdn(true);
-    name
 }
 
 fn lines(records: &[Record]) -> Vec<String> {
@@ -322,6 +305,20 @@ fn an_external_name_leads_on() {
         chain.shop.svc.cluster.local. 5 CNAME near.shop.svc.cluster.local.
         near.shop.svc.cluster.local. 5 CNAME web.shop.svc.cluster.local.
         web.shop.svc.cluster.local. 5 A 10.43.0.20"#]],
+    );
+    check(
+        "pod.shop.svc.cluster.local",
+        A,
+        &expect![[r#"
+        1-2-3-4.shop.pod.cluster.local. 5 A 1.2.3.4
+        pod.shop.svc.cluster.local. 5 CNAME 1-2-3-4.shop.pod.cluster.local."#]],
+    );
+    check(
+        "server.shop.svc.cluster.local",
+        A,
+        &expect![[r#"
+        ns.dns.cluster.local. 5 A 10.43.0.10
+        server.shop.svc.cluster.local. 5 CNAME ns.dns.cluster.local."#]],
     );
     check("near.shop.svc.cluster.local", AAAA, &expect!["NoData"]);
     check("round.shop.svc.cluster.local", A, &expect!["NoData"]);
