@@ -24,6 +24,7 @@ pub mod view; // What is known of Services.
 
 pub use addresses::AddressError;
 pub use link::{BRIDGE, LinkError, Links};
+pub use peers::changes as link_changes;
 
 use crate::runtime::{SandboxId, SandboxStatus};
 use bridged::Bridged;

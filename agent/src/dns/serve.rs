@@ -7,9 +7,11 @@ use super::resolvers::Resolvers;
 use super::responder::Responder;
 use super::zone::{DNS_SERVICE, Zone};
 use crate::PodDns;
-use crate::network::Links;
+use crate::images::chain_text;
 use crate::network::view::{Subscription, View};
+use crate::network::{self, Links};
 use coracle_client::clock::Clock;
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -21,9 +23,13 @@ use tokio_util::task::TaskTracker;
 /// The addresses of the cluster's DNS are on it. Its name is fixed, as the bridge's is.
 const LINK: &str = "coracle-dns";
 const PORT: u16 = 53;
-/// Between two tries to take the address, the first and the longest.
+/// Between two tries to take an address, the first and the longest.
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(30);
+/// A look at the link without a reason, in case a word of it was lost.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// What changes together is looked at together.
+const SETTLE: Duration = Duration::from_millis(100);
 
 /// Where the cluster's names are asked for, and what they end in.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -126,14 +132,14 @@ impl Running {
         let zone = Zone::new(domain, service.view.clone(), serial);
         let responder = Arc::new(Responder::new(zone, forwarder));
         let (tasks, stop) = (self.tasks.clone(), self.stop.clone());
+        let mut held = Held::default();
         self.tasks.spawn(async move {
-            let sockets = tokio::select! {
-                () = stop.cancelled() => return,
-                sockets = take(&wanted.servers) => sockets,
-            };
-            tracing::info!(servers = ?wanted.servers, domain = %wanted.domain, "names are answered");
-            for sockets in sockets {
+            let serve = |sockets: Sockets| {
                 tasks.spawn(sockets.serve(responder.clone(), stop.clone()));
+            };
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = held.keep(&wanted, serve) => {}
             }
         });
     }
@@ -145,34 +151,73 @@ impl Running {
     }
 }
 
-/// Takes the addresses, however long it takes.
-async fn take(servers: &[IpAddr]) -> Vec<Sockets> {
-    let mut pause = RETRY_MIN;
-    loop {
-        match try_to_take(servers).await {
-            Ok(sockets) => return sockets,
-            Err(error) => {
-                let error = &*error;
-                tracing::warn!(?servers, error, "names are not answered yet");
-            }
-        }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(RETRY_MAX);
-    }
+/// The addresses, each for itself: where one cannot be had the others are answered at all the same.
+#[derive(Default)]
+struct Held {
+    answered: BTreeSet<IpAddr>,
+    /// Problems that were told, until they are gone.
+    told: BTreeSet<String>,
 }
 
-async fn try_to_take(
-    servers: &[IpAddr],
-) -> Result<Vec<Sockets>, Box<dyn std::error::Error + Send + Sync>> {
-    let links = Links::open()?;
-    links.keep_addressed(LINK, servers).await?;
-    let mut all = Vec::new();
-    for server in servers {
-        let address = SocketAddr::new(*server, PORT);
-        let bound = Sockets::bind(address).await;
-        all.push(bound.map_err(|error| in_the_users_terms(address, error))?);
+impl Held {
+    /// Takes the addresses, however long it takes, and again should somebody take them away. The
+    /// sockets outlive that.
+    async fn keep(&mut self, wanted: &ClusterDns, serve: impl Fn(Sockets)) {
+        let mut changes = network::link_changes();
+        let mut pause = RETRY_MIN;
+        loop {
+            let problems = self.look(&wanted.servers, &serve).await;
+            for problem in problems.difference(&self.told) {
+                tracing::warn!(problem, "names are not answered everywhere yet");
+            }
+            let next = if problems.is_empty() {
+                pause = RETRY_MIN;
+                LOOK_EVERY
+            } else {
+                std::mem::replace(&mut pause, (pause * 2).min(RETRY_MAX))
+            };
+            self.told = problems;
+            tokio::select! {
+                () = changes.next() => {}
+                () = tokio::time::sleep(next) => {}
+            }
+            tokio::time::sleep(SETTLE).await;
+        }
     }
-    Ok(all)
+
+    /// Gives back what is not as it should be.
+    async fn look(&mut self, servers: &[IpAddr], serve: &impl Fn(Sockets)) -> BTreeSet<String> {
+        let refused = match Links::open() {
+            Ok(links) => links.keep_addressed(LINK, servers).await,
+            Err(error) => Err(error),
+        };
+        let refused = match refused {
+            Ok(refused) => refused,
+            Err(error) => return BTreeSet::from([chain_text(&error)]),
+        };
+        let mut problems: BTreeSet<_> = refused
+            .iter()
+            .map(|(server, error)| format!("{server}: {}", chain_text(error)))
+            .collect();
+        for server in servers {
+            if self.answered.contains(server) || refused.contains_key(server) {
+                continue;
+            }
+            let address = SocketAddr::new(*server, PORT);
+            match Sockets::bind(address).await {
+                Ok(sockets) => {
+                    tracing::info!(%address, "names are answered");
+                    self.answered.insert(*server);
+                    serve(sockets);
+                }
+                Err(error) => {
+                    let error = in_the_users_terms(address, error);
+                    problems.insert(format!("{server}: {error}"));
+                }
+            }
+        }
+        problems
+    }
 }
 
 fn in_the_users_terms(address: SocketAddr, error: io::Error) -> io::Error {

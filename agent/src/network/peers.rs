@@ -13,6 +13,7 @@ mod plan; // Pure. Start reading here.
 mod record;
 
 pub use kernel::remove;
+pub use links::changes;
 
 use super::bridged::Bridged;
 use super::link::Links;

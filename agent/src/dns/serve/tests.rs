@@ -84,25 +84,70 @@ async fn until(mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
+fn service(view: &View) -> Service {
+    Service {
+        view: view.clone(),
+        clock: Clock::system(),
+        resolv_conf: "/nonexistent".into(),
+    }
+}
+
+const NAME: &str = "kube-dns.kube-system.svc.edge.example";
+
 #[test]
 fn the_node_takes_the_addresses_and_gives_them_back_with_the_service() {
     isolated(|| async {
         let links = Links::open().unwrap();
         let view = view(true);
-        let service = Service {
-            view: view.clone(),
-            clock: Clock::system(),
-            resolv_conf: "/nonexistent".into(),
-        };
         let stop = CancellationToken::new();
-        let task = tokio::spawn(service.run(stop.clone()));
-        let name = "kube-dns.kube-system.svc.edge.example";
+        let task = tokio::spawn(service(&view).run(stop.clone()));
         for server in ["10.43.0.10", "fd43::a"] {
-            until(async || answer(server, name).await.is_some()).await;
+            until(async || answer(server, NAME).await.is_some()).await;
         }
-        assert_eq!(answer("10.43.0.10", name).await, Some(1));
+        assert_eq!(answer("10.43.0.10", NAME).await, Some(1));
         view.forget(DNS_SERVICE);
         until(async || !links.has(LINK).await).await;
+        stop.cancel();
+        task.await.unwrap();
+    });
+}
+
+#[test]
+fn what_somebody_does_to_the_link_is_mended() {
+    isolated(|| async {
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(service(&view(true)).run(stop.clone()));
+        let both_answer = async || {
+            for server in ["10.43.0.10", "fd43::a"] {
+                until(async || answer(server, NAME).await.is_some()).await;
+            }
+        };
+        both_answer().await;
+        for harm in [
+            ["link", "del", LINK].as_slice(),
+            &["addr", "flush", "dev", LINK],
+            &["link", "set", LINK, "down"],
+        ] {
+            let done = std::process::Command::new("ip").args(harm).status();
+            assert!(done.unwrap().success(), "{harm:?}");
+            both_answer().await;
+        }
+        stop.cancel();
+        task.await.unwrap();
+    });
+}
+
+#[test]
+fn without_one_family_the_other_is_answered() {
+    isolated(|| async {
+        let off = "/proc/sys/net/ipv6/conf/all/disable_ipv6";
+        std::fs::write(off, "1").unwrap();
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(service(&view(true)).run(stop.clone()));
+        until(async || answer("10.43.0.10", NAME).await.is_some()).await;
+        // It may come later.
+        std::fs::write(off, "0").unwrap();
+        until(async || answer("fd43::a", NAME).await.is_some()).await;
         stop.cancel();
         task.await.unwrap();
     });

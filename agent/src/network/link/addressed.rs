@@ -3,24 +3,31 @@
 use super::{LinkError, Links, io_error, is_missing, netlink};
 use futures::TryStreamExt;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
+use rtnetlink::packet_route::link::{LinkFlags, LinkMessage};
 use rtnetlink::{LinkBridge, LinkDummy, LinkUnspec};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 impl Links {
-    /// Makes the link, or leaves it with these addresses and no others.
+    /// Makes the link, or leaves it with these addresses and no others. Gives back those that it
+    /// could not be given, such as all of a family that is off. Where all is as it should be,
+    /// nothing is changed, and nobody hears of a change.
     pub async fn keep_addressed(
         &self,
         name: &'static str,
         addresses: &[IpAddr],
-    ) -> Result<(), LinkError> {
-        let index = match self.find(name).await? {
+    ) -> Result<BTreeMap<IpAddr, LinkError>, LinkError> {
+        let found = self.find(name).await?;
+        let is_up = |link: &LinkMessage| link.header.flags.contains(LinkFlags::Up);
+        let index = match &found {
             Some(link) => link.header.index,
             None => self.make_addressed(name).await?,
         };
-        let up = LinkUnspec::new_with_index(index).up().build();
-        let set = self.0.link().set(up).execute().await;
-        set.map_err(netlink("bring up the link of the cluster's DNS"))?;
+        if !found.as_ref().is_some_and(is_up) {
+            let up = LinkUnspec::new_with_index(index).up().build();
+            let set = self.0.link().set(up).execute().await;
+            set.map_err(netlink("bring up the link of the cluster's DNS"))?;
+        }
         let mut missing: BTreeSet<_> = addresses.iter().copied().collect();
         for message in self.addresses_of(index).await? {
             let address = message
@@ -37,15 +44,18 @@ impl Links {
                 removed.map_err(netlink("remove an old address of the cluster's DNS"))?;
             }
         }
+        let mut refused = BTreeMap::new();
         for address in missing {
             let bits = if address.is_ipv4() { 32 } else { 128 };
             let mut add = self.0.address().add(index, address, bits);
             // Nobody else is on the link: an address need not be looked for before its use.
             add.message_mut().header.flags = AddressHeaderFlags::Nodad;
             let added = add.execute().await;
-            added.map_err(netlink("take the address of the cluster's DNS"))?;
+            if let Err(error) = added.map_err(netlink("take the address of the cluster's DNS")) {
+                refused.insert(address, error);
+            }
         }
-        Ok(())
+        Ok(refused)
     }
 
     pub async fn remove_addressed(&self, name: &'static str) -> Result<(), LinkError> {
