@@ -1,4 +1,5 @@
-//! List and watch of the server, into the view. An object is decoded, made a record, and dropped.
+//! List and watch of the server, into the view. An object is decoded, made a record, and dropped,
+//! before the view is locked: who asks it for a name waits for no decoding.
 
 use super::{Key, Origin, View, decode};
 use coracle_client::Client;
@@ -84,7 +85,8 @@ impl Sink<Service> for Services {
             Event::Init => self.listed.clear(),
             Event::InitApply(object) => {
                 let key = decode::object_key(&object.metadata);
-                view.change(|tables| tables.set_service(&key, Some(decode::service(&object))));
+                let service = decode::service(&object);
+                view.change(|tables| tables.set_service(&key, Some(service)));
                 self.listed.insert(key);
             }
             Event::InitDone => {
@@ -95,7 +97,8 @@ impl Sink<Service> for Services {
             }
             Event::Apply(object) => {
                 let key = decode::object_key(&object.metadata);
-                view.change(|tables| tables.set_service(&key, Some(decode::service(&object))));
+                let service = decode::service(&object);
+                view.change(|tables| tables.set_service(&key, Some(service)));
             }
             Event::Delete(object) => {
                 let key = decode::object_key(&object.metadata);
@@ -117,7 +120,8 @@ impl Sink<EndpointSlice> for Slices {
             Event::Init => self.listed.clear(),
             Event::InitApply(object) => {
                 let name = decode::object_key(&object.metadata);
-                view.change(|tables| tables.set_slice(&name, decode::slice(&object)));
+                let slice = decode::slice(&object);
+                view.change(|tables| tables.set_slice(&name, slice));
                 self.listed.insert((&*name).into());
             }
             Event::InitDone => {
@@ -127,7 +131,8 @@ impl Sink<EndpointSlice> for Slices {
             }
             Event::Apply(object) => {
                 let name = decode::object_key(&object.metadata);
-                view.change(|tables| tables.set_slice(&name, decode::slice(&object)));
+                let slice = decode::slice(&object);
+                view.change(|tables| tables.set_slice(&name, slice));
             }
             Event::Delete(object) => {
                 let name = decode::object_key(&object.metadata);
