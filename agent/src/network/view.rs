@@ -18,7 +18,6 @@ pub use feed::{Feed, follow};
 pub use kept::Keeper;
 pub use record::{
     Cidr, Distribution, Endpoint, Protocol, Service, ServiceKind, ServicePort, Slice, SlicePort,
-    TargetPort,
 };
 pub use subscription::Subscription;
 
@@ -214,12 +213,9 @@ impl View {
 
     /// Waits until the view shows something to act on.
     pub async fn known(&self) -> Origin {
-        self.reached(Origin::Disk).await
-    }
-
-    /// Waits for the first whole list of the server.
-    pub async fn synced(&self) {
-        self.reached(Origin::Server).await;
+        let mut origin = self.0.origin.subscribe();
+        let known = origin.wait_for(|origin| *origin >= Origin::Disk).await;
+        *known.expect("the view holds the sender")
     }
 
     /// Waits for the first whole list of Services alone.
@@ -236,12 +232,6 @@ impl View {
 
     fn listed_services(&self) {
         self.0.services_listed.send_replace(true);
-    }
-
-    async fn reached(&self, least: Origin) -> Origin {
-        let mut origin = self.0.origin.subscribe();
-        let reached = origin.wait_for(|origin| *origin >= least).await;
-        *reached.expect("the view holds the sender")
     }
 
     /// Tells which keys changed from now on; at first all that are known.

@@ -5,7 +5,6 @@ use super::plan::Plan;
 use super::steps::{Balance, Element, Frontend, NodePort, Rule, Value, digit};
 use crate::network::view::{
     Cidr, Endpoint, Entry, Protocol, Service, ServiceKind, ServicePort, Slice, SlicePort,
-    TargetPort,
 };
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -51,8 +50,6 @@ fn port(text: &str) -> ServicePort {
         protocol: protocol(parts[1]),
         port: parts[2].parse().unwrap(),
         node_port: parts.get(3).map_or(0, |text| text.parse().unwrap()),
-        target: TargetPort::Number(8080),
-        app_protocol: None,
     }
 }
 
@@ -73,7 +70,6 @@ pub fn service(text: &str) -> Service {
         health_check_node_port: 0,
         affinity_seconds: None,
         distribution: crate::network::view::Distribution::Everywhere,
-        publishes_not_ready: false,
         external_name: None,
         cluster_domain: None,
         is_routed_by_others: false,
@@ -112,7 +108,6 @@ fn endpoint(text: &str) -> Endpoint {
         zone: None,
         hint_zones: Box::default(),
         hint_nodes: Box::default(),
-        pod: None,
     };
     for word in words {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
@@ -144,7 +139,6 @@ pub fn slice(port: &str, endpoints: &str) -> Arc<Slice> {
             name: parts[0].into(),
             protocol: protocol(parts[1]),
             port: Some(parts[2].parse().unwrap()),
-            app_protocol: None,
         }]),
         endpoints,
         is_routed_by_others: false,

@@ -2,12 +2,11 @@
 
 use super::{
     Cidr, Distribution, Endpoint, Key, Protocol, Service, ServiceKind, ServicePort, Slice,
-    SlicePort, TargetPort, key,
+    SlicePort, key,
 };
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::discovery::v1 as discovery;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -53,7 +52,6 @@ pub fn service(object: &core::Service) -> Service {
         health_check_node_port: spec.health_check_node_port.and_then(port).unwrap_or(0),
         affinity_seconds: affinity(spec),
         distribution: distribution(spec),
-        publishes_not_ready: spec.publish_not_ready_addresses == Some(true),
         external_name: given(spec.external_name.as_deref())
             .filter(|_| kind == ServiceKind::ExternalName),
         is_routed_by_others: is_routed_by_others(&object.metadata),
@@ -88,18 +86,11 @@ fn cluster_ips(spec: &core::ServiceSpec, kind: ServiceKind) -> Box<[IpAddr]> {
 }
 
 fn service_port(object: &core::ServicePort) -> Option<ServicePort> {
-    let number = port(object.port)?;
     Some(ServicePort {
         name: object.name.as_deref().unwrap_or_default().into(),
         protocol: protocol(object.protocol.as_deref())?,
-        port: number,
+        port: port(object.port)?,
         node_port: object.node_port.and_then(port).unwrap_or(0),
-        target: match &object.target_port {
-            Some(IntOrString::Int(target)) => TargetPort::Number(port(*target).unwrap_or(number)),
-            Some(IntOrString::String(name)) => TargetPort::Name(name.as_str().into()),
-            None => TargetPort::Number(number),
-        },
-        app_protocol: given(object.app_protocol.as_deref()),
     })
 }
 
@@ -185,7 +176,6 @@ fn slice_port(object: &discovery::EndpointPort) -> Option<SlicePort> {
             Some(number) => Some(port(number)?),
             None => None,
         },
-        app_protocol: given(object.app_protocol.as_deref()),
     })
 }
 
@@ -208,8 +198,6 @@ fn endpoint(object: &discovery::Endpoint, is_v6: bool, words: &mut Words) -> Opt
         .and_then(|hints| hints.for_nodes.as_ref())
         .into_iter()
         .flatten();
-    let target = object.target_ref.as_ref();
-    let pod = target.filter(|target| target.kind.as_deref() == Some("Pod"));
     Some(Endpoint {
         addresses,
         is_ready: conditions.and_then(|known| known.ready).unwrap_or(true),
@@ -222,7 +210,6 @@ fn endpoint(object: &discovery::Endpoint, is_v6: bool, words: &mut Words) -> Opt
         zone: object.zone.as_deref().map(|name| words.get(name)),
         hint_zones: zones.map(|zone| words.get(&zone.name)).collect(),
         hint_nodes: nodes.map(|node| words.get(&node.name)).collect(),
-        pod: given(pod.and_then(|pod| pod.name.as_deref())),
     })
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Of another layout nothing is read.
-const LAYOUT: u32 = 1;
+const LAYOUT: u32 = 2;
 /// Bounds what a damaged file can cost; a hundred thousand endpoints are below.
 const PLAIN_BYTES_MAX: u64 = 64 << 20;
 /// Between two writes at least: what changes together is written together.

@@ -34,7 +34,6 @@ pub struct Service {
     /// A client keeps its endpoint for this long after its last connection.
     pub affinity_seconds: Option<u32>,
     pub distribution: Distribution,
-    pub publishes_not_ready: bool,
     pub external_name: Option<Box<str>>,
     /// Its label `service.kubernetes.io/service-proxy-name` or `service.kubernetes.io/headless`
     /// says that other software routes it. Names are answered all the same.
@@ -90,15 +89,6 @@ pub struct ServicePort {
     pub port: u16,
     /// 0 for none.
     pub node_port: u16,
-    pub target: TargetPort,
-    pub app_protocol: Option<Box<str>>,
-}
-
-/// The slices have it resolved already.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub enum TargetPort {
-    Number(u16),
-    Name(Box<str>),
 }
 
 /// With the bits behind the prefix cleared.
@@ -160,7 +150,6 @@ pub struct SlicePort {
     pub protocol: Protocol,
     /// None: all ports. Upstream routes such a port nowhere.
     pub port: Option<u16>,
-    pub app_protocol: Option<Box<str>>,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -176,8 +165,6 @@ pub struct Endpoint {
     pub zone: Option<Arc<str>>,
     pub hint_zones: Box<[Arc<str>]>,
     pub hint_nodes: Box<[Arc<str>]>,
-    /// In the namespace of the Service.
-    pub pod: Option<Box<str>>,
 }
 
 impl Endpoint {

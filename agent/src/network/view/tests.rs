@@ -156,5 +156,4 @@ async fn it_is_told_where_it_is_from() {
     view.reach(Origin::Server);
     view.reach(Origin::Disk);
     assert_eq!(view.known().await, Origin::Server);
-    view.synced().await;
 }

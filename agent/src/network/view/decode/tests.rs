@@ -28,8 +28,6 @@ fn defaults_are_resolved() {
             protocol: Protocol::Tcp,
             port: 80,
             node_port: 0,
-            target: TargetPort::Number(80),
-            app_protocol: None,
         }]
     );
 }
@@ -48,10 +46,9 @@ fn everything_that_routing_asks_for_is_kept() {
             "sessionAffinity": "ClientIP",
             "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}},
             "loadBalancerSourceRanges": [" 10.1.2.3/8 ", "fd00::1/16", "bad/99", "x"],
-            "trafficDistribution": "PreferSameNode", "publishNotReadyAddresses": true,
+            "trafficDistribution": "PreferSameNode",
             "ports": [
-                {"name": "sctp", "protocol": "SCTP", "port": 7, "nodePort": 30007,
-                 "targetPort": "seven", "appProtocol": "h2c"},
+                {"name": "sctp", "protocol": "SCTP", "port": 7, "nodePort": 30007},
                 {"name": "odd", "protocol": "ODD", "port": 8},
             ],
         },
@@ -63,7 +60,7 @@ fn everything_that_routing_asks_for_is_kept() {
     let kept = service(&serde_json::from_value(object).unwrap());
     assert_eq!(kept.kind, ServiceKind::LoadBalancer);
     assert_eq!(kept.cluster_ips.len(), 2);
-    assert!(kept.is_external_local && kept.is_internal_local && kept.publishes_not_ready);
+    assert!(kept.is_external_local && kept.is_internal_local);
     assert!(kept.is_routed_by_others);
     assert_eq!(kept.health_check_node_port, 31000);
     assert_eq!(kept.affinity_seconds, Some(60));
@@ -80,7 +77,6 @@ fn everything_that_routing_asks_for_is_kept() {
         .collect();
     assert_eq!(ranges, ["10.0.0.0/8", "fd00::/16"]);
     assert_eq!(kept.ports.len(), 1);
-    assert_eq!(kept.ports[0].target, TargetPort::Name("seven".into()));
     assert_eq!(
         (kept.ports[0].protocol, kept.ports[0].node_port),
         (Protocol::Sctp, 30007)
@@ -127,7 +123,6 @@ fn conditions_that_are_not_said_are_upstreams_defaults() {
             "addresses": ["10.42.0.2"], "hostname": "web-0", "nodeName": "a", "zone": "z",
             "conditions": {"ready": false, "serving": true, "terminating": true},
             "hints": {"forZones": [{"name": "z"}], "forNodes": [{"name": "a"}]},
-            "targetRef": {"kind": "Pod", "name": "web-0", "namespace": "shop"},
         },
         {"addresses": ["fd00::1"]},
     ]);
@@ -144,7 +139,6 @@ fn conditions_that_are_not_said_are_upstreams_defaults() {
         second.zone.as_ref().unwrap(),
         &second.hint_zones[0]
     ));
-    assert_eq!(second.pod.as_deref(), Some("web-0"));
     assert_eq!(
         (slice.ports[0].port, slice.ports[1].port),
         (Some(8080), None)
