@@ -1,9 +1,12 @@
 //! A network of addresses, of either family. Pure.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+/// Kept as text, and checked when it is read.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Subnet {
     base: IpAddr,
     pub prefix_length: u8,
@@ -34,6 +37,14 @@ impl Subnet {
         })
     }
 
+    /// Of one address alone.
+    pub fn of(address: IpAddr) -> Self {
+        Self {
+            base: address,
+            prefix_length: width(address),
+        }
+    }
+
     /// Its first address.
     pub fn base(&self) -> IpAddr {
         self.base
@@ -44,10 +55,7 @@ impl Subnet {
     }
 
     pub fn contains(&self, address: IpAddr) -> bool {
-        self.overlaps(&Self {
-            base: address,
-            prefix_length: width(address),
-        })
+        self.overlaps(&Self::of(address))
     }
 
     pub fn overlaps(&self, other: &Self) -> bool {
@@ -86,6 +94,20 @@ impl Subnet {
     }
 }
 
+impl TryFrom<String> for Subnet {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| format!("{text:?} is no network"))
+    }
+}
+
+impl From<Subnet> for String {
+    fn from(subnet: Subnet) -> Self {
+        subnet.to_string()
+    }
+}
+
 impl fmt::Display for Subnet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.base, self.prefix_length)
@@ -112,3 +134,6 @@ fn to_address(number: u128, is_v4: bool) -> IpAddr {
         Ipv6Addr::from(number).into()
     }
 }
+
+#[cfg(test)]
+mod tests;

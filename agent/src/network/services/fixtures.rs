@@ -3,8 +3,9 @@
 use super::node::Node;
 use super::plan::Plan;
 use super::steps::{Balance, Element, Frontend, NodePort, Rule, Value, digit};
+use crate::network::subnet::Subnet;
 use crate::network::view::{
-    Cidr, Endpoint, Entry, Protocol, Service, ServiceKind, ServicePort, Slice, SlicePort,
+    Endpoint, Entry, Protocol, Service, ServiceKind, ServicePort, Slice, SlicePort,
 };
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -25,8 +26,8 @@ pub fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-pub fn cidr(text: &str) -> Cidr {
-    Cidr::parse(text).unwrap()
+pub fn cidr(text: &str) -> Subnet {
+    Subnet::parse(text).unwrap()
 }
 
 fn list<T>(text: &str, each: impl Fn(&str) -> T) -> Box<[T]> {
@@ -189,10 +190,10 @@ fn show_rule(rule: &Rule, port: &super::plan::Port) -> String {
         Rule::MasqueradeLocal => "masquerade if local".to_owned(),
         Rule::Goto(chain) => format!("goto {chain}"),
         Rule::GotoIfFrom(cidr, chain) => {
-            format!("goto {chain} if from {}/{}", cidr.address, cidr.prefix)
+            format!("goto {chain} if from {cidr}")
         }
         Rule::GotoIfLocal(chain) => format!("goto {chain} if local"),
-        Rule::ReturnIfFrom(cidr) => format!("return if from {}/{}", cidr.address, cidr.prefix),
+        Rule::ReturnIfFrom(cidr) => format!("return if from {cidr}"),
         Rule::Drop => "drop".to_owned(),
     }
 }

@@ -226,7 +226,7 @@ fn closed(family: Family, way: [Field; 3]) -> [nft::Rule; 3] {
 fn from_outside(node: &Node, family: Family) -> Option<nft::Rule> {
     let pods = node.pod_cidrs.iter();
     let mut pods = pods
-        .filter(|cidr| Family::of(cidr.address) == family)
+        .filter(|cidr| Family::of(cidr.base()) == family)
         .peekable();
     pods.peek()?;
     let to = Field::Destination(family);
@@ -235,8 +235,8 @@ fn from_outside(node: &Node, family: Family) -> Option<nft::Rule> {
         rule = rule.in_network(
             Field::Source(family),
             Test::IsNot,
-            cidr.address,
-            cidr.prefix,
+            cidr.base(),
+            cidr.prefix_length,
         );
     }
     Some(mark(rule))
@@ -418,11 +418,11 @@ fn of_service(chain: &str, step: &Rule) -> nft::Rule {
         Rule::MasqueradeLocal => mark(local(rule)),
         Rule::Goto(chain) => rule.goto(&**chain),
         Rule::GotoIfFrom(cidr, chain) => rule
-            .in_network(from(cidr.address), Test::Is, cidr.address, cidr.prefix)
+            .in_network(from(cidr.base()), Test::Is, cidr.base(), cidr.prefix_length)
             .goto(&**chain),
         Rule::GotoIfLocal(chain) => local(rule).goto(&**chain),
         Rule::ReturnIfFrom(cidr) => rule
-            .in_network(from(cidr.address), Test::Is, cidr.address, cidr.prefix)
+            .in_network(from(cidr.base()), Test::Is, cidr.base(), cidr.prefix_length)
             .verdict(&Verdict::Return),
         Rule::Drop => rule.drop(),
     }

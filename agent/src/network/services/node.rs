@@ -1,6 +1,7 @@
 //! What routing needs to know of the node that it is on.
 
-use crate::network::view::{Cidr, Endpoint};
+use crate::network::subnet::Subnet;
+use crate::network::view::Endpoint;
 use k8s_openapi::api::core::v1 as core;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ pub struct Node {
     /// In its status.
     pub addresses: Vec<IpAddr>,
     /// Where its pods have theirs. Empty until it is known: nobody counts as a pod then.
-    pub pod_cidrs: Vec<Cidr>,
+    pub pod_cidrs: Vec<Subnet>,
     /// No load balancer is to send here: the node is going, or is not there.
     pub is_leaving: bool,
 }
@@ -29,7 +30,7 @@ impl Node {
             name: name.into(),
             zone: None,
             addresses: Vec::new(),
-            pod_cidrs: pod_cidr.and_then(Cidr::parse).into_iter().collect(),
+            pod_cidrs: pod_cidr.and_then(Subnet::parse).into_iter().collect(),
             is_leaving: true,
         }
     }
@@ -37,9 +38,9 @@ impl Node {
     pub fn of(node: &core::Node) -> Self {
         let name = node.metadata.name.as_deref().unwrap_or_default();
         let spec = node.spec.as_ref();
-        let of_spec = |spec: &core::NodeSpec| -> Vec<Cidr> {
+        let of_spec = |spec: &core::NodeSpec| -> Vec<Subnet> {
             let all = spec.pod_cidrs.iter().flatten().chain(&spec.pod_cidr);
-            let mut all: Vec<_> = all.filter_map(|text| Cidr::parse(text)).collect();
+            let mut all: Vec<_> = all.filter_map(|text| Subnet::parse(text)).collect();
             all.sort();
             all.dedup();
             all

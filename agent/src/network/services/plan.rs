@@ -11,7 +11,8 @@ use super::steps::{
     Target, Value,
 };
 use super::usable::{self, Candidates, Policies, Usable};
-use crate::network::view::{Cidr, Entry, Key, Protocol, Service, ServiceKind, ServicePort};
+use crate::network::subnet::Subnet;
+use crate::network::view::{Entry, Key, Protocol, Service, ServiceKind, ServicePort};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -354,7 +355,7 @@ impl Planner<'_> {
             // What comes from the cluster itself goes as if it had been outside and come back.
             let everywhere = self.policy_chain(false);
             let pods = self.node.pod_cidrs.iter();
-            let pods = pods.filter(|cidr| Family::of(cidr.address) == self.id.family);
+            let pods = pods.filter(|cidr| Family::of(cidr.base()) == self.id.family);
             rules.extend(pods.map(|cidr| Rule::GotoIfFrom(*cidr, everywhere.clone())));
             rules.push(Rule::MasqueradeLocal);
             rules.push(Rule::GotoIfLocal(everywhere));
@@ -371,11 +372,11 @@ impl Planner<'_> {
     /// Who may use the addresses of the load balancer, and the ways that ask.
     fn guard(&mut self) -> Vec<Rule> {
         let ranges = self.service.source_ranges.iter();
-        let ranges: BTreeSet<Cidr> = ranges
-            .filter(|range| Family::of(range.address) == self.id.family)
+        let ranges: BTreeSet<Subnet> = ranges
+            .filter(|range| Family::of(range.base()) == self.id.family)
             .copied()
             .collect();
-        let is_open = ranges.is_empty() || ranges.iter().any(|range| range.prefix == 0);
+        let is_open = ranges.is_empty() || ranges.iter().any(|range| range.prefix_length == 0);
         let addresses = self.ways.load_balancer_ips.clone();
         if is_open || addresses.is_empty() {
             return Vec::new();
@@ -389,10 +390,8 @@ impl Planner<'_> {
         // The node itself comes with the balancer's address when that is one of its own.
         let mut own = self.node.addresses.iter();
         if own.any(|address| ranges.iter().any(|range| range.contains(*address))) {
-            rules.extend(addresses.into_iter().map(|address| {
-                let prefix = if address.is_ipv4() { 32 } else { 128 };
-                Rule::ReturnIfFrom(Cidr { address, prefix })
-            }));
+            let alone = addresses.into_iter().map(Subnet::of);
+            rules.extend(alone.map(Rule::ReturnIfFrom));
         }
         rules.push(Rule::Drop);
         rules

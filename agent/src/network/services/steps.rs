@@ -7,7 +7,8 @@
 
 pub use crate::network::nft::Family;
 
-use crate::network::view::{Cidr, Protocol};
+use crate::network::subnet::Subnet;
+use crate::network::view::Protocol;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -106,9 +107,9 @@ pub enum Rule {
     /// The same for what the node itself sends.
     MasqueradeLocal,
     Goto(Chain),
-    GotoIfFrom(Cidr, Chain),
+    GotoIfFrom(Subnet, Chain),
     GotoIfLocal(Chain),
-    ReturnIfFrom(Cidr),
+    ReturnIfFrom(Subnet),
     Drop,
 }
 

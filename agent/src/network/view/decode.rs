@@ -1,9 +1,9 @@
 //! From the server's objects to records. Pure. What is malformed is left out, never guessed.
 
 use super::{
-    Cidr, Distribution, Endpoint, Key, Protocol, Service, ServiceKind, ServicePort, Slice,
-    SlicePort, key,
+    Distribution, Endpoint, Key, Protocol, Service, ServiceKind, ServicePort, Slice, SlicePort, key,
 };
+use crate::network::subnet::Subnet;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::discovery::v1 as discovery;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -109,10 +109,10 @@ fn load_balancer_ips(object: &core::Service) -> Box<[IpAddr]> {
 
 /// The server lets blanks around a range pass. A range of everything bounds nothing; upstream
 /// looks at each family for itself.
-fn source_ranges(spec: &core::ServiceSpec) -> Box<[Cidr]> {
+fn source_ranges(spec: &core::ServiceSpec) -> Box<[Subnet]> {
     let ranges = spec.load_balancer_source_ranges.iter().flatten();
     ranges
-        .filter_map(|range| Cidr::parse(range.trim()))
+        .filter_map(|range| Subnet::parse(range.trim()))
         .collect()
 }
 

@@ -3,6 +3,7 @@
 //! Defaults are resolved here: who reads a record asks no further what an absent field means.
 //! Records are compared as a whole, so what is not in them changes nothing for their readers.
 
+use crate::network::subnet::Subnet;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub struct Service {
     /// Addresses of the load balancer that the node is to accept: those without `ipMode: Proxy`.
     pub load_balancer_ips: Box<[IpAddr]>,
     /// Who may use the addresses of the load balancer. Empty: everyone.
-    pub source_ranges: Box<[Cidr]>,
+    pub source_ranges: Box<[Subnet]>,
     /// `externalTrafficPolicy: Local`, of a Service that is reached from outside at all.
     pub is_external_local: bool,
     /// `internalTrafficPolicy: Local`.
@@ -89,46 +90,6 @@ pub struct ServicePort {
     pub port: u16,
     /// 0 for none.
     pub node_port: u16,
-}
-
-/// With the bits behind the prefix cleared.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-pub struct Cidr {
-    pub address: IpAddr,
-    pub prefix: u8,
-}
-
-impl Cidr {
-    pub fn parse(text: &str) -> Option<Self> {
-        let (address, prefix) = text.split_once('/')?;
-        let prefix = prefix.parse().ok()?;
-        let address = match address.parse().ok()? {
-            IpAddr::V4(v4) if prefix <= 32 => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
-                IpAddr::V4((u32::from(v4) & mask).into())
-            }
-            IpAddr::V6(v6) if prefix <= 128 => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
-                IpAddr::V6((u128::from(v6) & mask).into())
-            }
-            _ => return None,
-        };
-        Some(Self { address, prefix })
-    }
-
-    pub fn contains(&self, address: IpAddr) -> bool {
-        match (self.address, address) {
-            (IpAddr::V4(base), IpAddr::V4(address)) => {
-                let rest = u32::from(base) ^ u32::from(address);
-                rest.leading_zeros() >= self.prefix.into()
-            }
-            (IpAddr::V6(base), IpAddr::V6(address)) => {
-                let rest = u128::from(base) ^ u128::from(address);
-                rest.leading_zeros() >= self.prefix.into()
-            }
-            _ => false,
-        }
-    }
 }
 
 /// One EndpointSlice of addresses; slices of names (`FQDN`) are not kept.

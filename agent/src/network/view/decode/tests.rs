@@ -72,9 +72,7 @@ fn everything_that_routing_asks_for_is_kept() {
         .collect();
     assert_eq!(texts, ["192.168.1.20", "192.168.1.22"]);
     let ranges = kept.source_ranges.iter();
-    let ranges: Vec<_> = ranges
-        .map(|one| format!("{}/{}", one.address, one.prefix))
-        .collect();
+    let ranges: Vec<_> = ranges.map(ToString::to_string).collect();
     assert_eq!(ranges, ["10.0.0.0/8", "fd00::/16"]);
     assert_eq!(kept.ports.len(), 1);
     assert_eq!(
@@ -97,12 +95,6 @@ fn policies_count_where_they_mean_something() {
     assert!(away.cluster_ips.is_empty() && !away.is_headless);
     let headless = service_of(json!({"clusterIP": "None", "clusterIPs": ["None"]}));
     assert!(headless.is_headless && headless.cluster_ips.is_empty());
-    let everything = Cidr::parse("0.0.0.0/0").unwrap();
-    assert_eq!(
-        (everything.address.to_string(), everything.prefix),
-        ("0.0.0.0".into(), 0)
-    );
-    assert!(Cidr::parse("::/0").is_some() && Cidr::parse("::/128").is_some());
 }
 
 fn slice_of(kind: &str, labels: Value, endpoints: Value) -> Option<(Key, Slice)> {
