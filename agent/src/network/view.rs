@@ -88,7 +88,7 @@ pub struct View(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     tables: RwLock<Tables>,
-    namespaces: RwLock<BTreeSet<Box<str>>>,
+    namespaces: watch::Sender<BTreeSet<Box<str>>>,
     subscribers: Subscribers,
     origin: watch::Sender<Origin>,
     services_listed: watch::Sender<bool>,
@@ -104,7 +104,7 @@ impl View {
     pub fn new() -> Self {
         Self(Arc::new(Shared {
             tables: RwLock::default(),
-            namespaces: RwLock::default(),
+            namespaces: watch::Sender::default(),
             subscribers: Subscribers::default(),
             origin: watch::Sender::new(Origin::Nothing),
             services_listed: watch::Sender::new(false),
@@ -173,28 +173,34 @@ impl View {
     }
 
     pub fn has_namespace(&self, name: &str) -> bool {
-        self.0.namespaces.read().contains(name)
+        self.0.namespaces.borrow().contains(name)
     }
 
     fn namespaces(&self) -> Vec<Box<str>> {
-        self.0.namespaces.read().iter().cloned().collect()
+        self.0.namespaces.borrow().iter().cloned().collect()
     }
 
-    /// Nobody is told: names alone ask for them.
     fn set_namespace(&self, name: &str, is_there: bool) {
-        let mut namespaces = self.0.namespaces.write();
-        if is_there {
-            namespaces.insert(name.into());
-        } else {
-            namespaces.remove(name);
-        }
+        self.0.namespaces.send_if_modified(|namespaces| {
+            if is_there {
+                namespaces.insert(name.into())
+            } else {
+                namespaces.remove(name)
+            }
+        });
     }
 
     fn retain_namespaces(&self, listed: &HashSet<Box<str>>) {
-        self.0
-            .namespaces
-            .write()
-            .retain(|name| listed.contains(name));
+        self.0.namespaces.send_if_modified(|namespaces| {
+            let before = namespaces.len();
+            namespaces.retain(|name| listed.contains(name));
+            namespaces.len() < before
+        });
+    }
+
+    /// Wakes its reader when a namespace comes or goes; who asks for names alone needs it not.
+    fn namespaces_changed(&self) -> watch::Receiver<BTreeSet<Box<str>>> {
+        self.0.namespaces.subscribe()
     }
 
     /// The Service that has this cluster IP.

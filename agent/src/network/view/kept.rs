@@ -3,18 +3,20 @@
 //! One file, replaced as a whole: gzip (whose checksum tells a damaged one) over JSON. Under
 //! steady change it is written the less often the larger it is, so that a flash card bears it.
 
-use super::{Key, Origin, Service, Slice, View};
+use super::{Key, Origin, Service, Slice, Subscription, View};
 use crate::atomic_file;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// Of another layout nothing is read.
@@ -40,6 +42,9 @@ struct Content<'a> {
 pub struct Keeper {
     view: View,
     path: PathBuf,
+    /// Since the file was read.
+    changes: Subscription,
+    namespaces: watch::Receiver<BTreeSet<Box<str>>>,
 }
 
 impl Keeper {
@@ -54,24 +59,31 @@ impl Keeper {
                 tracing::warn!(%path, %error, "the Services known last are lost until the server tells");
             }
         }
-        Self { view, path }
+        let mut changes = view.subscribe();
+        changes.take();
+        Self {
+            changes,
+            namespaces: view.namespaces_changed(),
+            view,
+            path,
+        }
     }
 
     /// Until `stop`; what changed last is written then too.
-    pub async fn run(self, stop: CancellationToken) {
-        let mut changes = self.view.subscribe();
-        changes.take();
+    pub async fn run(mut self, stop: CancellationToken) {
         let mut pause = PAUSE_MIN;
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                _ = changes.changed() => {}
+                _ = self.changes.changed() => {}
+                Ok(()) = self.namespaces.changed() => {}
             }
             let is_stopped = tokio::select! {
                 () = stop.cancelled() => true,
                 () = tokio::time::sleep(pause) => false,
             };
-            changes.take();
+            self.changes.take();
+            self.namespaces.mark_unchanged();
             let (view, path) = (self.view.clone(), self.path.clone());
             let written = tokio::task::spawn_blocking(move || write(&view, &path)).await;
             match written.unwrap_or_else(|error| Err(io::Error::other(error))) {

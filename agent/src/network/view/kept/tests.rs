@@ -2,6 +2,7 @@
 
 use super::*;
 use serde_json::json;
+use std::collections::HashSet;
 
 fn view() -> View {
     let services = serde_json::from_value(json!([
@@ -82,6 +83,40 @@ async fn changes_are_written_together_and_at_the_end() {
     stop.cancel();
     task.await.unwrap();
     assert!(load(&path).unwrap().is_some());
+}
+
+/// Names of pods are asked for in them, also where there are no Services.
+#[tokio::test(start_paused = true)]
+async fn a_namespace_alone_is_written_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("services");
+    let view = View::new();
+    let keeper = Keeper::open(view.clone(), path.clone());
+    view.set_namespace("shop", true);
+    let stop = CancellationToken::new();
+    let task = tokio::spawn(keeper.run(stop.clone()));
+    let written = |namespaces: &'static [&'static str]| {
+        let path = path.clone();
+        async move {
+            let end = tokio::time::Instant::now() + 2 * PAUSE_MIN;
+            while load(&path)
+                .unwrap()
+                .is_none_or(|it| it.namespaces != namespaces)
+            {
+                assert!(tokio::time::Instant::now() < end, "{namespaces:?}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    };
+    written(&["shop"]).await;
+    view.retain_namespaces(&HashSet::new());
+    written(&[]).await;
+    // What is known already is not written again.
+    std::fs::remove_file(&path).unwrap();
+    view.set_namespace("shop", false);
+    stop.cancel();
+    task.await.unwrap();
+    assert!(!path.exists());
 }
 
 #[test]
