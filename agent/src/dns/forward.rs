@@ -34,7 +34,7 @@ const CACHE_BYTES_MAX: usize = 2 << 20;
 /// More than was asked for, since some send more.
 const PACKET_BYTES_MAX: usize = 4096;
 
-type Asking = Shared<BoxFuture<'static, Option<Arc<[u8]>>>>;
+type Asking = Shared<BoxFuture<'static, Option<Arc<Message>>>>;
 
 #[derive(Debug)]
 pub struct Forwarder {
@@ -107,23 +107,21 @@ impl Forwarder {
         };
         // Whoever asks first may leave first: the answer is taken to its end in any case.
         let asking = tokio::spawn(asking);
-        let packet = asking.await.ok()??;
-        Message::from_vec(&packet).ok()
+        asking.await.ok()?.map(Arc::unwrap_or_clone)
     }
 
-    async fn answered(self: Arc<Self>, key: Key, question: Question) -> Option<Arc<[u8]>> {
+    async fn answered(self: Arc<Self>, key: Key, question: Question) -> Option<Arc<Message>> {
         let answer = timeout(ANSWER_MAX, self.ask_all(&question)).await;
         let answer = answer.ok().flatten();
-        let packet = answer.map(|(packet, message)| {
-            let packet: Arc<[u8]> = packet.into();
+        let message = answer.map(|(packet, message)| {
             let now = self.clock.monotonic();
             self.cache
                 .lock()
-                .put(key.clone(), packet.clone(), &message, now);
-            packet
+                .put(key.clone(), packet.into(), &message, now);
+            Arc::new(message)
         });
         self.under_way.lock().remove(&key);
-        packet
+        message
     }
 
     /// One resolver after the other, again and again until time is up. An error is the answer only
