@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
 /// Less than the 5 s that C libraries wait for a resolver: a failure is heard, not guessed.
 const ANSWER_MAX: Duration = Duration::from_secs(4);
@@ -35,6 +35,8 @@ const CACHE_BYTES_MAX: usize = 2 << 20;
 const PACKET_BYTES_MAX: usize = 4096;
 
 type Asking = Shared<BoxFuture<'static, Option<Arc<Message>>>>;
+/// A packet, and what it says.
+type Answered = (Vec<u8>, Message);
 
 #[derive(Debug)]
 pub struct Forwarder {
@@ -126,7 +128,7 @@ impl Forwarder {
 
     /// One resolver after the other, again and again until time is up. An error is the answer only
     /// when all have it.
-    async fn ask_all(&self, question: &Question) -> Option<(Vec<u8>, Message)> {
+    async fn ask_all(&self, question: &Question) -> Option<Answered> {
         let mut refused = None;
         let mut at_once = 0;
         loop {
@@ -173,37 +175,48 @@ impl Forwarder {
     }
 }
 
-/// Over UDP, and again over TCP where that holds too little.
-async fn exchange(resolver: SocketAddr, question: &Question) -> Option<(Vec<u8>, Message)> {
-    let id = rand::random();
-    let asked = message::ask(
-        id,
-        &question.query,
-        question.is_dnssec_ok,
-        question.is_checking_disabled,
-    );
-    let deadline = Instant::now() + TRY_MAX;
-    let answer = timeout_at(deadline, over_udp(resolver, &asked, id, &question.query)).await;
-    let (packet, message) = answer.ok()?.ok()?;
-    if !message.metadata.truncation {
-        return Some((packet, message));
-    }
-    match timeout(TRY_MAX, over_tcp(resolver, &asked)).await {
-        Ok(Ok(whole)) => match message::read_answer(&whole, id, &question.query) {
-            Some(message) => Some((whole, message)),
-            None => Some((packet, message)),
-        },
-        // What fitted is better than nothing; it says itself that it is not all.
-        _ => Some((packet, message)),
+/// Without the question, by one that could not read it.
+struct BareError;
+
+type Heard = Result<Answered, BareError>;
+
+/// With EDNS, and once without it where that seems not to be known.
+async fn exchange(resolver: SocketAddr, question: &Question) -> Option<Answered> {
+    match ask_one(resolver, question, true).await? {
+        Ok((packet, message)) if is_understood(&message) => Some((packet, message)),
+        _ => ask_one(resolver, question, false).await?.ok(),
     }
 }
 
-async fn over_udp(
-    resolver: SocketAddr,
-    asked: &[u8],
-    id: u16,
-    query: &Query,
-) -> io::Result<(Vec<u8>, Message)> {
+fn is_understood(message: &Message) -> bool {
+    let code = message.metadata.response_code;
+    !matches!(code, ResponseCode::FormErr | ResponseCode::NotImp)
+}
+
+/// Over UDP, and again over TCP where that holds too little.
+async fn ask_one(resolver: SocketAddr, question: &Question, has_edns: bool) -> Option<Heard> {
+    let id = rand::random();
+    let (query, is_checking_disabled) = (&question.query, question.is_checking_disabled);
+    let asked = if has_edns {
+        message::ask(id, query, question.is_dnssec_ok, is_checking_disabled)
+    } else {
+        message::ask_plainly(id, query, is_checking_disabled)
+    };
+    let heard = timeout(TRY_MAX, over_udp(resolver, &asked, id, query)).await;
+    let part = match heard.ok()?.ok()? {
+        Ok(answer) if answer.1.metadata.truncation => answer,
+        heard => return Some(heard),
+    };
+    let whole = timeout(TRY_MAX, over_tcp(resolver, &asked)).await;
+    let whole = whole.ok().and_then(Result::ok).and_then(|packet| {
+        let message = message::read_answer(&packet, id, query)?;
+        Some((packet, message))
+    });
+    // What fitted is better than nothing; it says itself that it is not all.
+    Some(Ok(whole.unwrap_or(part)))
+}
+
+async fn over_udp(resolver: SocketAddr, asked: &[u8], id: u16, query: &Query) -> io::Result<Heard> {
     let any = match resolver {
         SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
         SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
@@ -217,7 +230,10 @@ async fn over_udp(
         let length = socket.recv(&mut packet).await?;
         if let Some(message) = message::read_answer(&packet[..length], id, query) {
             packet.truncate(length);
-            return Ok((packet, message));
+            return Ok(Ok((packet, message)));
+        }
+        if message::is_bare_error(&packet[..length], id) {
+            return Ok(Err(BareError));
         }
     }
 }

@@ -177,17 +177,32 @@ fn refusal(id: u16, op_code: u8, code: ResponseCode) -> Vec<u8> {
 
 /// A question of ours to another resolver.
 pub fn ask(id: u16, query: &Query, is_dnssec_ok: bool, is_checking_disabled: bool) -> Vec<u8> {
+    let mut edns = Edns::new();
+    edns.set_max_payload(UDP_BYTES_MAX);
+    edns.set_dnssec_ok(is_dnssec_ok);
+    question(id, query, is_checking_disabled, Some(edns))
+}
+
+/// The same to one that knows no EDNS (RFC 6891, 7).
+pub fn ask_plainly(id: u16, query: &Query, is_checking_disabled: bool) -> Vec<u8> {
+    question(id, query, is_checking_disabled, None)
+}
+
+fn question(id: u16, query: &Query, is_checking_disabled: bool, edns: Option<Edns>) -> Vec<u8> {
     let mut message = Message::new(id, MessageType::Query, OpCode::Query);
     message.metadata.recursion_desired = true;
     message.metadata.checking_disabled = is_checking_disabled;
     message.queries.push(query.clone());
-    let mut edns = Edns::new();
-    edns.set_max_payload(UDP_BYTES_MAX);
-    edns.set_dnssec_ok(is_dnssec_ok);
-    message.set_edns(edns);
+    message.edns = edns;
     message
         .to_vec()
         .expect("a name that was read can be written")
+}
+
+/// What one says that could not read the question: an error without it.
+pub fn is_bare_error(packet: &[u8], id: u16) -> bool {
+    let is_answer = packet.len() >= HEADER_BYTES && packet[2] & 0x80 != 0;
+    is_answer && count(packet, 0) == id && count(packet, 4) == 0 && packet[3] & 0x0f != 0
 }
 
 /// What another resolver answered to `ask`. None when it is no answer to it.

@@ -1,8 +1,10 @@
 //! A resolver for tests, which does what the first label of a name says: `ok` has an address,
 //! `long` does not fit into a packet, `none` is not there, `fail` is an error, `mute` is nothing.
+//! `old` and `bare` have an address for who does not speak of EDNS, and an error for who does:
+//! `bare` one that is a header alone.
 
 use super::message::{Answer, Request, Transport};
-use hickory_proto::op::ResponseCode;
+use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::rdata::A;
 use hickory_proto::rr::{Name, RData, Record};
 use std::net::SocketAddr;
@@ -64,8 +66,11 @@ fn answer(packet: &[u8], transport: Transport) -> Option<Vec<u8>> {
     let label = name.iter().next().map(<[u8]>::to_vec).unwrap_or_default();
     let record =
         |last| Record::from_rdata(name.clone(), 60, RData::A(A([203, 0, 113, last].into())));
+    let has_edns = Message::from_vec(packet).unwrap().edns.is_some();
     let answer = match label.as_slice() {
-        b"ok" => Answer {
+        b"bare" if has_edns => return Some(bare_error(packet)),
+        b"old" if has_edns => Answer::error(ResponseCode::NotImp),
+        b"ok" | b"old" | b"bare" => Answer {
             answers: vec![record(7)],
             ..Answer::default()
         },
@@ -78,4 +83,12 @@ fn answer(packet: &[u8], transport: Transport) -> Option<Vec<u8>> {
         _ => return None,
     };
     Some(request.answer(&answer))
+}
+
+fn bare_error(packet: &[u8]) -> Vec<u8> {
+    let mut error = packet[..12].to_vec();
+    error[2] |= 0x80;
+    error[3] = 1;
+    error[4..].fill(0);
+    error
 }

@@ -44,6 +44,19 @@ async fn what_does_not_fit_is_asked_for_over_tcp() {
     assert_eq!(message.answers.len(), 200);
 }
 
+/// They know no EDNS, and say so each in a way of its own.
+#[tokio::test]
+async fn an_old_resolver_is_asked_again_without_what_it_does_not_know() {
+    for text in ["bare.example", "old.example"] {
+        let fake = Fake::start().await;
+        let forwarder = forwarder(&[fake.address]);
+        let message = forwarder.ask(question(text)).await.unwrap();
+        assert_eq!(code(&message), ResponseCode::NoError, "{text}");
+        assert_eq!(message.answers.len(), 1);
+        assert_eq!(fake.asked(), 2);
+    }
+}
+
 #[tokio::test]
 async fn one_that_is_silent_is_passed_over_and_asked_last_from_then_on() {
     let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
