@@ -7,6 +7,7 @@ use super::message::{Answer, Request, Transport};
 use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::rdata::A;
 use hickory_proto::rr::{Name, RData, Record};
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,11 +25,25 @@ pub fn name(text: &str) -> Name {
     name
 }
 
+/// A port for both protocols: one that is free for the first may be another test's for the second.
+pub async fn free<T>(bind: impl AsyncFn() -> io::Result<T>) -> T {
+    loop {
+        match bind().await {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            bound => return bound.unwrap(),
+        }
+    }
+}
+
 impl Fake {
     pub async fn start() -> Self {
-        let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let (udp, tcp) = free(async || {
+            let udp = UdpSocket::bind("127.0.0.1:0").await?;
+            let tcp = TcpListener::bind(udp.local_addr()?).await?;
+            Ok((udp, tcp))
+        })
+        .await;
         let address = udp.local_addr().unwrap();
-        let tcp = TcpListener::bind(address).await.unwrap();
         let asked = Arc::new(AtomicUsize::new(0));
         let counted = asked.clone();
         tokio::spawn(async move {

@@ -59,13 +59,11 @@ async fn an_old_resolver_is_asked_again_without_what_it_does_not_know() {
 
 #[tokio::test]
 async fn one_that_is_silent_is_passed_over_and_asked_last_from_then_on() {
-    let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let silent = silent.local_addr().unwrap();
-    let (held, fake) = (UdpSocket::bind(silent).await, Fake::start().await);
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let (silent, fake) = (socket.local_addr().unwrap(), Fake::start().await);
     let forwarder = forwarder(&[silent, fake.address]);
     assert!(forwarder.ask(question("ok.example")).await.is_some());
     assert_eq!(forwarder.in_order(), [fake.address, silent]);
-    drop(held);
 }
 
 #[tokio::test]
@@ -83,9 +81,10 @@ async fn an_error_is_the_answer_when_all_have_it() {
 
 #[tokio::test]
 async fn nobody_there_is_told_soon() {
-    let gone = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let address = gone.local_addr().unwrap();
-    drop(gone);
+    // The port is nobody else's, and hears none but itself.
+    let deaf = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let address = deaf.local_addr().unwrap();
+    deaf.connect(address).await.unwrap();
     let begun = Instant::now();
     assert!(
         forwarder(&[address])

@@ -5,7 +5,7 @@ use crate::dns::asked::Domain;
 use crate::dns::forward::Forwarder;
 use crate::dns::message;
 use crate::dns::resolvers::Resolvers;
-use crate::dns::testing::{Fake, name};
+use crate::dns::testing::{Fake, free, name};
 use crate::dns::zone::Zone;
 use crate::network::view::View;
 use coracle_client::clock::Clock;
@@ -41,7 +41,8 @@ async fn served() -> Served {
     let forwarder = Forwarder::new(Resolvers::of(&[fake.address]), Clock::system());
     let zone = Zone::new(Domain::parse("cluster.local").unwrap(), view, 1);
     let responder = Arc::new(Responder::new(zone, forwarder));
-    let sockets = Sockets::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let any = "127.0.0.1:0".parse().unwrap();
+    let sockets = free(async || Sockets::bind(any).await).await;
     let (address, stop) = (sockets.address().unwrap(), CancellationToken::new());
     let task = tokio::spawn(sockets.serve(responder, stop.clone()));
     Served {
