@@ -43,6 +43,7 @@ mod beneath; // Paths that containers may tamper with.
 mod network; // A bridge, and an address a pod.
 
 mod dns; // Names of the cluster.
+pub use dns::DOMAIN_DEFAULT as CLUSTER_DOMAIN_DEFAULT;
 
 mod atomic_file; // Replaces a file as a whole.
 mod file_watch; // Waits for changes of files.

@@ -2,14 +2,13 @@
 
 use super::{BadSetting, parse};
 use crate::cli::DnsArgs;
-use coracle_agent::PodDns;
+use coracle_agent::{CLUSTER_DOMAIN_DEFAULT, PodDns};
 use coracle_api::names;
 use coracle_apiserver::default_objects::ClusterDns;
 use std::net::IpAddr;
 
 const ADDRESS: &str = "cluster-dns";
 const DOMAIN: &str = "cluster-domain";
-const DOMAIN_DEFAULT: &str = "cluster.local";
 
 /// Of a server, whose nodes answer names themselves on addresses of Services.
 pub fn server(args: &DnsArgs, services: &[parse::Cidr]) -> Result<ClusterDns, BadSetting> {
@@ -21,17 +20,11 @@ pub fn server(args: &DnsArgs, services: &[parse::Cidr]) -> Result<ClusterDns, Ba
             return Err(BadSetting::new(ADDRESS, &address.to_string(), expected));
         }
     }
-    if let [a, b] = addresses[..]
-        && a.is_ipv4() == b.is_ipv4()
-    {
-        let expected = "must be one address, or one of each IP family";
-        return Err(BadSetting::new(
-            ADDRESS,
-            &args.cluster_dns.join(","),
-            expected,
-        ));
-    }
-    if addresses.len() > 2 {
+    let is_one_a_family = match addresses[..] {
+        [a, b] => a.is_ipv4() != b.is_ipv4(),
+        _ => addresses.len() < 2,
+    };
+    if !is_one_a_family {
         let expected = "must be one address, or one of each IP family";
         return Err(BadSetting::new(
             ADDRESS,
@@ -41,7 +34,7 @@ pub fn server(args: &DnsArgs, services: &[parse::Cidr]) -> Result<ClusterDns, Ba
     }
     Ok(ClusterDns {
         addresses,
-        domain: domain(args)?.unwrap_or_else(|| DOMAIN_DEFAULT.to_owned()),
+        domain: domain(args)?.unwrap_or_else(|| CLUSTER_DOMAIN_DEFAULT.to_owned()),
     })
 }
 
