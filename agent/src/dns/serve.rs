@@ -170,12 +170,12 @@ impl Held {
             for problem in problems.difference(&self.told) {
                 tracing::warn!(problem, "names are not answered everywhere yet");
             }
-            let next = if problems.is_empty() {
-                pause = RETRY_MIN;
-                LOOK_EVERY
+            let (next, then) = if problems.is_empty() {
+                (LOOK_EVERY, RETRY_MIN)
             } else {
-                std::mem::replace(&mut pause, (pause * 2).min(RETRY_MAX))
+                (pause, (pause * 2).min(RETRY_MAX))
             };
+            pause = then;
             self.told = problems;
             tokio::select! {
                 () = changes.next() => {}
