@@ -174,10 +174,10 @@ impl Controller {
         }
         let pods = services::pods_of(&service, &self.pods);
         let mut known = endpoint_slices::of_service(&self.slices, key, MANAGER);
-        known.retain(|slice| slice.metadata.deletion_timestamp.is_none());
         if self.tracker.is_stale(key, &known) {
             return Ok(Requeue::After(STALE_WAIT));
         }
+        known.retain(|slice| slice.metadata.deletion_timestamp.is_none());
         let existing = endpoint_slices::read(&self.client, &key.namespace, &known).await;
         let Some(existing) = existing.map_err(|source| ReconcileError::read(key, source))? else {
             return Ok(Requeue::After(STALE_WAIT));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
 const MANAGER: &str = "us";
@@ -41,6 +42,11 @@ async fn a_watch_that_lags_is_noticed() {
         tracker.is_stale(&web(), &[shown(&new)]),
         "it is shown still"
     );
+    let mut dying = new.clone();
+    let at = "2030-01-01T00:00:00Z".parse().unwrap();
+    dying.metadata.deletion_timestamp = Some(Time(at));
+    let is_stale = tracker.is_stale(&web(), &[shown(&dying)]);
+    assert!(!is_stale, "a finalizer holds it, and that is shown");
     assert!(!tracker.is_stale(&web(), &[]));
     tracker.forget(&web());
     assert!(!tracker.is_stale(&web(), &[shown(&new)]));

@@ -99,7 +99,8 @@ impl Tracker {
         known.is_none_or(|(known, _)| known == Written::Deleted)
     }
 
-    /// Whether what the watch shows of a Service's slices is older than what was written.
+    /// Whether what the watch shows of a Service's slices, those that are being deleted among
+    /// them, is older than what was written.
     pub(crate) fn is_stale(&self, key: &ObjectKey, shown: &[Arc<SliceMeta>]) -> bool {
         let written = self.written.lock();
         let Some(slices) = written.get(key) else {
@@ -113,7 +114,8 @@ impl Tracker {
             .iter()
             .filter(|(_, (_, since))| since.elapsed() < BELIEVED_FOR);
         believed.any(|(uid, (state, _))| match (state, shown_as(uid)) {
-            (Written::Deleted, shown) => shown.is_some(),
+            // A finalizer may hold it long after the watch has told of its deletion.
+            (Written::Deleted, shown) => shown.is_some_and(|it| it.deletion_timestamp.is_none()),
             (Written::Generation(known), Some(shown)) => *known > generation(shown),
             (Written::Generation(_), None) => true,
         })

@@ -202,6 +202,31 @@ async fn a_watch_that_lags_makes_no_second_slice() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_slice_that_a_finalizer_holds_is_made_anew_at_once() {
+    let cluster = cluster();
+    put_pod(&cluster, "a", "10.0.0.1", true);
+    put_service(&cluster);
+    let site = start(cluster);
+    site.has(&["10.0.0.1+"]).await;
+    let mut slice = site.only_slice();
+    slice["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    slice["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:01Z");
+    slice["metadata"]["generation"] = json!(2);
+    site.cluster.api.put(&format!("{IN_DEFAULT}/web-0"), slice);
+    let dying_since = tokio::time::Instant::now();
+    eventually("there is another", || {
+        site.cluster
+            .api
+            .get(&format!("{IN_DEFAULT}/web-1"))
+            .is_some()
+    })
+    .await;
+    let waited = dying_since.elapsed();
+    assert!(waited < 2 * FOREIGN_CHANGE_WAIT, "{waited:?}");
+    assert_eq!(site.endpoints(), ["10.0.0.1+", "10.0.0.1+"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn services_without_pods_of_their_own_are_left_alone() {
     let cluster = cluster();
     put_pod(&cluster, "a", "10.0.0.1", true);
