@@ -76,7 +76,8 @@ pub(super) fn disabled(why: &str, family: Family) -> Event {
 
 /// The part of all CPUs in each zone, if every node that counts says where it is and what it has.
 fn ratios(nodes: &[Arc<Node>]) -> Option<BTreeMap<String, f64>> {
-    let mut by_zone: BTreeMap<String, i64> = BTreeMap::new();
+    // Wide, for a node may say that it has as much as one number holds.
+    let mut by_zone: BTreeMap<String, i128> = BTreeMap::new();
     for node in nodes {
         let labels = node.metadata.labels.as_ref();
         let is_control_plane = ["control-plane", "master"].iter().any(|role| {
@@ -88,13 +89,13 @@ fn ratios(nodes: &[Arc<Node>]) -> Option<BTreeMap<String, f64>> {
         let status = node.status.as_ref();
         let cpu = status.and_then(|status| status.allocatable.as_ref()?.get("cpu"));
         let cpu = cpu.and_then(|cpu| Quantity::parse(&cpu.0).ok());
-        let milli = cpu.map_or(0, |cpu| cpu.milli_value());
+        let milli = cpu.map_or(0, |cpu| i128::from(cpu.milli_value()));
         let zone = zone_of(node).filter(|zone| !zone.is_empty() && milli > 0)?;
         *by_zone.entry(zone.clone()).or_default() += milli;
     }
-    let total: i64 = by_zone.values().sum();
-    #[allow(clippy::cast_precision_loss)] // Thousandths of CPUs are far below what a float holds.
-    let part = |milli: i64| milli as f64 / total as f64;
+    let total: i128 = by_zone.values().sum();
+    #[allow(clippy::cast_precision_loss)] // A part need not be exact.
+    let part = |milli: i128| milli as f64 / total as f64;
     let ratios = by_zone.into_iter().map(|(zone, milli)| (zone, part(milli)));
     let ratios: BTreeMap<_, _> = ratios.collect();
     (ratios.len() >= 2).then_some(ratios)

@@ -36,6 +36,15 @@ fn zones_have_the_part_of_their_nodes() {
     assert_eq!(ratios(&nodes), Some(BTreeMap::from(expected)));
 }
 
+/// As much as a node may say that it has, of which not even two can be added up in 64 bits.
+#[test]
+fn nodes_of_any_size_are_added_up() {
+    let vast = |zone| in_zone("9e15", zone);
+    let nodes = [vast("a"), vast("a"), vast("a"), vast("b")];
+    let expected = [("a".to_owned(), 0.75), ("b".to_owned(), 0.25)];
+    assert_eq!(ratios(&nodes), Some(BTreeMap::from(expected)));
+}
+
 #[test]
 fn one_node_that_does_not_say_spoils_it() {
     let good = [in_zone("1", "a"), in_zone("1", "b")];
