@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use coracle_api::names::sloppy_ip;
 use coracle_client::informer::{Change, Informer};
 use coracle_client::{ObjectKey, key_of};
 use k8s_openapi::NamespaceResourceScope;
@@ -175,16 +176,7 @@ impl Service {
 
 /// Reads addresses as they were always read: zeros may lead, and an IPv4 address in IPv6 is IPv4.
 pub(crate) fn parse_address(text: &str) -> Option<IpAddr> {
-    if let Ok(address) = text.parse::<IpAddr>() {
-        return Some(address.to_canonical());
-    }
-    let number = |part: &str| {
-        let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
-        part.parse().ok().filter(|_| is_number)
-    };
-    let parts: Option<Vec<u8>> = text.split('.').map(number).collect();
-    let parts: [u8; 4] = parts?.try_into().ok()?;
-    Some(IpAddr::from(parts))
+    sloppy_ip(text).map(|address| address.to_canonical())
 }
 
 /// Whether a pod has a place among the endpoints of Services.
