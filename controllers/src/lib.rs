@@ -111,7 +111,7 @@ impl Default for Config {
     }
 }
 
-/// Says everything but the key.
+/// Says what is short and no secret.
 impl Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Config")

@@ -1,6 +1,6 @@
 //! Services as the loops of endpoints know them: what they read, and nothing else.
 //!
-//! An informer of this kind holds a fraction of what whole Services take. `following` and
+//! An informer of this kind holds a fraction of what whole Services take. `touched` and
 //! `selecting` answer quickly however many Services there are: each is found by the first pair of
 //! its selector, never by trying all.
 
