@@ -17,8 +17,10 @@ use kube::core::PartialObjectMeta;
 use crate::wire_order::Order;
 
 mod tracker; // What was written and not yet seen.
+mod writer;
 
 pub(crate) use tracker::Tracker;
+pub(crate) use writer::Writer;
 
 pub(crate) const SERVICE_NAME: &str = "kubernetes.io/service-name";
 pub(crate) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";

@@ -17,9 +17,8 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
-use kube::api::PostParams;
 
-use crate::endpoint_slices::{self, STALE_WAIT, SliceMeta, Tracker, label};
+use crate::endpoint_slices::{self, STALE_WAIT, SliceMeta, Tracker, Writer, label};
 use crate::endpoints::{EndpointsMeta, is_of_election};
 use crate::services::Service;
 use crate::{Context, refusal};
@@ -170,37 +169,28 @@ impl Controller {
         endpoints: &Endpoints,
         plan: plan::Plan,
     ) -> Result<(), MirrorError> {
-        let slices = Api::<EndpointSlice>::namespaced(self.client.clone(), &key.namespace);
+        let writer = Writer::new(&self.client, &key.namespace, &self.tracker);
         let is_going = endpoints.metadata.deletion_timestamp.is_some();
         for slice in plan.create.iter().filter(|_| !is_going) {
-            match slices.create(&PostParams::default(), slice).await {
-                Ok(created) => self.tracker.wrote(&created),
-                Err(error) if refusal::is_namespace_terminating(&error) => return Ok(()),
-                Err(source) => {
-                    let key = key.clone();
-                    return Err(MirrorError::Create { key, source });
-                }
+            let created = writer.create(slice).await.map_err(|source| {
+                let key = key.clone();
+                MirrorError::Create { key, source }
+            })?;
+            if !created {
+                return Ok(());
             }
         }
         for slice in &plan.update {
-            let updated = patch::replace(&slices, slice).await;
-            let updated = updated.map_err(|source| {
+            writer.update(slice).await.map_err(|source| {
                 let key = key.clone();
                 MirrorError::Update { key, source }
             })?;
-            self.tracker.wrote(&updated);
         }
         for slice in &plan.delete {
-            let name = slice.metadata.name.as_deref().unwrap_or_default();
-            self.tracker.deleting(slice);
-            match slices.delete(name, &patch::delete_exactly(slice)).await {
-                Err(source) if !refusal::is_not_found(&source) => {
-                    self.tracker.wrote(slice);
-                    let key = key.clone();
-                    return Err(MirrorError::Delete { key, source });
-                }
-                _ => {}
-            }
+            writer.delete(slice).await.map_err(|source| {
+                let key = key.clone();
+                MirrorError::Delete { key, source }
+            })?;
         }
         Ok(())
     }

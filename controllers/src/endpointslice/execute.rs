@@ -2,14 +2,12 @@
 
 use coracle_client::ObjectKey;
 use coracle_client::events;
-use coracle_client::patch;
 use jiff::Timestamp;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::Api;
-use kube::api::PostParams;
 
 use super::plan::{Changes, Plan};
 use super::{Controller, slice};
+use crate::endpoint_slices::Writer;
 use crate::refusal;
 use crate::services::Service;
 use crate::trigger_time::annotate;
@@ -90,7 +88,7 @@ impl Controller {
         changed_at: Option<Timestamp>,
     ) -> Result<(), ReconcileError> {
         let mut failures = Vec::new();
-        let slices = Api::namespaced(self.client.clone(), service.namespace());
+        let writer = Writer::new(&self.client, service.namespace(), &self.tracker);
         for mut family in plan.families {
             failures.extend(
                 family
@@ -103,8 +101,8 @@ impl Controller {
                     }),
             );
             recycle(service, &mut family.changes);
-            let written = self.write(service, &slices, family.changes, changed_at);
-            failures.extend(written.await.err());
+            let written = write(&writer, service, family.changes, changed_at).await;
+            failures.extend(written.err());
             for event in family.events {
                 let about = events::reference(service);
                 self.recorder
@@ -112,7 +110,7 @@ impl Controller {
             }
         }
         for slice in &plan.other_families {
-            let deleted = self.delete(service, &slices, slice, "error deleting").await;
+            let deleted = delete(&writer, service, slice, "error deleting").await;
             failures.extend(deleted.err());
         }
         let mut failures = failures.into_iter();
@@ -124,63 +122,52 @@ impl Controller {
             }),
         }
     }
+}
 
-    async fn write(
-        &self,
-        service: &Service,
-        slices: &Api<EndpointSlice>,
-        changes: Changes,
-        changed_at: Option<Timestamp>,
-    ) -> Result<(), Failure> {
-        // What goes with its Service is not made anew: the garbage collector would race with it.
-        let is_going = service.metadata.deletion_timestamp.is_some();
-        for mut slice in changes.create.into_iter().filter(|_| !is_going) {
-            annotate(&mut slice.metadata, changed_at);
-            match slices.create(&PostParams::default(), &slice).await {
-                Ok(created) => self.tracker.wrote(&created),
-                Err(error) if refusal::is_namespace_terminating(&error) => return Ok(()),
-                Err(source) => {
-                    return Err(failed(service, "failed to create EndpointSlice", source));
-                }
-            }
+async fn write(
+    writer: &Writer<'_>,
+    service: &Service,
+    changes: Changes,
+    changed_at: Option<Timestamp>,
+) -> Result<(), Failure> {
+    // What goes with its Service is not made anew: the garbage collector would race with it.
+    let is_going = service.metadata.deletion_timestamp.is_some();
+    for mut slice in changes.create.into_iter().filter(|_| !is_going) {
+        annotate(&mut slice.metadata, changed_at);
+        let created = writer.create(&slice).await;
+        let what = "failed to create EndpointSlice";
+        if !created.map_err(|source| failed(service, what, source))? {
+            return Ok(());
         }
-        for mut slice in changes.update {
-            annotate(&mut slice.metadata, changed_at);
-            match patch::replace(slices, &slice).await {
-                Ok(updated) => self.tracker.wrote(&updated),
-                Err(source) => {
-                    let name = slice.metadata.name.unwrap_or_default();
-                    let what = format!("failed to update {name} EndpointSlice");
-                    return Err(failed(service, &what, source));
-                }
-            }
-        }
-        for slice in &changes.delete {
-            self.delete(service, slices, slice, "failed to delete")
-                .await?;
-        }
-        Ok(())
     }
+    for mut slice in changes.update {
+        annotate(&mut slice.metadata, changed_at);
+        let updated = writer.update(&slice).await;
+        updated.map_err(|source| {
+            let name = slice.metadata.name.unwrap_or_default();
+            failed(
+                service,
+                &format!("failed to update {name} EndpointSlice"),
+                source,
+            )
+        })?;
+    }
+    for slice in &changes.delete {
+        delete(writer, service, slice, "failed to delete").await?;
+    }
+    Ok(())
+}
 
-    async fn delete(
-        &self,
-        service: &Service,
-        slices: &Api<EndpointSlice>,
-        slice: &EndpointSlice,
-        failure: &str,
-    ) -> Result<(), Failure> {
+async fn delete(
+    writer: &Writer<'_>,
+    service: &Service,
+    slice: &EndpointSlice,
+    failure: &str,
+) -> Result<(), Failure> {
+    writer.delete(slice).await.map_err(|source| {
         let name = slice.metadata.name.as_deref().unwrap_or_default();
-        self.tracker.deleting(slice);
-        match slices.delete(name, &patch::delete_exactly(slice)).await {
-            Ok(_) => Ok(()),
-            Err(error) if refusal::is_not_found(&error) => Ok(()),
-            Err(source) => {
-                self.tracker.wrote(slice);
-                let what = format!("{failure} {name} EndpointSlice");
-                Err(failed(service, &what, source))
-            }
-        }
-    }
+        failed(service, &format!("{failure} {name} EndpointSlice"), source)
+    })
 }
 
 fn failed(service: &Service, what: &str, source: kube::Error) -> Failure {
