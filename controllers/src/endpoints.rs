@@ -98,17 +98,7 @@ async fn run_loop(context: Context) {
 
 impl Controller {
     fn follow(self: &Arc<Self>) {
-        services::index(&self.services);
-        let told = Arc::clone(self);
-        self.services.on_change(move |change| {
-            told.queue.add(key_of(change.object().as_ref()));
-        });
-        let told = Arc::clone(self);
-        self.pods.on_change(move |change| {
-            for key in services::touched(&told.services, change) {
-                told.queue.add(key);
-            }
-        });
+        services::follow(&self.services, &self.pods, &self.queue);
         let told = Arc::clone(self);
         self.endpoints.on_change(move |change| {
             if let Change::Deleted(endpoints) = change {

@@ -11,7 +11,7 @@ use coracle_client::control_loop::{self, Requeue};
 use coracle_client::events::{self, EventType, Recorder};
 use coracle_client::informer::{Change, Informer};
 use coracle_client::queue::WorkQueue;
-use coracle_client::{Client, ObjectKey, key_of};
+use coracle_client::{Client, ObjectKey};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -109,19 +109,9 @@ async fn keep_looking_at_nodes(controller: &Controller, shutdown: CancellationTo
 
 impl Controller {
     fn follow(self: &Arc<Self>) {
-        services::index(&self.services);
+        services::follow(&self.services, &self.pods, &self.queue);
         node_pods::index(&self.pods);
         endpoint_slices::index(&self.slices);
-        let told = Arc::clone(self);
-        self.services.on_change(move |change| {
-            told.queue.add(key_of(change.object().as_ref()));
-        });
-        let told = Arc::clone(self);
-        self.pods.on_change(move |change| {
-            for key in services::touched(&told.services, change) {
-                told.queue.add(key);
-            }
-        });
         let told = Arc::clone(self);
         self.slices.on_change(move |change| {
             for key in endpoint_slices::touched(&told.tracker, MANAGER, change) {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use coracle_api::names::sloppy_ip;
 use coracle_client::informer::{Change, Informer};
+use coracle_client::queue::WorkQueue;
 use coracle_client::{ObjectKey, key_of};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Pod, ServicePort};
@@ -215,11 +216,28 @@ pub(crate) fn find_port(pod: &Pod, port: &ServicePort) -> Option<i32> {
 }
 
 /// Must be called before `selecting`; again is harmless.
-pub(crate) fn index(services: &Informer<Service>) {
+fn index(services: &Informer<Service>) {
     services.add_index(BY_SELECTOR, |service| {
         let first = service.selector().and_then(BTreeMap::first_key_value);
         let pair = first.map(|(key, value)| pair(service.namespace(), key, value));
         pair.into_iter().collect()
+    });
+}
+
+/// Queues a Service when it changes, or a pod that it chooses or chose.
+pub(crate) fn follow(
+    services: &Informer<Service>,
+    pods: &Informer<Pod>,
+    queue: &WorkQueue<ObjectKey>,
+) {
+    index(services);
+    let added = queue.clone();
+    services.on_change(move |change| added.add(key_of(change.object().as_ref())));
+    let (services, added) = (services.clone(), queue.clone());
+    pods.on_change(move |change| {
+        for key in touched(&services, change) {
+            added.add(key);
+        }
     });
 }
 
@@ -239,7 +257,7 @@ pub(crate) fn selecting(services: &Informer<Service>, pod: &ObjectMeta) -> BTree
 }
 
 /// The Services to look at again after a pod changed.
-pub(crate) fn touched(services: &Informer<Service>, change: &Change<Pod>) -> BTreeSet<ObjectKey> {
+fn touched(services: &Informer<Service>, change: &Change<Pod>) -> BTreeSet<ObjectKey> {
     let (old, new) = match change {
         Change::Added(pod) | Change::Deleted(pod) => return selecting(services, &pod.metadata),
         Change::Resync(_) => return BTreeSet::new(), // Services have their own.
