@@ -52,6 +52,7 @@ mod discovery;
 mod endpoint_slices; // What both loops that write slices have in common.
 mod labels;
 mod node_pods;
+mod nodes;
 mod ownership;
 mod pods;
 mod refusal;

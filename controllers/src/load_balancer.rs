@@ -7,7 +7,7 @@
 //! one stays without until that goes, and is told so by an event. One key stands for all: who gets
 //! what depends on the others.
 
-use crate::Context;
+use crate::{Context, nodes};
 use coracle_client::control_loop::{self, Requeue};
 use coracle_client::events::{EventType, Recorder};
 use coracle_client::informer::{Event, Filter, Informer, follow};
@@ -224,15 +224,7 @@ fn reference(key: &ObjectKey, service: &Balanced) -> ObjectReference {
 fn takes_traffic(node: &Node) -> bool {
     let labels = node.metadata.labels.as_ref();
     let is_excluded = labels.is_some_and(|labels| labels.contains_key(EXCLUDED));
-    let conditions = node
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref());
-    let is_ready = conditions
-        .into_iter()
-        .flatten()
-        .any(|condition| condition.type_ == "Ready" && condition.status == "True");
-    is_ready && !is_excluded && node.metadata.deletion_timestamp.is_none()
+    nodes::is_ready(node) && !is_excluded && node.metadata.deletion_timestamp.is_none()
 }
 
 /// Those that are known outside, or else those within.

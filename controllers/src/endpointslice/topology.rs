@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use super::desired::ZONE;
 use super::plan::{Changes, Event};
 use crate::endpoint_slices::endpoints_of;
+use crate::nodes;
 use crate::services::{Family, Service, TOPOLOGY_HINTS, TOPOLOGY_MODE};
 
 mod shares; // Pure: how many endpoints a zone gets, and who gives to whom.
@@ -50,15 +51,7 @@ pub(super) fn is_ready(endpoint: &Endpoint) -> bool {
 
 /// Whether an update of a node may change the shares of zones.
 pub(super) fn is_other_capacity(old: &Node, new: &Node) -> bool {
-    is_node_ready(old) != is_node_ready(new) || zone_of(old) != zone_of(new)
-}
-
-fn is_node_ready(node: &Node) -> bool {
-    let conditions = node.status.as_ref().and_then(|one| one.conditions.as_ref());
-    let mut conditions = conditions.into_iter().flatten();
-    conditions
-        .find(|condition| condition.type_ == "Ready")
-        .is_some_and(|ready| ready.status == "True")
+    nodes::is_ready(old) != nodes::is_ready(new) || zone_of(old) != zone_of(new)
 }
 
 fn zone_of(node: &Node) -> Option<&String> {
@@ -83,7 +76,7 @@ fn ratios(nodes: &[Arc<Node>]) -> Option<BTreeMap<String, f64>> {
         let is_control_plane = ["control-plane", "master"].iter().any(|role| {
             labels.is_some_and(|all| all.contains_key(&format!("node-role.kubernetes.io/{role}")))
         });
-        if is_control_plane || !is_node_ready(node) {
+        if is_control_plane || !nodes::is_ready(node) {
             continue;
         }
         let status = node.status.as_ref();

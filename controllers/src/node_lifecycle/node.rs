@@ -1,7 +1,9 @@
 //! What this loop reads off a node. Pure.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
+use k8s_openapi::api::core::v1::{Node, Taint};
+
+use crate::nodes;
 
 pub(super) const NOT_READY: &str = "node.kubernetes.io/not-ready";
 pub(super) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -30,22 +32,13 @@ pub(super) fn name(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap_or_default()
 }
 
-pub(super) fn conditions(node: &Node) -> &[NodeCondition] {
-    let conditions = node.status.as_ref().and_then(|it| it.conditions.as_deref());
-    conditions.unwrap_or_default()
-}
-
 pub(super) fn taints(node: &Node) -> &[Taint] {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref());
     taints.unwrap_or_default()
 }
 
-fn ready(node: &Node) -> Option<&NodeCondition> {
-    conditions(node).iter().find(|one| one.type_ == "Ready")
-}
-
 pub(super) fn readiness(node: &Node) -> Readiness {
-    match ready(node).map(|ready| ready.status.as_str()) {
+    match nodes::ready(node).map(|ready| ready.status.as_str()) {
         None => Readiness::Unreported,
         Some("True") => Readiness::Ready,
         Some("False") => Readiness::NotReady,
@@ -55,7 +48,10 @@ pub(super) fn readiness(node: &Node) -> Readiness {
 
 /// What the node says about when it last reported; good for comparing with itself alone.
 pub(super) fn heartbeat(node: &Node) -> Option<Timestamp> {
-    ready(node)?.last_heartbeat_time.as_ref().map(|time| time.0)
+    nodes::ready(node)?
+        .last_heartbeat_time
+        .as_ref()
+        .map(|time| time.0)
 }
 
 /// Has one of the taints by which this loop moves pods away.

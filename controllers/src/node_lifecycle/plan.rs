@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::node::{self, NO_EXECUTE, NOT_READY, Readiness, UNREACHABLE};
+use crate::nodes;
 
 const NO_SCHEDULE: &str = "NoSchedule";
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
@@ -38,7 +39,7 @@ const REPEATED_LABELS: [(&str, &str); 2] = [
 
 /// The node with Unknown conditions, since nobody hears from it; `None` when it has them.
 pub(super) fn lost(node: &Node, now: &Time) -> Option<Node> {
-    let mut conditions = node::conditions(node).to_vec();
+    let mut conditions = nodes::conditions(node).to_vec();
     for kind in OWN_CONDITIONS {
         match conditions.iter_mut().find(|one| one.type_ == kind) {
             None => conditions.push(NodeCondition {
@@ -58,7 +59,7 @@ pub(super) fn lost(node: &Node, now: &Time) -> Option<Node> {
             Some(_) => {}
         }
     }
-    if conditions == node::conditions(node) {
+    if conditions == nodes::conditions(node) {
         return None;
     }
     let mut node = node.clone();
@@ -116,7 +117,7 @@ pub(super) fn spared(node: &Node) -> Option<Node> {
 
 fn mirror_conditions(node: &Node, now: &Time) -> Vec<Taint> {
     let mut wanted: Vec<&str> = Vec::new();
-    for condition in node::conditions(node) {
+    for condition in nodes::conditions(node) {
         let rule = BY_CONDITION
             .iter()
             .find(|(kind, status, _)| *kind == condition.type_ && *status == condition.status);

@@ -1,5 +1,6 @@
 //! Which pods go, and when to look again.
 
+use crate::nodes;
 use coracle_client::clock::Instant;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use std::collections::{HashMap, HashSet};
@@ -118,16 +119,9 @@ pub(super) fn plan(
 }
 
 fn is_out_of_service(node: &Node) -> bool {
-    let ready = node
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref());
-    let is_ready = ready.is_some_and(|all| {
-        all.iter()
-            .any(|one| one.type_ == "Ready" && one.status == "True")
-    });
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-    !is_ready && taints.is_some_and(|all| all.iter().any(|taint| taint.key == OUT_OF_SERVICE))
+    !nodes::is_ready(node)
+        && taints.is_some_and(|all| all.iter().any(|taint| taint.key == OUT_OF_SERVICE))
 }
 
 /// Evicted ones first, then the oldest.

@@ -156,7 +156,7 @@ fn a_node_is_spared_the_taints_of_this_loop_alone() {
 fn a_lost_node_has_unknown_conditions() {
     let given = node("Ready=True MemoryPressure=True DiskPressure=Unknown NetworkUnavailable=True");
     let lost = lost(&given, &now()).unwrap();
-    let told: Vec<String> = node::conditions(&lost)
+    let told: Vec<String> = nodes::conditions(&lost)
         .iter()
         .map(|one| {
             format!(
