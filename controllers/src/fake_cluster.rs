@@ -5,13 +5,18 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use coracle_client::Client;
+use coracle_client::clock::Clock;
+use coracle_client::informer::Informers;
+use futures::future::BoxFuture;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::fake_api::FakeApi;
+use crate::{Config, Context};
 
 #[derive(Clone)]
 pub(crate) struct FakeCluster {
@@ -49,6 +54,23 @@ const APPS: &[Served] = &[
     ("deployments", "Deployment", true, ALL),
     ("replicasets", "ReplicaSet", true, ALL),
 ];
+
+/// Runs a loop against a server in memory from the start of 2030 on, until the guard is dropped.
+pub(crate) fn spawn(
+    client: Client,
+    config: Config,
+    run: fn(Context) -> BoxFuture<'static, ()>,
+) -> DropGuard {
+    let shutdown = CancellationToken::new();
+    tokio::spawn(run(Context {
+        informers: Informers::new(client.clone(), shutdown.clone()),
+        client,
+        config: Arc::new(config),
+        clock: Clock::starting_at("2030-01-01T00:00:00Z".parse().expect("a time")),
+        shutdown: shutdown.clone(),
+    }));
+    shutdown.drop_guard()
+}
 
 impl FakeCluster {
     pub(crate) fn new() -> Self {

@@ -4,9 +4,9 @@ use super::*;
 use crate::Config;
 use crate::csr::tests::request;
 use crate::fake_api::{FakeApi, eventually};
-use coracle_client::informer::Informers;
+use crate::fake_cluster::spawn;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::DropGuard;
 
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 const REVIEWS: &str = "POST /apis/authorization.k8s.io/v1/subjectaccessreviews";
@@ -15,26 +15,13 @@ const SERVER_USAGES: [&str; 2] = ["digital signature", "server auth"];
 
 struct Site {
     api: FakeApi,
-    shutdown: CancellationToken,
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
-    }
+    _running: DropGuard,
 }
 
 fn start() -> Site {
-    let (api, shutdown) = (FakeApi::new(), CancellationToken::new());
-    let context = Context {
-        client: api.client(),
-        informers: Informers::new(api.client(), shutdown.clone()),
-        config: Arc::new(Config::default()),
-        clock: Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap()),
-        shutdown: shutdown.clone(),
-    };
-    tokio::spawn(run(context));
-    Site { api, shutdown }
+    let api = FakeApi::new();
+    let _running = spawn(api.client(), Config::default(), run);
+    Site { api, _running }
 }
 
 impl Site {

@@ -5,13 +5,13 @@ use super::*;
 use crate::Config;
 use crate::csr::tests::request;
 use crate::fake_api::{FakeApi, eventually};
-use coracle_client::informer::Informers;
+use crate::fake_cluster::spawn;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequestSpec;
 use rcgen::{CertificateParams, DnType, IsCa, KeyPair};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::DropGuard;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
@@ -21,13 +21,7 @@ const AUTHORITY: &str = "this cluster";
 
 struct Site {
     api: FakeApi,
-    shutdown: CancellationToken,
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
-    }
+    _running: DropGuard,
 }
 
 fn start() -> Site {
@@ -39,21 +33,13 @@ fn start() -> Site {
     params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let certificate = params.self_signed(&key).unwrap();
     let api = FakeApi::new();
-    let shutdown = CancellationToken::new();
     let config = Config {
         ca_cert_pem: certificate.pem(),
         ca_key_pem: key.serialize_pem(),
         ..Config::default()
     };
-    let context = Context {
-        client: api.client(),
-        informers: Informers::new(api.client(), shutdown.clone()),
-        config: Arc::new(config),
-        clock: Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap()),
-        shutdown: shutdown.clone(),
-    };
-    tokio::spawn(run(context));
-    Site { api, shutdown }
+    let _running = spawn(api.client(), config, run);
+    Site { api, _running }
 }
 
 impl Site {

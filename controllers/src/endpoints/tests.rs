@@ -1,41 +1,24 @@
 //! The loop against a server in memory.
 
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::DropGuard;
 
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{FakeCluster, failure};
-use coracle_client::clock::Clock;
-use coracle_client::informer::Informers;
+use crate::fake_cluster::{FakeCluster, failure, spawn};
 
 const WEB: &str = "/api/v1/namespaces/default/services/web";
 const ENDPOINTS: &str = "/api/v1/namespaces/default/endpoints";
 
 struct Site {
     cluster: FakeCluster,
-    shutdown: CancellationToken,
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
-    }
+    _running: DropGuard,
 }
 
 fn start(cluster: FakeCluster) -> Site {
-    let shutdown = CancellationToken::new();
-    let client = cluster.client();
-    let context = Context {
-        client: client.clone(),
-        informers: Informers::new(client, shutdown.clone()),
-        config: Arc::new(Config::default()),
-        clock: Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap()),
-        shutdown: shutdown.clone(),
-    };
-    tokio::spawn(run(context));
-    Site { cluster, shutdown }
+    let _running = spawn(cluster.client(), Config::default(), run);
+    Site { cluster, _running }
 }
 
 fn put_service(cluster: &FakeCluster) {

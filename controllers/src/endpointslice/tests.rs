@@ -3,14 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
+use tokio_util::sync::DropGuard;
 
 use super::*;
 use crate::Config;
 use crate::endpoint_slices::{MANAGED_BY, SERVICE_NAME};
 use crate::fake_api::eventually;
-use crate::fake_cluster::{FakeCluster, failure};
-use coracle_client::clock::Clock;
-use coracle_client::informer::Informers;
+use crate::fake_cluster::{FakeCluster, failure, spawn};
 
 const SLICES: &str = "/apis/discovery.k8s.io/v1/endpointslices";
 const IN_DEFAULT: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
@@ -18,27 +17,12 @@ const WEB: &str = "/api/v1/namespaces/default/services/web";
 
 struct Site {
     cluster: FakeCluster,
-    shutdown: CancellationToken,
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
-    }
+    _running: DropGuard,
 }
 
 fn start(cluster: FakeCluster) -> Site {
-    let shutdown = CancellationToken::new();
-    let client = cluster.client();
-    let context = Context {
-        client: client.clone(),
-        informers: Informers::new(client, shutdown.clone()),
-        config: Arc::new(Config::default()),
-        clock: Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap()),
-        shutdown: shutdown.clone(),
-    };
-    tokio::spawn(run(context));
-    Site { cluster, shutdown }
+    let _running = spawn(cluster.client(), Config::default(), run);
+    Site { cluster, _running }
 }
 
 fn cluster() -> FakeCluster {

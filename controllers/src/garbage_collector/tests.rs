@@ -3,10 +3,9 @@
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::FakeCluster;
-use coracle_client::clock::Clock;
-use coracle_client::informer::Informers;
+use crate::fake_cluster::{FakeCluster, spawn};
 use serde_json::{Value, json};
+use tokio_util::sync::DropGuard;
 
 const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
@@ -14,27 +13,12 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 
 struct Site {
     cluster: FakeCluster,
-    shutdown: CancellationToken,
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
-    }
+    _running: DropGuard,
 }
 
 fn start(cluster: FakeCluster) -> Site {
-    let shutdown = CancellationToken::new();
-    let clock = Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap());
-    let context = Context {
-        client: cluster.client(),
-        informers: Informers::new(cluster.client(), shutdown.clone()),
-        config: Arc::new(Config::default()),
-        clock,
-        shutdown: shutdown.clone(),
-    };
-    tokio::spawn(run(context));
-    Site { cluster, shutdown }
+    let _running = spawn(cluster.client(), Config::default(), run);
+    Site { cluster, _running }
 }
 
 fn owner(kind: &str, name: &str) -> Value {

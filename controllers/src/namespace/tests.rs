@@ -3,22 +3,12 @@
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::FakeCluster;
-use coracle_client::informer::Informers;
+use crate::fake_cluster::{FakeCluster, spawn};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::DropGuard;
 
-fn start(cluster: &FakeCluster) -> CancellationToken {
-    let shutdown = CancellationToken::new();
-    let context = Context {
-        client: cluster.client(),
-        informers: Informers::new(cluster.client(), shutdown.clone()),
-        config: Arc::new(Config::default()),
-        clock: Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap()),
-        shutdown: shutdown.clone(),
-    };
-    tokio::spawn(run(context));
-    shutdown
+fn start(cluster: &FakeCluster) -> DropGuard {
+    spawn(cluster.client(), Config::default(), run)
 }
 
 fn put_namespace(cluster: &FakeCluster, name: &str) {
@@ -49,7 +39,7 @@ async fn a_deleted_namespace_is_emptied_pods_first_and_goes() {
             .api
             .put(&at("pods"), json!({"metadata": {}, "spec": spec}));
     }
-    let shutdown = start(&cluster);
+    let _running = start(&cluster);
     cluster.delete_as("/api/v1/namespaces/a", "Background");
     eventually("the pod is told of", || {
         condition(&cluster, "a", "NamespaceContentRemaining")["message"]
@@ -75,7 +65,6 @@ async fn a_deleted_namespace_is_emptied_pods_first_and_goes() {
         assert_eq!(left.len(), 1, "{left:?}");
         assert_eq!(left[0]["metadata"]["namespace"], "b");
     }
-    shutdown.cancel();
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,7 +75,7 @@ async fn a_finalizer_is_told_and_waited_for() {
     cluster
         .api
         .put("/api/v1/namespaces/a/configmaps/held", held);
-    let shutdown = start(&cluster);
+    let _running = start(&cluster);
     cluster.delete_as("/api/v1/namespaces/a", "Background");
     eventually("the finalizer is told of", || {
         condition(&cluster, "a", "NamespaceFinalizersRemaining")["message"]
@@ -99,7 +88,6 @@ async fn a_finalizer_is_told_and_waited_for() {
         cluster.api.get("/api/v1/namespaces/a").is_none()
     })
     .await;
-    shutdown.cancel();
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,12 +96,11 @@ async fn another_finalizer_of_the_spec_is_left_alone() {
     let namespace =
         json!({"spec": {"finalizers": ["kubernetes", "example.com/x"]}, "metadata": {}});
     cluster.api.put("/api/v1/namespaces/a", namespace);
-    let shutdown = start(&cluster);
+    let _running = start(&cluster);
     cluster.delete_as("/api/v1/namespaces/a", "Background");
     eventually("ours is removed", || {
         let namespace = cluster.api.get("/api/v1/namespaces/a").unwrap_or_default();
         namespace["spec"]["finalizers"] == json!(["example.com/x"])
     })
     .await;
-    shutdown.cancel();
 }

@@ -3,12 +3,11 @@
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{FakeCluster, failure};
-use coracle_client::clock::Clock;
-use coracle_client::informer::Informers;
+use crate::fake_cluster::{FakeCluster, failure, spawn};
 use http::Method;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use tokio_util::sync::DropGuard;
 
 const QUOTAS: &str = "/api/v1/namespaces/default/resourcequotas";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -21,27 +20,13 @@ mod tallies; // The pure part.
 
 struct Site {
     cluster: FakeCluster,
-    shutdown: CancellationToken,
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
-    }
+    _running: DropGuard,
 }
 
 fn site() -> Site {
     let cluster = FakeCluster::new();
-    let shutdown = CancellationToken::new();
-    let context = Context {
-        client: cluster.client(),
-        informers: Informers::new(cluster.client(), shutdown.clone()),
-        config: Arc::new(Config::default()),
-        clock: Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap()),
-        shutdown: shutdown.clone(),
-    };
-    tokio::spawn(run(context));
-    Site { cluster, shutdown }
+    let _running = spawn(cluster.client(), Config::default(), run);
+    Site { cluster, _running }
 }
 
 fn pod(cpu: &str) -> Value {

@@ -3,39 +3,24 @@
 use super::*;
 use crate::Config;
 use crate::fake_api::{FakeApi, eventually};
-use coracle_client::clock::Clock;
-use coracle_client::informer::Informers;
+use crate::fake_cluster::spawn;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::DropGuard;
 
 const CA: &str = "the CA of this cluster";
 
 struct Site {
     api: FakeApi,
-    shutdown: CancellationToken,
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
-    }
+    _running: DropGuard,
 }
 
 fn start(api: FakeApi) -> Site {
-    let shutdown = CancellationToken::new();
     let config = Config {
         ca_cert_pem: CA.to_owned(),
         ..Config::default()
     };
-    let context = Context {
-        client: api.client(),
-        informers: Informers::new(api.client(), shutdown.clone()),
-        config: Arc::new(config),
-        clock: Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap()),
-        shutdown: shutdown.clone(),
-    };
-    tokio::spawn(run(context));
-    Site { api, shutdown }
+    let _running = spawn(api.client(), config, run);
+    Site { api, _running }
 }
 
 fn path(namespace: &str) -> String {

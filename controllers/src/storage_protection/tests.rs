@@ -3,9 +3,10 @@
 use super::*;
 use crate::Config;
 use crate::fake_api::{FakeApi, eventually};
-use coracle_client::clock::Clock;
+use crate::fake_cluster::spawn;
 use coracle_client::informer::Informers;
 use serde_json::{Value, json};
+use tokio_util::sync::DropGuard;
 
 const CLAIM: &str = "/api/v1/namespaces/default/persistentvolumeclaims/data";
 const VOLUME: &str = "/api/v1/persistentvolumes/disk";
@@ -14,26 +15,12 @@ const POD: &str = "/api/v1/namespaces/default/pods/web";
 
 struct Site {
     api: FakeApi,
-    shutdown: CancellationToken,
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
-    }
+    _running: DropGuard,
 }
 
 fn start(api: FakeApi, run: fn(Context) -> BoxFuture<'static, ()>) -> Site {
-    let shutdown = CancellationToken::new();
-    let context = Context {
-        client: api.client(),
-        informers: Informers::new(api.client(), shutdown.clone()),
-        config: Arc::new(Config::default()),
-        clock: Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap()),
-        shutdown: shutdown.clone(),
-    };
-    tokio::spawn(run(context));
-    Site { api, shutdown }
+    let _running = spawn(api.client(), Config::default(), run);
+    Site { api, _running }
 }
 
 fn object(finalizer: &str, is_deleting: bool, rest: Value) -> Value {
