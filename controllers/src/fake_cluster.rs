@@ -18,6 +18,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::fake_api::FakeApi;
 use crate::{Config, Context};
 
+mod web;
+
+pub(crate) use web::WEB;
+
 #[derive(Clone)]
 pub(crate) struct FakeCluster {
     pub(crate) api: FakeApi,

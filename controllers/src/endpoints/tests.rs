@@ -6,9 +6,8 @@ use tokio_util::sync::DropGuard;
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{FakeCluster, failure, spawn};
+use crate::fake_cluster::{FakeCluster, WEB, failure, spawn};
 
-const WEB: &str = "/api/v1/namespaces/default/services/web";
 const ENDPOINTS: &str = "/api/v1/namespaces/default/endpoints";
 
 struct Site {
@@ -19,26 +18,6 @@ struct Site {
 fn start(cluster: FakeCluster) -> Site {
     let _running = spawn(cluster.client(), Config::default(), run);
     Site { cluster, _running }
-}
-
-fn put_service(cluster: &FakeCluster) {
-    let service = json!({
-        "spec": {"selector": {"app": "web"}, "clusterIP": "10.43.0.9", "ipFamilies": ["IPv4"],
-                 "ports": [{"port": 80, "protocol": "TCP"}]},
-    });
-    cluster.api.put(WEB, service);
-}
-
-fn put_pod(cluster: &FakeCluster, name: &str, ip: &str, ready: bool) {
-    let status = if ready { "True" } else { "False" };
-    let pod = json!({
-        "metadata": {"labels": {"app": "web"}},
-        "spec": {"nodeName": "n", "containers": []},
-        "status": {"podIPs": [{"ip": ip}], "conditions": [{"type": "Ready", "status": status}]},
-    });
-    cluster
-        .api
-        .put(&format!("/api/v1/namespaces/default/pods/{name}"), pod);
 }
 
 impl Site {
@@ -67,12 +46,12 @@ impl Site {
 #[tokio::test(start_paused = true)]
 async fn endpoints_follow_pods_and_go_with_their_service() {
     let site = start(FakeCluster::new());
-    put_service(&site.cluster);
+    site.cluster.put_service();
     eventually("there are Endpoints", || site.get("web").is_some()).await;
-    put_pod(&site.cluster, "a", "10.0.0.1", true);
-    put_pod(&site.cluster, "b", "10.0.0.2", false);
+    site.cluster.put_pod("a", "10.0.0.1", true);
+    site.cluster.put_pod("b", "10.0.0.2", false);
     site.has(&["10.0.0.1"], &["10.0.0.2"]).await;
-    put_pod(&site.cluster, "a", "10.0.0.1", false);
+    site.cluster.put_pod("a", "10.0.0.1", false);
     site.has(&[], &["10.0.0.1", "10.0.0.2"]).await;
     // Somebody deletes them.
     site.cluster.api.delete(&format!("{ENDPOINTS}/web"));
@@ -96,8 +75,8 @@ async fn what_was_left_over_goes_but_not_what_elects() {
     cluster.api.put(&path("own"), json!({"subsets": []}));
     let site = start(cluster);
     eventually("what was left over is gone", || site.get("left").is_none()).await;
-    put_service(&site.cluster);
-    put_pod(&site.cluster, "a", "10.0.0.1", true);
+    site.cluster.put_service();
+    site.cluster.put_pod("a", "10.0.0.1", true);
     site.has(&["10.0.0.1"], &[]).await;
     assert!(site.get("elects").is_some() && site.get("own").is_some());
 }
@@ -112,7 +91,7 @@ async fn a_refused_write_is_told_and_tried_again() {
         hit.then(|| (500, failure(500, "Refused")))
     });
     let site = start(cluster);
-    put_service(&site.cluster);
+    site.cluster.put_service();
     eventually("there are Endpoints", || site.get("web").is_some()).await;
     let events = || site.cluster.api.objects("/api/v1/events");
     eventually("an event", || !events().is_empty()).await;

@@ -13,7 +13,6 @@ use crate::fake_cluster::{FakeCluster, failure, spawn};
 
 const SLICES: &str = "/apis/discovery.k8s.io/v1/endpointslices";
 const IN_DEFAULT: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
-const WEB: &str = "/api/v1/namespaces/default/services/web";
 
 struct Site {
     cluster: FakeCluster,
@@ -29,29 +28,6 @@ fn cluster() -> FakeCluster {
     let cluster = FakeCluster::new();
     cluster.api.put("/api/v1/nodes/n", json!({}));
     cluster
-}
-
-fn put_service(cluster: &FakeCluster) {
-    let service = json!({
-        "metadata": {"creationTimestamp": "2029-12-31T00:00:00Z"},
-        "spec": {"selector": {"app": "web"}, "clusterIP": "10.43.0.9", "ipFamilies": ["IPv4"],
-                 "ports": [{"port": 80, "protocol": "TCP"}]},
-    });
-    cluster.api.put(WEB, service);
-}
-
-fn put_pod(cluster: &FakeCluster, name: &str, ip: &str, ready: bool) {
-    let status = if ready { "True" } else { "False" };
-    let pod = json!({
-        "metadata": {"labels": {"app": "web", "more": name}},
-        "spec": {"nodeName": "n", "containers": []},
-        "status": {"podIPs": [{"ip": ip}], "conditions": [
-            {"type": "Ready", "status": status, "lastTransitionTime": "2030-01-01T00:00:01Z"},
-        ]},
-    });
-    cluster
-        .api
-        .put(&format!("/api/v1/namespaces/default/pods/{name}"), pod);
 }
 
 impl Site {
@@ -93,17 +69,17 @@ impl Site {
 #[tokio::test(start_paused = true)]
 async fn slices_follow_pods() {
     let cluster = cluster();
-    put_pod(&cluster, "a", "10.0.0.1", true);
+    cluster.put_pod("a", "10.0.0.1", true);
     let site = start(cluster);
-    put_service(&site.cluster);
+    site.cluster.put_service();
     site.has(&["10.0.0.1+"]).await;
     let slice = site.only_slice();
     assert_eq!(slice["metadata"]["name"], "web-0");
     let annotation = &slice["metadata"]["annotations"][crate::services::LAST_CHANGE];
     assert_eq!(*annotation, "2029-12-31T00:00:00Z");
-    put_pod(&site.cluster, "b", "10.0.0.2", false);
+    site.cluster.put_pod("b", "10.0.0.2", false);
     site.has(&["10.0.0.1+", "10.0.0.2"]).await;
-    put_pod(&site.cluster, "b", "10.0.0.2", true);
+    site.cluster.put_pod("b", "10.0.0.2", true);
     site.has(&["10.0.0.1+", "10.0.0.2+"]).await;
     let annotation = site.only_slice()["metadata"]["annotations"].clone();
     assert_eq!(annotation[crate::services::LAST_CHANGE], Value::Null);
@@ -132,8 +108,8 @@ async fn slices_follow_pods() {
 #[tokio::test(start_paused = true)]
 async fn what_others_did_to_slices_is_mended() {
     let cluster = cluster();
-    put_pod(&cluster, "a", "10.0.0.1", true);
-    put_service(&cluster);
+    cluster.put_pod("a", "10.0.0.1", true);
+    cluster.put_service();
     let site = start(cluster);
     site.has(&["10.0.0.1+"]).await;
     let path = format!("{IN_DEFAULT}/web-0");
@@ -152,14 +128,14 @@ async fn what_others_did_to_slices_is_mended() {
     site.cluster
         .api
         .put(&format!("{IN_DEFAULT}/theirs"), foreign);
-    put_pod(&site.cluster, "b", "10.0.0.2", true);
+    site.cluster.put_pod("b", "10.0.0.2", true);
     site.has(&["10.0.0.1+", "10.0.0.2+", "10.7.7.7"]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_lags_makes_no_second_slice() {
     let cluster = cluster();
-    put_pod(&cluster, "a", "10.0.0.1", true);
+    cluster.put_pod("a", "10.0.0.1", true);
     let made = Arc::new(AtomicUsize::new(0));
     let counted = made.clone();
     cluster.on_request(move |method, path| {
@@ -168,17 +144,13 @@ async fn a_watch_that_lags_makes_no_second_slice() {
         None
     });
     let site = start(cluster);
-    put_service(&site.cluster);
+    site.cluster.put_service();
     site.has(&["10.0.0.1+"]).await;
     // As a watch that starts over: nothing is told for a while, and much happens.
     for number in 2..30 {
         site.cluster.api.break_watches();
-        put_pod(
-            &site.cluster,
-            &format!("p{number}"),
-            &format!("10.0.0.{number}"),
-            true,
-        );
+        site.cluster
+            .put_pod(&format!("p{number}"), &format!("10.0.0.{number}"), true);
         tokio::task::yield_now().await;
     }
     eventually("all are there", || site.endpoints().len() == 29).await;
@@ -188,8 +160,8 @@ async fn a_watch_that_lags_makes_no_second_slice() {
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_a_finalizer_holds_is_made_anew_at_once() {
     let cluster = cluster();
-    put_pod(&cluster, "a", "10.0.0.1", true);
-    put_service(&cluster);
+    cluster.put_pod("a", "10.0.0.1", true);
+    cluster.put_service();
     let site = start(cluster);
     site.has(&["10.0.0.1+"]).await;
     let mut slice = site.only_slice();
@@ -213,7 +185,7 @@ async fn a_slice_that_a_finalizer_holds_is_made_anew_at_once() {
 #[tokio::test(start_paused = true)]
 async fn services_without_pods_of_their_own_are_left_alone() {
     let cluster = cluster();
-    put_pod(&cluster, "a", "10.0.0.1", true);
+    cluster.put_pod("a", "10.0.0.1", true);
     let path = |name: &str| format!("/api/v1/namespaces/default/services/{name}");
     let none = json!({"spec": {"clusterIP": "10.43.0.8", "ports": [{"port": 80}]}});
     cluster.api.put(&path("none"), none);
@@ -221,7 +193,7 @@ async fn services_without_pods_of_their_own_are_left_alone() {
                                    "externalName": "example.org"}});
     cluster.api.put(&path("external"), external);
     let site = start(cluster);
-    put_service(&site.cluster);
+    site.cluster.put_service();
     site.has(&["10.0.0.1+"]).await;
     assert_eq!(site.only_slice()["metadata"]["labels"][SERVICE_NAME], "web");
 }
@@ -229,8 +201,8 @@ async fn services_without_pods_of_their_own_are_left_alone() {
 #[tokio::test(start_paused = true)]
 async fn a_missing_node_is_told_and_looked_for_again() {
     let cluster = FakeCluster::new();
-    put_pod(&cluster, "a", "10.0.0.1", true);
-    put_service(&cluster);
+    cluster.put_pod("a", "10.0.0.1", true);
+    cluster.put_service();
     let site = start(cluster);
     eventually("an event", || !site.events().is_empty()).await;
     let event = &site.events()[0];
@@ -249,7 +221,7 @@ async fn a_missing_node_is_told_and_looked_for_again() {
 #[tokio::test(start_paused = true)]
 async fn a_refused_write_is_told_and_tried_again() {
     let cluster = cluster();
-    put_pod(&cluster, "a", "10.0.0.1", true);
+    cluster.put_pod("a", "10.0.0.1", true);
     let mut refusals = 2;
     cluster.on_request(move |method, path| {
         let hit = refusals > 0 && *method == http::Method::POST && path == IN_DEFAULT;
@@ -257,7 +229,7 @@ async fn a_refused_write_is_told_and_tried_again() {
         hit.then(|| (500, failure(500, "Refused")))
     });
     let site = start(cluster);
-    put_service(&site.cluster);
+    site.cluster.put_service();
     site.has(&["10.0.0.1+"]).await;
     eventually("an event", || !site.events().is_empty()).await;
     let message = site.events()[0]["message"].as_str().unwrap().to_owned();
