@@ -1,17 +1,18 @@
 //! Runs a reconcile function over a work queue: several workers, panics caught, failures retried.
 //!
-//! A reconcile function gets a key and looks for itself what there is to do. It returns when to
-//! look again, or an error, which is logged here once and retried with the queue's backoff.
+//! A reconcile function gets the controller that all passes share and a key, and looks for itself
+//! what there is to do. It returns when to look again, or an error, which is logged here once and
+//! retried with the queue's backoff.
 
 use std::error::Error;
-use std::fmt::Display;
-use std::future::Future;
+use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -29,18 +30,36 @@ pub enum Requeue {
     After(Duration),
 }
 
+/// Looks at one key, with what all passes share.
+pub type Pass<C, T, E> = for<'a> fn(&'a C, &'a T) -> BoxFuture<'a, Result<Requeue, E>>;
+
+/// The reconcile function of a loop; made by `with`.
+pub struct Reconcile<C, T, E> {
+    shared: Arc<C>,
+    pass: Pass<C, T, E>,
+}
+
+impl<C, T, E> Debug for Reconcile<C, T, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reconcile").finish_non_exhaustive()
+    }
+}
+
+pub fn with<C, T, E>(shared: Arc<C>, pass: Pass<C, T, E>) -> Reconcile<C, T, E> {
+    Reconcile { shared, pass }
+}
+
 /// Runs until `shutdown`; keys being worked on are finished first.
-pub async fn run<T, E, F, Fut>(
+pub async fn run<C, T, E>(
     name: &'static str,
     queue: WorkQueue<T>,
     workers: usize,
-    reconcile: F,
+    reconcile: Reconcile<C, T, E>,
     shutdown: CancellationToken,
 ) where
+    C: Send + Sync + 'static,
     T: Eq + Hash + Clone + Display + Send + Sync + 'static,
     E: Error + Send + 'static,
-    F: Fn(T) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<Requeue, E>> + Send + 'static,
 {
     let reconcile = Arc::new(reconcile);
     let metrics = metrics::register(name, &queue);
@@ -57,19 +76,18 @@ pub async fn run<T, E, F, Fut>(
     while tasks.join_next().await.is_some() {}
 }
 
-struct Worker<T, F> {
+struct Worker<C, T, E> {
     name: &'static str,
     queue: WorkQueue<T>,
-    reconcile: Arc<F>,
+    reconcile: Arc<Reconcile<C, T, E>>,
     metrics: Arc<metrics::Totals>,
 }
 
-impl<T, E, F, Fut> Worker<T, F>
+impl<C, T, E> Worker<C, T, E>
 where
+    C: Send + Sync + 'static,
     T: Eq + Hash + Clone + Display + Send + Sync + 'static,
     E: Error + Send + 'static,
-    F: Fn(T) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<Requeue, E>> + Send + 'static,
 {
     async fn run(self, shutdown: CancellationToken) {
         loop {
@@ -79,7 +97,8 @@ where
                 item = self.queue.next() => item,
             };
             // The call itself is inside, so that a panic before the first await is caught too.
-            let call = async { (self.reconcile)(item.clone()).await };
+            let Reconcile { shared, pass } = &*self.reconcile;
+            let call = async { pass(shared, &item).await };
             let outcome = AssertUnwindSafe(call).catch_unwind().await;
             self.settle(&item, outcome);
             self.queue.done(&item);

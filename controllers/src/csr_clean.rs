@@ -55,10 +55,7 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         }
         let queue = WorkQueue::<Sweep>::new();
         queue.add(Sweep);
-        let reconcile = move |_| {
-            let controller = Arc::clone(&controller);
-            async move { controller.sweep().await }
-        };
+        let reconcile = control_loop::with(controller, |it, _| Box::pin(it.sweep()));
         control_loop::run("csr-clean", queue, WORKERS, reconcile, context.shutdown).await;
     })
 }

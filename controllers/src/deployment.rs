@@ -76,10 +76,7 @@ async fn run_loop(context: Context) {
         return;
     }
     let queue = controller.queue.clone();
-    let reconcile = move |key| {
-        let controller = controller.clone();
-        async move { controller.reconcile(&key).await }
-    };
+    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
     control_loop::run(COMPONENT, queue, WORKERS, reconcile, context.shutdown).await;
 }
 

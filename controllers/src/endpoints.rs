@@ -89,10 +89,7 @@ async fn run_loop(context: Context) {
         }
     }
     let queue = controller.queue.clone();
-    let reconcile = move |key: ObjectKey| {
-        let controller = Arc::clone(&controller);
-        async move { controller.reconcile(&key).await }
-    };
+    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
     control_loop::run("endpoints", queue, WORKERS, reconcile, context.shutdown).await;
 }
 

@@ -86,13 +86,9 @@ async fn run_loop(context: Context) {
         return;
     }
     controller.look_at_nodes();
-    let reconcile = {
-        let controller = Arc::clone(&controller);
-        move |key: ObjectKey| {
-            let controller = Arc::clone(&controller);
-            async move { controller.reconcile(&key).await }
-        }
-    };
+    let reconcile = control_loop::with(Arc::clone(&controller), |it, key| {
+        Box::pin(it.reconcile(key))
+    });
     let (queue, shutdown) = (controller.queue.clone(), context.shutdown);
     let work = control_loop::run("endpointslice", queue, WORKERS, reconcile, shutdown.clone());
     tokio::join!(work, keep_looking_at_nodes(&controller, shutdown));

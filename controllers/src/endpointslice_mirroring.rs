@@ -79,10 +79,7 @@ async fn run_loop(context: Context) {
         return;
     }
     let queue = controller.queue.clone();
-    let reconcile = move |key: ObjectKey| {
-        let controller = Arc::clone(&controller);
-        async move { controller.reconcile(&key).await }
-    };
+    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
     let name = "endpointslice-mirroring";
     control_loop::run(name, queue, WORKERS, reconcile, context.shutdown).await;
 }

@@ -92,13 +92,9 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
             () = shutdown.cancelled() => return,
             () = first_look(&collector, &mut monitors) => {}
         }
-        let reconcile = {
-            let collector = collector.clone();
-            move |task: Task| {
-                let collector = Arc::clone(&collector);
-                async move { collector.reconcile(task).await }
-            }
-        };
+        let reconcile = control_loop::with(Arc::clone(&collector), |it, task| {
+            Box::pin(it.reconcile(task))
+        });
         let work = control_loop::run(
             "garbage-collector",
             queue,
@@ -211,8 +207,8 @@ impl Collector {
         );
     }
 
-    async fn reconcile(&self, task: Task) -> Result<Requeue, LiveError> {
-        let done = match &task {
+    async fn reconcile(&self, task: &Task) -> Result<Requeue, LiveError> {
+        let done = match task {
             Task::Delete(uid) => self.attempt_delete(uid).await,
             Task::Orphan(uid) => self.attempt_orphan(uid).await,
         };
@@ -220,7 +216,7 @@ impl Collector {
             Err(LiveError::NamespacedOwner) => Ok(Requeue::Never),
             Err(LiveError::UnknownKind(kind)) => {
                 tracing::debug!(key = %task, ?kind, "waits for a kind to be discovered");
-                self.unknown.lock().insert(task);
+                self.unknown.lock().insert(task.clone());
                 self.discover_soon();
                 Ok(Requeue::After(UNKNOWN_RECHECK))
             }

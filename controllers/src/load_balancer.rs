@@ -70,10 +70,7 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         let sink = sink(controller.known.clone(), queue.clone());
         let (client, stop) = (context.client.clone(), context.shutdown.clone());
         let following = follow::<Service>(client, Filter::default(), sink, stop);
-        let reconcile = move |_| {
-            let controller = Arc::clone(&controller);
-            async move { controller.reconcile().await }
-        };
+        let reconcile = control_loop::with(controller, |it, _| Box::pin(it.reconcile()));
         let running = control_loop::run("load-balancer", queue, 1, reconcile, context.shutdown);
         tokio::join!(following, running);
     })

@@ -71,10 +71,7 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !controller.nodes.synced().await {
             return;
         }
-        let reconcile = move |key| {
-            let controller = Arc::clone(&controller);
-            async move { controller.reconcile(&key).await }
-        };
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
         control_loop::run("node-ipam", queue, WORKERS, reconcile, context.shutdown).await;
     })
 }

@@ -104,10 +104,7 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
             return;
         }
         let queue = controller.queue.clone();
-        let reconcile = move |key| {
-            let controller = Arc::clone(&controller);
-            async move { controller.reconcile(&key).await }
-        };
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
         control_loop::run(
             "node-lifecycle",
             queue,

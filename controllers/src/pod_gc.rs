@@ -84,10 +84,7 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !(controller.pods.synced().await && controller.nodes.synced().await) {
             return;
         }
-        let reconcile = move |_| {
-            let controller = Arc::clone(&controller);
-            async move { controller.sweep().await }
-        };
+        let reconcile = control_loop::with(controller, |it, _| Box::pin(it.sweep()));
         control_loop::run("pod-gc", queue, WORKERS, reconcile, context.shutdown).await;
     })
 }

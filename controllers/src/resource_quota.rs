@@ -75,13 +75,9 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !controller.quotas.synced().await {
             return;
         }
-        let reconcile = {
-            let controller = Arc::clone(&controller);
-            move |namespace: String| {
-                let controller = Arc::clone(&controller);
-                async move { controller.reconcile(&namespace).await }
-            }
-        };
+        let reconcile = control_loop::with(Arc::clone(&controller), |it, namespace: &String| {
+            Box::pin(it.reconcile(namespace))
+        });
         let shutdown = context.shutdown.clone();
         let work = control_loop::run(
             "resource-quota",

@@ -52,10 +52,7 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !(controller.namespaces.synced().await && controller.accounts.synced().await) {
             return;
         }
-        let reconcile = move |key| {
-            let controller = Arc::clone(&controller);
-            async move { controller.reconcile(&key).await }
-        };
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
         control_loop::run(
             "service-account",
             queue,

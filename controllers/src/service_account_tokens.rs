@@ -105,10 +105,7 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !(controller.secrets.synced().await && controller.accounts.synced().await) {
             return;
         }
-        let reconcile = move |key| {
-            let controller = Arc::clone(&controller);
-            async move { controller.reconcile(&key).await }
-        };
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
         let name = "service-account-token";
         control_loop::run(name, queue, WORKERS, reconcile, context.shutdown).await;
     })

@@ -200,18 +200,18 @@ impl<K: Kind + Serialize> Guard<K> {
             return;
         }
         let guard = Arc::new(self);
-        let reconcile = move |key| {
-            let guard = Arc::clone(&guard);
-            async move { guard.reconcile(key).await }
-        };
+        let reconcile = control_loop::with(guard, |it, key| Box::pin(it.reconcile(key)));
         control_loop::run(name, queue, WORKERS, reconcile, shutdown).await;
     }
 
-    async fn reconcile(&self, key: ObjectKey) -> Result<Requeue, ProtectionError> {
-        match self.settle(&key).await {
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Requeue, ProtectionError> {
+        match self.settle(key).await {
             Ok(()) => Ok(Requeue::Never),
             Err(error) if refusal::is_not_found(&error) => Ok(Requeue::Never),
-            Err(source) => Err(ProtectionError { key, source }),
+            Err(source) => {
+                let key = key.clone();
+                Err(ProtectionError { key, source })
+            }
         }
     }
 

@@ -9,6 +9,12 @@ use crate::fake_api::eventually;
 #[error("not yet")]
 struct NotYet;
 
+/// How often a key was looked at, and what comes of each look.
+struct Told<F> {
+    count: AtomicU32,
+    outcome: F,
+}
+
 /// Runs one key through a loop until it has been reconciled `times` times.
 async fn run_until(
     name: &'static str,
@@ -16,19 +22,16 @@ async fn run_until(
     outcome: impl Fn(u32) -> Result<Requeue, NotYet> + Send + Sync + 'static,
 ) -> Duration {
     let queue = WorkQueue::new();
-    let (count, shutdown) = (Arc::new(AtomicU32::new(0)), CancellationToken::new());
-    let outcome = Arc::new(outcome);
-    let reconcile = {
-        let count = count.clone();
-        move |_key: String| {
-            let (count, outcome) = (count.clone(), outcome.clone());
-            async move { outcome(count.fetch_add(1, Ordering::SeqCst)) }
-        }
-    };
+    let (count, shutdown) = (AtomicU32::new(0), CancellationToken::new());
+    let told = Arc::new(Told { count, outcome });
+    let reconcile = with(Arc::clone(&told), |told, _: &String| {
+        let outcome = (told.outcome)(told.count.fetch_add(1, Ordering::SeqCst));
+        Box::pin(async { outcome })
+    });
     let start = tokio::time::Instant::now();
     queue.add("key".to_owned());
     let running = tokio::spawn(run(name, queue, 2, reconcile, shutdown.clone()));
-    eventually("reconciled", || count.load(Ordering::SeqCst) >= times).await;
+    eventually("reconciled", || told.count.load(Ordering::SeqCst) >= times).await;
     let took = start.elapsed();
     shutdown.cancel();
     running.await.expect("the loop ends by itself");
