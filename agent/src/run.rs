@@ -3,7 +3,7 @@
 use crate::collect::Collector;
 use crate::csi::Csi;
 use crate::enrol::{self, Enrolled};
-use crate::network::services::Services;
+use crate::network::services::{self, Services};
 use crate::network::table::Table;
 use crate::network::view::{self, Feed, View};
 use crate::network::{Network, Site};
@@ -173,7 +173,7 @@ fn begin_names(
     (tasks, view)
 }
 
-/// Services are routed from what is known of them, be it from before a restart.
+/// Services are routed from what is known of them, be it from before a restart; or not any more.
 fn begin_services(
     context: &Context,
     config: &Config,
@@ -182,6 +182,7 @@ fn begin_services(
     stop: &CancellationToken,
 ) {
     let Some(routing) = &config.routing else {
+        tasks.spawn(services::clear(table, stop.clone()));
         return;
     };
     let services = Services {

@@ -6,6 +6,7 @@
 //! itself, writes nothing to the server but events, and touches no chain but its own.
 
 mod claims; // Elements that several Services want.
+mod cleared; // Routing that is off.
 mod conntrack; // Connections to endpoints that went.
 mod health; // What load balancers ask.
 mod kernel; // The kernel's messages.
@@ -19,6 +20,8 @@ mod usable; // Which endpoints.
 
 #[cfg(test)]
 mod fixtures;
+
+pub use cleared::clear;
 
 use crate::network::table::Table;
 use crate::network::view::View;

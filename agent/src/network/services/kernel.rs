@@ -163,6 +163,43 @@ pub fn whole(node: &Node, steps: &[Step], chains: &[ChainFound], sets: &[SetFoun
     batch
 }
 
+/// Takes away what leads anywhere. Nothing to do where there is nothing under our names.
+pub fn without_rules(chains: &[ChainFound], sets: &[SetFound]) -> Batch {
+    let mut batch = Batch::new();
+    let ours: Vec<_> = own(chains).collect();
+    let lookups = FAMILIES.map(|family| LOOKUPS.map(|lookup| lookup.name(family)));
+    let lookups: Vec<_> = lookups.into_iter().flatten().collect();
+    let sets: Vec<_> = sets
+        .iter()
+        .filter(|set| lookups.contains(&set.name))
+        .collect();
+    if ours.is_empty() && sets.is_empty() {
+        return batch;
+    }
+    for chain in FRAME.into_iter().chain(ours) {
+        batch.flush_chain(chain);
+    }
+    for set in sets {
+        batch.delete_set(&set.name);
+    }
+    batch
+}
+
+/// Takes away the chains that are empty since `without_rules`; those of the table stay.
+pub fn without_chains(chains: &[ChainFound]) -> Batch {
+    let mut batch = Batch::new();
+    for chain in own(chains) {
+        batch.delete_chain(chain);
+    }
+    batch
+}
+
+/// Those of Services, and those that are always there with them.
+fn own(chains: &[ChainFound]) -> impl Iterator<Item = &str> {
+    let reject = chains.iter().map(|chain| chain.name.as_str());
+    of_services(chains).chain(reject.filter(|name| *name == REJECT))
+}
+
 /// The names of Services' chains.
 pub fn of_services(chains: &[ChainFound]) -> impl Iterator<Item = &str> {
     let names = chains.iter().map(|chain| chain.name.as_str());

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 /// What follows within this goes into the same batch.
 const GATHER: Duration = Duration::from_millis(5);
 /// After a batch before the chains that it emptied are deleted.
-const SWEEP_AFTER: Duration = Duration::from_secs(1);
+pub const SWEEP_AFTER: Duration = Duration::from_secs(1);
 /// After a batch that was not taken; doubled up to the second each time.
 const RETRY_MIN: Duration = Duration::from_millis(500);
 const RETRY_MAX: Duration = Duration::from_secs(30);
@@ -34,7 +34,7 @@ const RETRY_MAX: Duration = Duration::from_secs(30);
 const FORGET_PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, thiserror::Error)]
-enum ApplyError {
+pub enum ApplyError {
     #[error(transparent)]
     Read(#[from] NftError),
     #[error(transparent)]

@@ -1,12 +1,14 @@
 //! The real kernel: batches are taken in a network namespace of the test's own, and connections
 //! are made through them. A thread stands for the node; its endpoints are addresses of its own.
 
+use super::super::clear;
 use super::super::conntrack::{self, Served};
 use super::super::fixtures::{entry, ip, node, slice};
 use super::super::plan::plan;
 use super::super::state::{Changes, State};
-use super::{changes, of_services, whole};
-use crate::network::table::{Keeper, Table};
+use super::{changes, of_services, whole, without_rules};
+use crate::network::nft::{Batch, Kind, Set};
+use crate::network::table::{Keeper, SERVICES, Table};
 use crate::network::view::{Entry, Key};
 use nix::sched::{CloneFlags, unshare};
 use std::collections::BTreeSet;
@@ -387,5 +389,35 @@ fn all_can_be_written_over_what_another_version_left() {
         let chains = bench.table.nft.chains().await.unwrap();
         assert_eq!(of_services(&chains).count(), 0);
         dropped("10.43.0.1:80");
+    });
+}
+
+#[test]
+fn nothing_is_left_where_routing_is_off() {
+    isolated(async || {
+        let mut bench = Bench::new().await;
+        listen("10.99.0.5");
+        let text = format!("{WEB}/30080 affinity=60");
+        bench.web(&text, "10.99.0.5").await;
+        assert_eq!(ask("10.43.0.1:80"), ip("10.99.0.5"));
+        clear(bench.table.clone(), bench.stop.clone()).await;
+        dropped("10.43.0.1:80");
+        refused("10.99.0.1:30080");
+        let chains = bench.table.nft.chains().await.unwrap();
+        assert_eq!(of_services(&chains).count(), 0);
+        let rules = bench.table.nft.rules(Some(SERVICES)).await.unwrap();
+        assert_eq!(rules.len(), 0);
+        assert_eq!(bench.table.nft.sets().await.unwrap().len(), 0);
+        // Where there is nothing, nothing is done; what others have in the table stays.
+        let mut others = Batch::new();
+        others.add_set(&Set::new("host-ports-4", &[Kind::Port]));
+        bench.table.nft.commit(&others).await.unwrap();
+        let sets = bench.table.nft.sets().await.unwrap();
+        assert!(without_rules(&chains, &sets).is_empty());
+        clear(bench.table.clone(), bench.stop.clone()).await;
+        assert_eq!(bench.table.nft.sets().await.unwrap().len(), 1);
+        // And it can be switched on again.
+        bench.write_whole().await;
+        assert_eq!(ask("10.43.0.1:80"), ip("10.99.0.5"));
     });
 }
