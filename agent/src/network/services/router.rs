@@ -25,7 +25,8 @@ use tokio_util::sync::CancellationToken;
 
 /// What follows within this goes into the same batch.
 const GATHER: Duration = Duration::from_millis(5);
-/// After a batch before the chains that it emptied are deleted.
+/// From one sweep to the next, whatever is changed meanwhile: a chain is deleted by the second one
+/// after the batch that emptied it.
 pub const SWEEP_AFTER: Duration = Duration::from_secs(1);
 /// After a batch that was not taken; doubled up to the second each time.
 const RETRY_MIN: Duration = Duration::from_millis(500);
@@ -185,7 +186,7 @@ impl Running {
                 self.retry_at = None;
                 self.retry = RETRY_MIN;
                 self.router.health.done();
-                self.sweep_at = self.state.has_stale().then_some(now + SWEEP_AFTER);
+                self.sweep_later(now);
                 self.forget();
             }
             Err(error) => self.failed(&error),
@@ -224,11 +225,18 @@ impl Running {
         Ok(self.router.table.nft.commit(batch).await?)
     }
 
+    fn sweep_later(&mut self, now: Instant) {
+        if self.sweep_at.is_none() && self.state.has_stale() {
+            self.sweep_at = Some(now + SWEEP_AFTER);
+        }
+    }
+
     async fn sweep(&mut self) {
         self.sweep_at = None;
         let steps = self.state.sweep();
-        if let Err(error) = self.commit(&kernel::changes(&steps)).await {
-            self.failed(&error);
+        match self.commit(&kernel::changes(&steps)).await {
+            Ok(()) => self.sweep_later(self.router.clock.monotonic()),
+            Err(error) => self.failed(&error),
         }
     }
 

@@ -16,8 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct State {
     plans: BTreeMap<Key, Plan>,
     claims: Claims,
-    /// Empty, and waiting to be deleted.
+    /// Empty since the last sweep.
     stale: BTreeSet<Chain>,
+    /// Empty for longer: the next sweep deletes them.
+    ripe: BTreeSet<Chain>,
 }
 
 /// What one batch is to do, gathered over Services.
@@ -94,6 +96,7 @@ impl State {
 
     fn set_rules(&mut self, chain: Chain, rules: Vec<Rule>, changes: &mut Changes) {
         self.stale.remove(&chain);
+        self.ripe.remove(&chain);
         changes.chains.push(Step::AddChain(chain.clone()));
         changes.rules.push(Step::SetRules(chain, rules));
     }
@@ -136,6 +139,7 @@ impl State {
                 }
             }
         }
+        self.ripe.clear();
         self.stale = there.iter().map(|name| Chain::from(*name)).collect();
         self.stale.retain(|chain| !wanted.contains(chain));
         let empty = self.stale.iter().cloned();
@@ -151,14 +155,16 @@ impl State {
         all
     }
 
-    /// Deletes the chains that nothing led to when the last batch was taken.
+    /// Deletes the chains that were empty at the last sweep already: between two sweeps each has
+    /// been so for long enough.
     pub fn sweep(&mut self) -> Vec<Step> {
-        let stale = std::mem::take(&mut self.stale).into_iter();
-        stale.map(Step::DeleteChain).collect()
+        let ripe = std::mem::replace(&mut self.ripe, std::mem::take(&mut self.stale));
+        ripe.into_iter().map(Step::DeleteChain).collect()
     }
 
+    /// Whether a sweep is to come.
     pub fn has_stale(&self) -> bool {
-        !self.stale.is_empty()
+        !self.stale.is_empty() || !self.ripe.is_empty()
     }
 
     pub fn keys(&self) -> impl Iterator<Item = &Key> {

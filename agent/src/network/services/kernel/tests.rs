@@ -168,8 +168,10 @@ impl Bench {
     }
 
     async fn sweep(&mut self) {
-        let steps = self.state.sweep();
-        self.table.nft.commit(&changes(&steps)).await.unwrap();
+        for _ in 0..2 {
+            let steps = self.state.sweep();
+            self.table.nft.commit(&changes(&steps)).await.unwrap();
+        }
     }
 }
 

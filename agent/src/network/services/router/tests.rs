@@ -156,6 +156,36 @@ fn what_the_view_tells_is_in_the_kernel_and_comes_back_when_it_is_taken_away() {
 }
 
 #[test]
+fn what_is_stale_is_swept_while_others_change() {
+    isolated(async || {
+        let services = [("web", "10.43.0.1"), ("other", "10.43.0.2")]
+            .map(|(name, address)| service(name, address, "TCP"));
+        let slices = ["web", "other"].map(|name| slice(name, "TCP", &["10.99.0.5"]));
+        let running = start(View::of(&services, &slices, &[]));
+        let stranger = Nft::open().unwrap();
+        let has_chain = async |name: &str| {
+            let chains = stranger.chains().await.unwrap();
+            let name = format!("svc-c4/default/{name}/tcp/x");
+            chains.iter().any(|found| found.name == name)
+        };
+        while !has_chain("web").await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        running.view.forget("default/web");
+        for change in 0..100 {
+            let endpoint = format!("10.99.0.{}", 6 + change % 2);
+            running.view.put_slice(&slice("other", "TCP", &[&endpoint]));
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            if !has_chain("web").await {
+                assert!(has_chain("other").await);
+                return;
+            }
+        }
+        panic!("its chain stays");
+    });
+}
+
+#[test]
 fn clients_over_udp_follow_the_endpoints() {
     isolated(async || {
         let servers = ["10.99.0.5", "10.99.0.6"].map(|address| {

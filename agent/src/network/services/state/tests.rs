@@ -134,6 +134,14 @@ fn update(state: &mut State, kernel: &mut Kernel, now: &[(&Key, &Entry)]) -> Vec
     steps
 }
 
+/// What is stale is deleted by the second.
+fn sweep(state: &mut State, kernel: &mut Kernel) {
+    for _ in 0..2 {
+        kernel.take(&state.sweep());
+    }
+    assert!(!state.has_stale());
+}
+
 fn many(count: u8, port: &str) -> String {
     let all = (1..=count).map(|number| format!("10.42.{}.{number} there\n", port.len()));
     all.collect()
@@ -185,7 +193,7 @@ fn a_service_that_goes_leaves_nothing() {
     assert!(kernel.chains.len() >= 6, "{:?}", kernel.chains.keys());
     update(&mut state, &mut kernel, &[(&key, &Entry::default())]);
     assert!(state.has_stale());
-    kernel.take(&state.sweep());
+    sweep(&mut state, &mut kernel);
     assert_eq!(kernel, Kernel::default());
     assert!(!state.has_stale() && state.keys().next().is_none());
 }
@@ -206,7 +214,7 @@ fn a_chain_that_comes_back_is_not_swept() {
         &[(&key, &entry("ip=10.43.0.1 ports=http/tcp/80", &[]))],
     );
     update(&mut state, &mut kernel, &[(&key, &full)]);
-    kernel.take(&state.sweep());
+    sweep(&mut state, &mut kernel);
     assert_eq!(kernel.shape(), before);
 }
 
@@ -243,6 +251,34 @@ fn the_first_by_name_has_an_address_that_two_claim() {
 }
 
 #[test]
+fn a_chain_is_deleted_by_the_second_sweep_after_it_was_emptied() {
+    let (mut state, mut kernel) = (State::default(), Kernel::default());
+    let (a, b): (Key, Key) = ("default/a".into(), "default/b".into());
+    let full = |ip| {
+        let text = format!("ip={ip} ports=http/tcp/80");
+        entry(&text, &[slice("http/tcp/8080", "10.42.0.5")])
+    };
+    let both = [(&a, &full("10.43.0.1")), (&b, &full("10.43.0.2"))];
+    update(&mut state, &mut kernel, &both);
+    let gone = |name: &str| {
+        vec![Step::DeleteChain(
+            format!("svc-c4/default/{name}/tcp/http").into(),
+        )]
+    };
+    update(&mut state, &mut kernel, &[(&a, &Entry::default())]);
+    assert_eq!(state.sweep(), []);
+    update(&mut state, &mut kernel, &[(&b, &Entry::default())]);
+    assert_eq!(state.sweep(), gone("a"));
+    assert!(state.has_stale());
+    // It comes and goes again meanwhile.
+    update(&mut state, &mut kernel, &[(&b, &full("10.43.0.2"))]);
+    update(&mut state, &mut kernel, &[(&b, &Entry::default())]);
+    assert_eq!(state.sweep(), []);
+    assert_eq!(state.sweep(), gone("b"));
+    assert!(!state.has_stale());
+}
+
+#[test]
 fn chains_of_another_time_are_emptied_and_swept() {
     let (mut state, mut kernel) = (State::default(), Kernel::default());
     let key: Key = "default/web".into();
@@ -257,7 +293,7 @@ fn chains_of_another_time_are_emptied_and_swept() {
         there.chains.insert(chain.into(), vec![Rule::Drop]);
     }
     there.take(&state.whole(&old));
-    there.take(&state.sweep());
+    sweep(&mut state, &mut there);
     assert_eq!(there, kernel);
 }
 
@@ -327,7 +363,7 @@ proptest! {
         let (mut fresh, mut from_nothing) = (State::default(), Kernel::default());
         update(&mut fresh, &mut from_nothing, &last.iter().map(|(key, entry)| (key, *entry)).collect::<Vec<_>>());
         prop_assert_eq!(kernel.shape(), from_nothing.shape());
-        kernel.take(&state.sweep());
+        sweep(&mut state, &mut kernel);
         prop_assert!(kernel.chains.values().all(|rules| !rules.is_empty()));
         let mut whole = Kernel::default();
         whole.take(&state.whole(&[]));
