@@ -35,6 +35,12 @@ impl Plan {
         let place = self.elements.binary_search_by(|(of, _)| of.cmp(element));
         Some(&self.elements[place.ok()?].1)
     }
+
+    /// Whether it is about no cluster IP of the Service.
+    pub fn is_foreign(&self, element: &Element) -> bool {
+        let own = element.address().map(Element::ClusterIp);
+        own.is_none_or(|own| self.value(&own).is_none())
+    }
 }
 
 /// Of one family.

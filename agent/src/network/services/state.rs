@@ -5,7 +5,7 @@
 //! nothing needs any more is emptied at once and deleted later: until Linux 6.2 a chain counted as
 //! in use for some time after the last element that led to it was gone.
 
-use super::claims::{Claims, Touched};
+use super::claims::{Claimant, Claims, Touched};
 use super::places::arrange;
 use super::plan::{List, Plan, Port};
 use super::steps::{Chain, Rule, Step, Target};
@@ -43,10 +43,12 @@ impl State {
             }
         }
         for (element, value) in plan.elements() {
-            if old.value(element) != Some(value) {
-                let value = value.clone();
+            let is_foreign = plan.is_foreign(element);
+            if old.value(element) != Some(value) || old.is_foreign(element) != is_foreign {
+                let key = key.clone();
+                let claimant = Claimant { is_foreign, key };
                 self.claims
-                    .claim(*element, key, value, &mut changes.touched);
+                    .claim(*element, claimant, value.clone(), &mut changes.touched);
             }
         }
         self.update_ports(key, &old.ports, &mut plan.ports, changes);

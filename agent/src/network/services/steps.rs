@@ -59,6 +59,17 @@ pub enum Element {
     Hairpin(IpAddr),
 }
 
+impl Element {
+    /// Where packets are sent to. None for any address of the node.
+    pub fn address(&self) -> Option<IpAddr> {
+        match self {
+            Self::Frontend(of) | Self::Closed(of) | Self::Guarded(of) => Some(of.address),
+            Self::ClusterIp(address) | Self::Hairpin(address) => Some(*address),
+            Self::NodePort(_) | Self::ClosedNodePort(_) => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Frontend {
     pub address: IpAddr,

@@ -1,7 +1,7 @@
 //! Against a kernel of the tests' own, as strict as the real one: what is added is not there yet,
 //! what is deleted is, and nothing leads to a chain that is not there.
 
-use super::super::fixtures::{entry, node, slice};
+use super::super::fixtures::{entry, ip, node, slice};
 use super::super::plan::plan;
 use super::super::steps::{Chain, Element, ListId, Rule, Step, Target, Value};
 use super::{Changes, State};
@@ -134,6 +134,16 @@ fn update(state: &mut State, kernel: &mut Kernel, now: &[(&Key, &Entry)]) -> Vec
     steps
 }
 
+fn chain_at(kernel: &Kernel, address: &str) -> Option<Chain> {
+    let mut elements = kernel.elements.iter();
+    elements.find_map(|(element, value)| match (element, value) {
+        (Element::Frontend(of), Value::Goto(chain)) if of.address == ip(address) => {
+            Some(chain.clone())
+        }
+        _ => None,
+    })
+}
+
 /// What is stale is deleted by the second.
 fn sweep(state: &mut State, kernel: &mut Kernel) {
     for _ in 0..2 {
@@ -231,10 +241,8 @@ fn the_first_by_name_has_an_address_that_two_claim() {
     };
     update(&mut state, &mut kernel, &[(&b, &of("10.43.0.2"))]);
     let owner = |kernel: &Kernel| {
-        let external = kernel.elements.iter().find(|(element, _)| {
-            matches!(element, Element::Frontend(of) if of.address == std::net::IpAddr::from([1, 2, 3, 4]))
-        });
-        format!("{:?}", external.map(|(_, value)| value))
+        let chain = chain_at(kernel, "1.2.3.4");
+        chain.unwrap_or_else(|| "none".into())
     };
     assert!(owner(&kernel).contains("default/b"));
     update(&mut state, &mut kernel, &[(&a, &of("10.43.0.1"))]);
@@ -279,6 +287,29 @@ fn a_chain_is_deleted_by_the_second_sweep_after_it_was_emptied() {
 }
 
 #[test]
+fn nobody_gets_the_cluster_ip_of_another() {
+    let (mut state, mut kernel) = (State::default(), Kernel::default());
+    let (own, other): (Key, Key) = ("default/kubernetes".into(), "a/x".into());
+    let slices = [slice("http/tcp/8080", "10.42.0.5")];
+    let of = |text: &str| entry(&format!("ports=http/tcp/80 {text}"), &slices);
+    let kubernetes = of("ip=10.43.0.1");
+    let thief = of("ip=10.43.0.9 external=10.43.0.1");
+    update(&mut state, &mut kernel, &[(&other, &thief)]);
+    update(&mut state, &mut kernel, &[(&own, &kubernetes)]);
+    let chain: Chain = "svc-c4/default/kubernetes/tcp/http".into();
+    assert_eq!(chain_at(&kernel, "10.43.0.1"), Some(chain.clone()));
+    // It claims again, in another way.
+    let local = of("ip=10.43.0.9 external=10.43.0.1 external-local");
+    for again in [&Entry::default(), &local, &thief] {
+        update(&mut state, &mut kernel, &[(&other, again)]);
+        assert_eq!(chain_at(&kernel, "10.43.0.1"), Some(chain.clone()));
+    }
+    update(&mut state, &mut kernel, &[(&own, &Entry::default())]);
+    let chain = chain_at(&kernel, "10.43.0.1").unwrap();
+    assert_eq!(&*chain, "svc-e4/a/x/tcp/http");
+}
+
+#[test]
 fn chains_of_another_time_are_emptied_and_swept() {
     let (mut state, mut kernel) = (State::default(), Kernel::default());
     let key: Key = "default/web".into();
@@ -302,6 +333,7 @@ fn any_change() -> impl Strategy<Value = (u8, Entry)> {
     let words = prop::sample::subsequence(
         vec![
             "external=1.2.3.4",
+            "external=10.43.0.1,1.2.3.4",
             "balancer=5.6.7.8",
             "ranges=10.0.0.0/8",
             "external-local",
@@ -309,7 +341,7 @@ fn any_change() -> impl Strategy<Value = (u8, Entry)> {
             "affinity=60",
             "by-others",
         ],
-        0..7,
+        0..8,
     );
     let ports = prop::sample::subsequence(
         vec!["http/tcp/80/30080", "dns/udp/53", "x/sctp/9/30009"],
