@@ -53,6 +53,11 @@ impl Claims {
         Some(value)
     }
 
+    pub fn owner(&self, element: &Element) -> Option<&Key> {
+        let (claimant, _) = self.0.get(element)?.first()?;
+        Some(&claimant.key)
+    }
+
     pub fn all(&self) -> impl Iterator<Item = (&Element, &Value)> {
         let claims = self.0.iter();
         claims.filter_map(|(element, claims)| Some((element, &claims.first()?.1)))

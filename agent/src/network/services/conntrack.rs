@@ -9,7 +9,7 @@ mod socket; // By netlink.
 
 pub use socket::forget;
 
-use super::steps::{Family, Target};
+use super::steps::{Element, Family, Frontend, NodePort, Target};
 use super::usable;
 use crate::network::view::{Entry, Protocol, Service};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// What connections may go to by where they were sent.
 #[derive(Debug, Default)]
 pub struct Served {
-    addresses: BTreeMap<(Protocol, Target), Arc<BTreeSet<Target>>>,
-    node_ports: BTreeMap<(Protocol, Family, u16), Arc<BTreeSet<Target>>>,
+    frontends: BTreeMap<Frontend, Arc<BTreeSet<Target>>>,
+    node_ports: BTreeMap<NodePort, Arc<BTreeSet<Target>>>,
 }
 
 /// A connection that the kernel has in mind.
@@ -43,11 +43,12 @@ pub fn concerns(service: &Service) -> bool {
 
 impl Served {
     pub fn is_empty(&self) -> bool {
-        self.addresses.is_empty() && self.node_ports.is_empty()
+        self.frontends.is_empty() && self.node_ports.is_empty()
     }
 
-    /// Takes a Service in.
-    pub fn add(&mut self, entry: &Entry) {
+    /// Takes a Service in, with those ways to it that it `holds`: what goes by the others is not to
+    /// its endpoints.
+    pub fn add(&mut self, entry: &Entry, holds: impl Fn(&Element) -> bool) {
         let Some(service) = entry
             .service
             .as_deref()
@@ -70,28 +71,39 @@ impl Served {
                     continue;
                 }
                 let serving = Arc::new(serving);
-                for address in addresses(service, *cluster_ip) {
-                    let target = Target {
-                        address,
-                        port: port.port,
-                    };
-                    let key = (port.protocol, target);
-                    self.addresses.insert(key, serving.clone());
+                let frontends = addresses(service, *cluster_ip).map(|address| Frontend {
+                    address,
+                    protocol: port.protocol,
+                    port: port.port,
+                });
+                for of in frontends.filter(|of| holds(&Element::Frontend(*of))) {
+                    self.frontends.insert(of, serving.clone());
                 }
-                if port.node_port != 0 {
-                    let key = (port.protocol, family, port.node_port);
-                    self.node_ports.insert(key, serving);
+                let of = NodePort {
+                    family,
+                    protocol: port.protocol,
+                    port: port.node_port,
+                };
+                if holds(&Element::NodePort(of)) {
+                    self.node_ports.insert(of, serving);
                 }
             }
         }
     }
 
     pub fn is_stale(&self, flow: &Flow) -> bool {
-        let address = self.addresses.get(&(flow.protocol, flow.destination));
-        let family = Family::of(flow.destination.address);
-        let port = (flow.protocol, family, flow.destination.port);
-        let of_node = self.node_ports.get(&port);
-        [address, of_node]
+        let (protocol, Target { address, port }) = (flow.protocol, flow.destination);
+        let frontend = self.frontends.get(&Frontend {
+            address,
+            protocol,
+            port,
+        });
+        let node_port = self.node_ports.get(&NodePort {
+            family: Family::of(address),
+            protocol,
+            port,
+        });
+        [frontend, node_port]
             .into_iter()
             .flatten()
             .any(|serving| !serving.contains(&flow.answers))

@@ -10,6 +10,7 @@ use super::kernel;
 use super::node::Node;
 use super::plan::plan;
 use super::state::{Changes, State};
+use super::steps::Element;
 use crate::network::nft::{Batch, CommitError, NftError};
 use crate::network::table::Table;
 use crate::network::view::{Key, View};
@@ -257,7 +258,10 @@ impl Running {
         }
         let mut served = Served::default();
         for key in std::mem::take(&mut self.suspects) {
-            self.router.view.read(&key, |entry| served.add(entry));
+            let holds = |way: &Element| self.state.holds(&key, way);
+            self.router
+                .view
+                .read(&key, |entry| served.add(entry, holds));
         }
         self.forgetting = Some(tokio::spawn(async move {
             match conntrack::forget(&served).await {

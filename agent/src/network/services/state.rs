@@ -8,7 +8,7 @@
 use super::claims::{Claimant, Claims, Touched};
 use super::places::arrange;
 use super::plan::{List, Plan, Port};
-use super::steps::{Chain, Rule, Step, Target};
+use super::steps::{Chain, Element, Rule, Step, Target};
 use crate::network::view::Key;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,6 +167,13 @@ impl State {
     /// Whether a sweep is to come.
     pub fn has_stale(&self) -> bool {
         !self.stale.is_empty() || !self.ripe.is_empty()
+    }
+
+    /// Whether the Service says where this way leads, or that it is closed: of two that claim it
+    /// one does.
+    pub fn holds(&self, key: &Key, way: &Element) -> bool {
+        let owner = self.claims.owner(way);
+        owner.or_else(|| self.claims.owner(&way.closed()?)) == Some(key)
     }
 
     pub fn keys(&self) -> impl Iterator<Item = &Key> {

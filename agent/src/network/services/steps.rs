@@ -60,6 +60,15 @@ pub enum Element {
 }
 
 impl Element {
+    /// The same way, where it is refused.
+    pub fn closed(&self) -> Option<Self> {
+        match self {
+            Self::Frontend(of) => Some(Self::Closed(*of)),
+            Self::NodePort(of) => Some(Self::ClosedNodePort(*of)),
+            _ => None,
+        }
+    }
+
     /// Where packets are sent to. None for any address of the node.
     pub fn address(&self) -> Option<IpAddr> {
         match self {

@@ -358,10 +358,10 @@ fn a_client_over_udp_leaves_an_endpoint_that_is_gone() {
         // The kernel has the connection in mind.
         heard(&servers[0]).unwrap();
         let mut served = Served::default();
-        served.add(&of("10.99.0.5\n10.99.0.6"));
+        served.add(&of("10.99.0.5\n10.99.0.6"), |_| true);
         assert_eq!(conntrack::forget(&served).await.unwrap(), 0);
         let mut served = Served::default();
-        served.add(&of("10.99.0.6"));
+        served.add(&of("10.99.0.6"), |_| true);
         assert_eq!(conntrack::forget(&served).await.unwrap(), 1);
         heard(&servers[1]).unwrap();
         assert_eq!(conntrack::forget(&served).await.unwrap(), 0);
