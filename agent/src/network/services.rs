@@ -16,6 +16,7 @@ mod plan; // What one Service needs. Start reading here.
 mod router; // The loop.
 mod state; // What there is, and the steps from there.
 mod steps; // The words for all of it.
+mod suspects; // Whose connections are looked at.
 mod usable; // Which endpoints.
 
 #[cfg(test)]

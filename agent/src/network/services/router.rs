@@ -11,6 +11,7 @@ use super::node::Node;
 use super::plan::plan;
 use super::state::{Changes, State};
 use super::steps::Element;
+use super::suspects::Suspects;
 use crate::network::nft::{Batch, CommitError, NftError};
 use crate::network::table::Table;
 use crate::network::view::{Key, View};
@@ -68,9 +69,9 @@ struct Running {
     sweep_at: Option<Instant>,
     retry_at: Option<Instant>,
     retry: Duration,
-    /// Services whose connections are to be looked at.
-    suspects: BTreeSet<Key>,
-    forgetting: Option<JoinHandle<()>>,
+    suspects: Suspects,
+    /// Says whether it was whole.
+    forgetting: Option<JoinHandle<bool>>,
 }
 
 impl Router {
@@ -99,7 +100,7 @@ impl Router {
             sweep_at: None,
             retry_at: None,
             retry: RETRY_MIN,
-            suspects: BTreeSet::new(),
+            suspects: Suspects::new(),
             forgetting: None,
         };
         loop {
@@ -131,7 +132,8 @@ impl Router {
                     continue;
                 }
                 () = at(retry_at) => {}
-                () = done(&mut running.forgetting) => {
+                is_whole = done(&mut running.forgetting) => {
+                    running.suspects.looked(is_whole);
                     running.forget();
                     continue;
                 }
@@ -148,13 +150,14 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-/// Until the task has ended.
-async fn done(task: &mut Option<JoinHandle<()>>) {
-    match task {
-        Some(running) => drop(running.await),
-        None => pending().await,
-    }
+/// Until the task has ended; false when it panicked.
+async fn done(task: &mut Option<JoinHandle<bool>>) -> bool {
+    let Some(running) = task else {
+        return pending().await;
+    };
+    let said = running.await.unwrap_or(false);
     *task = None;
+    said
 }
 
 impl Running {
@@ -206,7 +209,7 @@ impl Running {
             self.state
                 .update(&key, plan(&key, &entry, &self.node), &mut changes);
             if entry.service.as_deref().is_some_and(conntrack::concerns) {
-                self.suspects.insert(key);
+                self.suspects.add(key);
             }
         }
         changes
@@ -253,25 +256,30 @@ impl Running {
 
     /// Looks through the kernel's connections, beside the loop: there may be many.
     fn forget(&mut self) {
-        if self.suspects.is_empty() || self.forgetting.is_some() {
+        if self.forgetting.is_some() {
             return;
         }
+        let retry = self.suspects.retry();
         let mut served = Served::default();
-        for key in std::mem::take(&mut self.suspects) {
-            let holds = |way: &Element| self.state.holds(&key, way);
-            self.router
-                .view
-                .read(&key, |entry| served.add(entry, holds));
+        for key in self.suspects.look() {
+            let holds = |way: &Element| self.state.holds(key, way);
+            self.router.view.read(key, |entry| served.add(entry, holds));
+        }
+        if served.is_empty() {
+            return;
         }
         self.forgetting = Some(tokio::spawn(async move {
-            match conntrack::forget(&served).await {
+            let looked = conntrack::forget(&served).await;
+            match &looked {
                 Ok(0) => {}
                 Ok(count) => tracing::debug!(count, "connections to endpoints that went"),
                 Err(error) => {
-                    tracing::warn!(%error, "connections may go on to endpoints that went")
+                    let retry_ms = retry.as_millis();
+                    tracing::warn!(%error, retry_ms, "connections may go on to endpoints that went");
                 }
             }
-            sleep(FORGET_PAUSE).await;
+            sleep(looked.as_ref().map_or(retry, |_| FORGET_PAUSE)).await;
+            looked.is_ok()
         }));
     }
 }

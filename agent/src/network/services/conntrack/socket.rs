@@ -3,7 +3,7 @@
 
 use super::{Flow, Served};
 use crate::network::nft::wire::{
-    Attributes, DONE, ERROR, FLAG_ACK, FLAG_DUMP, Message, Writer, messages,
+    Attributes, DONE, ERROR, FLAG_ACK, FLAG_DUMP, FLAG_INTERRUPTED, Message, Writer, messages,
 };
 use crate::network::services::steps::Target;
 use crate::network::view::Protocol;
@@ -32,20 +32,33 @@ struct Handle {
     zone: Option<Vec<u8>>,
 }
 
-/// How many were forgotten.
+/// How many were forgotten. An error when some may be left, be it that others were forgotten.
 pub async fn forget(served: &Served) -> io::Result<usize> {
     if served.is_empty() {
         return Ok(0);
     }
     let mut socket = Socket::open()?;
     let mut forgotten = 0;
+    let mut is_whole = true;
     for family in [libc::AF_INET, libc::AF_INET6] {
         let family = u8::try_from(family).expect("families are small");
-        for handle in socket.stale(family, served).await? {
+        let stale = socket.stale(family, served).await?;
+        is_whole &= stale.is_whole;
+        for handle in stale.handles {
             forgotten += usize::from(socket.delete(&handle).await?);
         }
     }
-    Ok(forgotten)
+    if is_whole {
+        Ok(forgotten)
+    } else {
+        Err(io::Error::from_raw_os_error(libc::EINTR))
+    }
+}
+
+struct Stale {
+    handles: Vec<Handle>,
+    /// The kernel does not say that some may be lacking.
+    is_whole: bool,
 }
 
 struct Socket {
@@ -72,23 +85,27 @@ impl Socket {
         Ok(self.sequence)
     }
 
-    /// A table that changes while it is read may lack some, or have some twice: no harm.
-    async fn stale(&mut self, family: u8, served: &Served) -> io::Result<Vec<Handle>> {
+    /// Some may be there twice: no harm.
+    async fn stale(&mut self, family: u8, served: &Served) -> io::Result<Stale> {
         let mut writer = Writer::default();
         let open = writer.begin(GET, FLAG_DUMP, family, 0);
         writer.end(open);
         let sequence = self.send(writer.bytes).await?;
-        let mut found = Vec::new();
+        let mut found = Stale {
+            handles: Vec::new(),
+            is_whole: true,
+        };
         loop {
             let (bytes, _) = self.socket.recv_from_full().await?;
             for message in messages(&bytes).filter(|message| message.sequence == sequence) {
+                found.is_whole &= message.flags & FLAG_INTERRUPTED == 0;
                 if matches!(message.kind, DONE | ERROR) {
                     ended(&message)?;
                     return Ok(found);
                 }
                 let attributes = message.attributes();
                 if flow(attributes).is_some_and(|flow| served.is_stale(&flow)) {
-                    found.extend(handle(family, attributes));
+                    found.handles.extend(handle(family, attributes));
                 }
             }
         }
