@@ -26,8 +26,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Of one port at one time; more of them wait to be accepted.
 const CONNECTIONS_MAX: usize = 32;
-/// A check asks and goes; who stays makes room for others.
-const CONNECTION_MAX: Duration = Duration::from_secs(60);
+/// A check asks once and goes; who is slow makes room for others.
+const CONNECTION_MAX: Duration = Duration::from_secs(5);
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 /// Before trying a port again that could not be had.
 const RETRY: Duration = Duration::from_secs(10);
@@ -181,7 +181,8 @@ async fn accept(listener: TcpListener, ask: Ask) {
                 let answer = ask(request.uri().path());
                 async move { Ok::<_, Infallible>(respond(answer)) }
             });
-            let builder = serving::builder();
+            let mut builder = serving::builder().http1_only();
+            builder.http1().keep_alive(false);
             let served = builder.serve_connection(TokioIo::new(stream), service);
             // How it ends concerns nobody.
             let _ = tokio::time::timeout(CONNECTION_MAX, served).await;
@@ -209,3 +210,6 @@ fn respond(answer: Option<Answer>) -> Response<Full<Bytes>> {
     }
     response
 }
+
+#[cfg(test)]
+mod tests;
