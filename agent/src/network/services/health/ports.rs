@@ -22,7 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 /// Of one port at one time; more of them wait to be accepted.
 const CONNECTIONS_MAX: usize = 32;
@@ -44,10 +45,10 @@ pub struct HealthPorts {
     pub node_name: String,
 }
 
-/// A listener that ends when it is dropped.
+/// A listener, which ends when it is dropped.
 struct Open {
     port: u16,
-    _ends: DropGuard,
+    serving: AbortOnDropHandle<()>,
 }
 
 impl HealthPorts {
@@ -57,13 +58,18 @@ impl HealthPorts {
         let mut told: BTreeMap<Key, u16> = BTreeMap::new();
         loop {
             let wanted = self.health.ports();
-            open.retain(|key, of| wanted.get(key) == Some(&of.port));
+            let gone = open.extract_if(.., |key, of| wanted.get(key) != Some(&of.port));
+            for (_, of) in gone.collect::<Vec<_>>() {
+                // Another Service may want the same port.
+                of.serving.abort();
+                let _ = of.serving.await;
+            }
             told.retain(|key, port| wanted.get(key) == Some(port));
             for (key, port) in &wanted {
                 if open.contains_key(key) {
                     continue;
                 }
-                match self.open(key, *port, &stop).await {
+                match self.open(key, *port).await {
                     Ok(of) => {
                         told.remove(key);
                         open.insert(key.clone(), of);
@@ -88,16 +94,12 @@ impl HealthPorts {
         }
     }
 
-    async fn open(&self, key: &Key, port: u16, stop: &CancellationToken) -> io::Result<Open> {
+    async fn open(&self, key: &Key, port: u16) -> io::Result<Open> {
         let listener = bind_any(port).await?;
-        let stop = stop.child_token();
         let (health, key) = (self.health.clone(), key.clone());
         let ask: Ask = Arc::new(move |_| health.of_service(&key));
-        tokio::spawn(serve(listener, ask, stop.clone()));
-        Ok(Open {
-            port,
-            _ends: stop.drop_guard(),
-        })
+        let serving = AbortOnDropHandle::new(tokio::spawn(accept(listener, ask)));
+        Ok(Open { port, serving })
     }
 
     fn tell(&self, key: &Key, port: u16, error: &io::Error) {
@@ -154,10 +156,6 @@ pub async fn bind(health: Arc<Health>, address: SocketAddr, stop: CancellationTo
         }
     };
     let ask: Ask = Arc::new(move |path| health.of_node(path));
-    serve(listener, ask, stop).await;
-}
-
-async fn serve(listener: TcpListener, ask: Ask, stop: CancellationToken) {
     tokio::select! {
         () = stop.cancelled() => {}
         () = accept(listener, ask) => {}

@@ -1,13 +1,18 @@
 //! Over real connections, in time that passes when nobody has anything to do.
 
-use super::super::Answer;
-use super::{CONNECTION_MAX, CONNECTIONS_MAX, serve};
+use super::super::{Answer, Checked, Health};
+use super::{CONNECTION_MAX, CONNECTIONS_MAX, HealthPorts, RETRY, accept};
+use crate::network::view::{Key, View};
 use coracle_client::clock::Clock;
+use coracle_client::connect::{self, Endpoint, Identity, Trust};
+use coracle_client::events::Recorder;
 use http::StatusCode;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -23,24 +28,26 @@ async fn listening() -> SocketAddr {
             weight: None,
         })
     };
-    let stop = CancellationToken::new();
-    tokio::spawn(serve(listener, Arc::new(answer), stop));
+    tokio::spawn(accept(listener, Arc::new(answer)));
     address
 }
 
 /// All that comes until the other end closes.
-async fn ask(address: SocketAddr) -> String {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(REQUEST).await.unwrap();
+async fn ask(address: SocketAddr) -> io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(REQUEST).await?;
     let mut text = String::new();
-    stream.read_to_string(&mut text).await.unwrap();
-    text
+    stream.read_to_string(&mut text).await?;
+    Ok(text)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_is_for_one_check() {
     let address = listening().await;
-    let answer = timeout(CONNECTION_MAX / 2, ask(address)).await.unwrap();
+    let answer = timeout(CONNECTION_MAX / 2, ask(address))
+        .await
+        .unwrap()
+        .unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains("connection: close\r\n"), "{answer}");
 }
@@ -54,9 +61,46 @@ async fn who_says_nothing_keeps_no_check_out() {
     }
     let clock = Clock::system();
     let start = clock.monotonic();
-    let answer = ask(address).await;
+    let answer = ask(address).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     let waited = clock.monotonic() - start;
     // Checks of load balancers wait ten seconds or so.
     assert!(waited.as_secs() < 8, "{waited:?}");
+}
+
+#[tokio::test]
+async fn a_port_goes_from_one_service_to_another_at_once() {
+    let health = Arc::new(Health::new(Clock::system()));
+    let changed = Arc::new(Notify::new());
+    // Nothing listens where the events go.
+    let endpoint = Endpoint::new("http://127.0.0.1:1", Trust::Anybody, Identity::anonymous());
+    let ports = HealthPorts {
+        health: health.clone(),
+        changed: changed.clone(),
+        view: View::new(),
+        recorder: Recorder::new(connect::client(&endpoint.unwrap()), "kube-proxy", "here"),
+        node_name: "here".to_owned(),
+    };
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let port = address.port();
+    let endpoints = 1;
+    let (one, other): (Key, Key) = ("default/one".into(), "default/other".into());
+    health.set(&one, Some(Checked { port, endpoints }));
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(ports.run(stop.clone()));
+    let answers = async |name: &str| {
+        let text = format!("\"name\": \"{name}\"");
+        let asked = async { while !ask(address).await.is_ok_and(|said| said.contains(&text)) {} };
+        timeout(RETRY / 2, asked).await.unwrap();
+    };
+    answers("one").await;
+    health.set(&one, None);
+    health.set(&other, Some(Checked { port, endpoints }));
+    changed.notify_one();
+    answers("other").await;
+    stop.cancel();
+    running.await.unwrap();
+    while TcpStream::connect(address).await.is_ok() {}
 }
