@@ -16,10 +16,9 @@ pub mod nft; // The kernel's packet filter.
 mod peers; // Ways to other nodes.
 pub mod services; // Where their addresses lead.
 mod subnet;
-#[allow(dead_code)] // Services and policy are its users.
-pub mod table;
+pub mod table; // Base chains, and who is behind them.
 #[cfg(test)]
-mod testing; // Base chains, and who is behind them.
+mod testing;
 pub mod view; // What is known of Services.
 
 pub use addresses::AddressError;

@@ -18,6 +18,7 @@ use super::bandwidth::Bandwidth;
 use super::subnet::Subnet;
 use futures::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
+use rtnetlink::packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use rtnetlink::packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
 use rtnetlink::{Handle, LinkBridge, LinkUnspec};
 use std::io;
@@ -114,7 +115,6 @@ impl Links {
 
     /// Leaves the bridge with the gateway's address alone.
     async fn replace_addresses(&self, index: u32, subnet: Subnet) -> Result<(), LinkError> {
-        use rtnetlink::packet_route::address::{AddressAttribute, AddressHeaderFlags};
         let gateway = subnet.gateway();
         let mut has_gateway = false;
         let addresses: Vec<_> = self
@@ -127,13 +127,7 @@ impl Links {
             .await
             .map_err(netlink("read the bridge's addresses"))?;
         for message in addresses {
-            let address = message
-                .attributes
-                .iter()
-                .find_map(|attribute| match attribute {
-                    AddressAttribute::Address(address) => Some(*address),
-                    _ => None,
-                });
+            let address = address_of(&message);
             let is_link_local =
                 matches!(address, Some(IpAddr::V6(v6)) if v6.is_unicast_link_local());
             if address == Some(gateway) && message.header.prefix_len == subnet.prefix_length {
@@ -184,12 +178,7 @@ impl Links {
             .try_collect()
             .await
             .map_err(netlink("list the links"))?;
-        let is_ours = |link: &&LinkMessage| {
-            link.attributes.iter().any(|attribute| match attribute {
-                LinkAttribute::IfName(name) => is_of_ours(name),
-                _ => false,
-            })
-        };
+        let is_ours = |link: &&LinkMessage| name(link).is_some_and(is_of_ours);
         Ok(links
             .iter()
             .filter(is_ours)
@@ -205,6 +194,25 @@ pub(super) async fn find(handle: &Handle, name: &str) -> Result<Option<LinkMessa
         Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(netlink("look for a link")(error)),
     }
+}
+
+pub(super) fn name(link: &LinkMessage) -> Option<&str> {
+    link.attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            LinkAttribute::IfName(name) => Some(name.as_str()),
+            _ => None,
+        })
+}
+
+fn address_of(message: &AddressMessage) -> Option<IpAddr> {
+    message
+        .attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            AddressAttribute::Address(address) => Some(*address),
+            _ => None,
+        })
 }
 
 /// The node's end of a pod's link.

@@ -5,20 +5,16 @@
 use super::bridged::Bridged;
 use super::host_ports;
 use super::link::LINK_PREFIX;
-use super::nft::{Batch, Element, Family, Field, Nat, Range, Rule, Set, Test, cidr_range};
+use super::nft::{Batch, Element, Family, Field, Nat, Range, Rule, Set, Test};
 use super::peers::PodNetworks;
 use super::subnet::Subnet;
-use super::table::{HOST_GUARD, PODS_MASQUERADE, Table};
-use std::net::{IpAddr, Ipv4Addr};
+use super::table::{HOST_GUARD, LOOPBACK, LOOPBACK_PREFIX, PODS_MASQUERADE, Table};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 const RETRY: Duration = Duration::from_secs(1);
-/// The network of the host itself.
-const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0));
-const LOOPBACK_PREFIX: u8 = 8;
 
 const RANDOM: Nat = Nat {
     random_fully: true,
@@ -78,7 +74,7 @@ fn plan(own: Subnet, networks: &PodNetworks) -> Batch {
             .iter()
             .chain([&own])
             .filter(|network| is_of(network, family));
-        let ranges = super::nft::merged(of_family.filter_map(range));
+        let ranges = super::nft::merged(of_family.map(|network| Range::from(*network)));
         batch.add_elements(name, ranges.into_iter().map(Element::range));
     }
     host_ports::add_sets(&mut batch);
@@ -138,10 +134,6 @@ fn plan(own: Subnet, networks: &PodNetworks) -> Batch {
 
 fn is_of(network: &Subnet, family: Family) -> bool {
     Family::of(network.base()) == family
-}
-
-fn range(network: &Subnet) -> Option<Range> {
-    cidr_range(network.base(), network.prefix_length)
 }
 
 #[cfg(test)]

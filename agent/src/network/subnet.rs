@@ -50,6 +50,14 @@ impl Subnet {
         self.base
     }
 
+    /// Its last one, which for IPv4 is the one for broadcast.
+    pub fn last(&self) -> IpAddr {
+        let host_bits = width(self.base) - self.prefix_length;
+        let rest = u128::MAX.checked_shr(128 - u32::from(host_bits));
+        let last = to_number(self.base) | rest.unwrap_or(0);
+        to_address(last, self.is_ipv4())
+    }
+
     pub fn is_ipv4(&self) -> bool {
         self.base.is_ipv4()
     }
@@ -119,14 +127,15 @@ pub fn width(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-fn to_number(address: IpAddr) -> u128 {
+pub fn to_number(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => u32::from(address).into(),
         IpAddr::V6(address) => address.into(),
     }
 }
 
-fn to_address(number: u128, is_v4: bool) -> IpAddr {
+/// Of IPv4 the low 32 bits.
+pub fn to_address(number: u128, is_v4: bool) -> IpAddr {
     if is_v4 {
         let low = u32::try_from(number & u128::from(u32::MAX)).unwrap_or(u32::MAX);
         Ipv4Addr::from(low).into()

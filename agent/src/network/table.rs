@@ -6,10 +6,11 @@
 //! `Table::epochs` rises: each part then puts back what is its own.
 
 use super::nft::{
-    Batch, Chain, ChainType, CommitError, Disturbance, FIB_LOCAL, Field, Hook, Nft, NftError, Rule,
-    Watch,
+    Batch, Chain, ChainType, CommitError, Disturbance, FIB_LOCAL, Family, Field, Hook, Nft,
+    NftError, Rule, Test, Watch,
 };
 use crate::network::nft::Datum;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -41,6 +42,10 @@ const DESTINATIONS: i32 = -100;
 const BEFORE_DESTINATIONS: i32 = DESTINATIONS - 10;
 const SOURCES: i32 = 100;
 const FILTER: i32 = 0;
+
+/// The network of the host itself.
+pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0));
+pub const LOOPBACK_PREFIX: u8 = 8;
 
 /// Between two tries to make the table.
 const RETRY: Duration = Duration::from_secs(5);

@@ -1,8 +1,8 @@
 //! A link that is there for its addresses alone: what is sent to them stays on this node.
 
-use super::{LinkError, Links, io_error, is_missing, netlink};
+use super::{LinkError, Links, address_of, io_error, is_missing, netlink};
 use futures::TryStreamExt;
-use rtnetlink::packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
+use rtnetlink::packet_route::address::{AddressHeaderFlags, AddressMessage};
 use rtnetlink::packet_route::link::{LinkFlags, LinkMessage};
 use rtnetlink::{LinkBridge, LinkDummy, LinkUnspec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,14 +30,9 @@ impl Links {
         }
         let mut missing: BTreeSet<_> = addresses.iter().copied().collect();
         for message in self.addresses_of(index).await? {
-            let address = message
-                .attributes
-                .iter()
-                .find_map(|attribute| match attribute {
-                    AddressAttribute::Address(address) => Some(*address),
-                    _ => None,
-                });
-            let Some(address) = address else { continue };
+            let Some(address) = address_of(&message) else {
+                continue;
+            };
             let is_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
             if !missing.remove(&address) && !is_local {
                 let removed = self.0.address().del(message).execute().await;

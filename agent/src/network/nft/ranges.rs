@@ -2,7 +2,8 @@
 
 use super::datum::{Datum, concatenated, split};
 use super::set::Element;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use crate::network::subnet::{Subnet, to_address, to_number};
+use std::net::IpAddr;
 
 /// Both ends belong to it, and are of one family.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -11,19 +12,13 @@ pub struct Range {
     pub last: IpAddr,
 }
 
-/// Of a network; bits behind the prefix are not looked at. None when the prefix is too long.
-pub fn cidr_range(address: IpAddr, prefix: u8) -> Option<Range> {
-    let width: u32 = if address.is_ipv4() { 32 } else { 128 };
-    let host_bits = width.checked_sub(prefix.into())?;
-    let rest = match host_bits {
-        128 => u128::MAX,
-        bits => (1 << bits) - 1,
-    };
-    let number = to_number(address);
-    Some(Range {
-        first: to_address(number & !rest, address),
-        last: to_address(number | rest, address),
-    })
+impl From<Subnet> for Range {
+    fn from(network: Subnet) -> Self {
+        Self {
+            first: network.base(),
+            last: network.last(),
+        }
+    }
 }
 
 /// The same addresses in ranges that neither overlap nor touch, in their order.
@@ -56,11 +51,11 @@ pub fn without(
             if left.first < other.first {
                 all.push(Range {
                     first: left.first,
-                    last: to_address(to_number(other.first) - 1, other.first),
+                    last: to_address(to_number(other.first) - 1, other.first.is_ipv4()),
                 });
             }
             rest = (other.last < left.last).then(|| Range {
-                first: to_address(to_number(other.last) + 1, other.last),
+                first: to_address(to_number(other.last) + 1, other.last.is_ipv4()),
                 last: left.last,
             });
         }
@@ -79,23 +74,6 @@ fn overlaps(left: Range, right: Range) -> bool {
 fn touches(first: Range, second: Range) -> bool {
     first.first.is_ipv4() == second.first.is_ipv4()
         && to_number(second.first) <= to_number(first.last).saturating_add(1)
-}
-
-fn to_number(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(address) => u32::from(address).into(),
-        IpAddr::V6(address) => address.into(),
-    }
-}
-
-/// Of the family of the other.
-fn to_address(number: u128, like: IpAddr) -> IpAddr {
-    if like.is_ipv4() {
-        let low = u32::try_from(number).expect("a number of 32 bits");
-        Ipv4Addr::from(low).into()
-    } else {
-        Ipv6Addr::from(number).into()
-    }
 }
 
 /// The big-endian number behind this one; None behind the last.

@@ -3,12 +3,12 @@
 mod tunnel; // The VXLAN device, and who is behind it.
 
 use super::plan::{Own, Plan, Problem, Route, Segment, Way};
-use crate::network::link::{LinkError, Links, is_exists, is_of_ours, mtu_of, netlink};
+use crate::network::link::{LinkError, Links, is_exists, is_of_ours, mtu_of, name, netlink};
 use crate::network::subnet::Subnet;
 use futures::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
-use rtnetlink::packet_route::link::{LinkAttribute, LinkExtentMask, LinkFlags, LinkMessage};
+use rtnetlink::packet_route::link::{LinkExtentMask, LinkFlags, LinkMessage};
 use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteProtocol};
 use rtnetlink::{Handle, RouteMessageBuilder};
 use std::collections::BTreeSet;
@@ -106,15 +106,6 @@ async fn routes(handle: &Handle) -> Result<Vec<RouteMessage>, LinkError> {
         ours.extend(of_ours);
     }
     Ok(ours)
-}
-
-fn name(link: &LinkMessage) -> Option<&str> {
-    link.attributes
-        .iter()
-        .find_map(|attribute| match attribute {
-            LinkAttribute::IfName(name) => Some(name.as_str()),
-            _ => None,
-        })
 }
 
 /// Those of a wider reach than their link. The address of the other end of a link is no segment.

@@ -1,8 +1,9 @@
 //! Frames and numbers of a batch, without a kernel.
 
 use super::super::wire::{ERROR, HEADER_BYTES, messages};
-use super::super::{Chain, ChainType, Datum, Element, Hook, Kind, Set, Verdict, cidr_range};
+use super::super::{Chain, ChainType, Datum, Element, Hook, Kind, Set, Verdict};
 use super::{Batch, DELETE_ELEMENTS, ELEMENT_BYTES_MAX, NEW_CHAIN, NEW_ELEMENTS, NEW_SET};
+use crate::network::subnet::Subnet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -45,8 +46,8 @@ fn the_bytes_are_those_of_nft() {
     let goto = Verdict::Goto("target".to_owned());
     batch.add_elements("vm", [Element::new([v4("10.0.0.1")]).verdict(goto)]);
     batch.add_set(&Set::new("i4", &[Kind::Ip4]).intervals());
-    let range = cidr_range("10.0.0.0".parse().unwrap(), 24).unwrap();
-    batch.add_elements("i4", [Element::range(range)]);
+    let network = Subnet::parse("10.0.0.0/24").unwrap();
+    batch.add_elements("i4", [Element::range(network.into())]);
     let hour = Duration::from_secs(3600);
     batch.add_set(&Set::new("t4", &[Kind::Ip4]).timeout(Some(hour)));
     let short = Element::new([v4("10.0.0.1")]).timeout(Duration::from_secs(5));

@@ -1,15 +1,13 @@
 //! Ranges brought together, cut and counted on.
 
-use super::super::{Range, cidr_range};
-use super::{merged, predecessor, successor, without};
+use super::{Range, merged, predecessor, successor, without};
+use crate::network::subnet::Subnet;
 
 /// `10.0.0.0/8 10.1.2.3-10.1.2.9` and the like.
 fn ranges(text: &str) -> Vec<Range> {
     text.split_whitespace()
         .map(|word| match word.split_once('/') {
-            Some((base, prefix)) => {
-                cidr_range(base.parse().unwrap(), prefix.parse().unwrap()).unwrap()
-            }
+            Some(_) => Subnet::parse(word).unwrap().into(),
             None => {
                 let (first, last) = word.split_once('-').unwrap_or((word, word));
                 Range {
@@ -77,8 +75,8 @@ fn exceptions_are_cut_out() {
 
 #[test]
 fn a_prefix_that_is_too_long_is_no_network() {
-    assert_eq!(cidr_range("10.0.0.0".parse().unwrap(), 33), None);
-    assert_eq!(cidr_range("::".parse().unwrap(), 129), None);
+    assert_eq!(Subnet::new("10.0.0.0".parse().unwrap(), 33), None);
+    assert_eq!(Subnet::new("::".parse().unwrap(), 129), None);
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use super::super::watch::{Disturbance, Watch};
 use super::super::{
     Batch, Chain, ChainType, Datum, Element, Family, Field, Hook, Kind, Range, Rule, Set, Verdict,
-    cidr_range,
 };
 use super::{CommitError, Nft};
+use crate::network::subnet::Subnet;
 use crate::network::testing::isolated_async;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -16,7 +16,7 @@ fn v4(text: &str) -> Datum {
 }
 
 fn network(text: &str, prefix: u8) -> Range {
-    cidr_range(text.parse().unwrap(), prefix).unwrap()
+    Subnet::new(text.parse().unwrap(), prefix).unwrap().into()
 }
 
 /// An open table, empty.

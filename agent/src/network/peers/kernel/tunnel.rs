@@ -1,7 +1,7 @@
 //! The VXLAN device. It learns nothing and asks nobody: who is behind it is written there, from
 //! what is known of the nodes.
 
-use crate::network::link::{LinkError, find, mtu_of, netlink};
+use crate::network::link::{LinkError, find, mtu_of, name, netlink};
 use crate::network::peers::plan::{FarEnd, Own, Plan, Way, hardware_address};
 use futures::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
@@ -49,7 +49,7 @@ pub async fn apply(
             Way::Straight { .. } => None,
         })
         .collect();
-    let existing = links.iter().find(|link| super::name(link) == Some(VXLAN));
+    let existing = links.iter().find(|link| name(link) == Some(VXLAN));
     if far.is_empty() {
         if let Some(link) = existing {
             remove(handle, link).await?;
