@@ -203,7 +203,7 @@ impl Keeper {
 
     /// Waits until someone else was at the table; false when that is not sure.
     async fn disturbed(&mut self) -> bool {
-        let is_sure = match self.watch.next().await {
+        let mut is_sure = match self.watch.next().await {
             Ok(Disturbance::Unknown) => false,
             Ok(disturbance) => {
                 tracing::warn!(
@@ -218,7 +218,9 @@ impl Keeper {
                 false
             }
         };
-        while let Ok(Ok(_)) = tokio::time::timeout(SETTLE, self.watch.next()).await {}
+        while let Ok(Ok(further)) = tokio::time::timeout(SETTLE, self.watch.next()).await {
+            is_sure |= further != Disturbance::Unknown;
+        }
         is_sure
     }
 }

@@ -2,13 +2,12 @@
 //! on. That of pods' links is none.
 
 use super::kernel::PROTOCOL;
-use crate::network::link::is_of_pod;
+use crate::network::link::{is_of_pod, name};
 use futures::StreamExt;
 use rtnetlink::MulticastGroup;
 use rtnetlink::packet_core::NetlinkPayload;
 use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::packet_route::address::AddressScope;
-use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -45,10 +44,7 @@ pub fn changes() -> Changes {
                 let _handle = handle;
                 let hearing = async {
                     while let Some((word, _)) = words.next().await {
-                        let NetlinkPayload::InnerMessage(word) = word.payload else {
-                            continue;
-                        };
-                        if matters(&word) {
+                        if matters(&word.payload) {
                             changed.notify_one();
                         }
                     }
@@ -64,7 +60,13 @@ pub fn changes() -> Changes {
     }
 }
 
-fn matters(word: &RouteNetlinkMessage) -> bool {
+fn matters(payload: &NetlinkPayload<RouteNetlinkMessage>) -> bool {
+    let word = match payload {
+        NetlinkPayload::InnerMessage(word) => word,
+        // The kernel could not keep all for us.
+        NetlinkPayload::Overrun(_) => return true,
+        _ => return false,
+    };
     match word {
         RouteNetlinkMessage::NewLink(link) | RouteNetlinkMessage::DelLink(link) => {
             !name(link).is_some_and(is_of_pod)
@@ -77,11 +79,5 @@ fn matters(word: &RouteNetlinkMessage) -> bool {
     }
 }
 
-fn name(link: &LinkMessage) -> Option<&str> {
-    link.attributes
-        .iter()
-        .find_map(|attribute| match attribute {
-            LinkAttribute::IfName(name) => Some(name.as_str()),
-            _ => None,
-        })
-}
+#[cfg(test)]
+mod tests;
