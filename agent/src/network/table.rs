@@ -254,10 +254,27 @@ fn plan(is_outdated: bool) -> Batch {
         batch.add_chain(&Chain::base(base.name, base.kind, base.hook, base.priority));
         batch.flush_chain(base.name);
         for part in base.leads_to {
+            if base.hook == Hook::Prerouting && *part == HOST_PORTS {
+                batch.add_rule(&spare_loopback(base.name));
+            }
             batch.add_rule(&jump(base.name, part));
         }
     }
     batch
+}
+
+/// Who comes from outside has no business at the node's loopback address, and a port of it that
+/// leads to a pod would be translated before `HOST_GUARD` sees the packet.
+fn spare_loopback(chain: &str) -> Rule {
+    Rule::new(chain)
+        .in_network(
+            Field::Destination(Family::Ip4),
+            Test::Is,
+            LOOPBACK,
+            LOOPBACK_PREFIX,
+        )
+        .accept()
+        .comment("ports of the loopback address are for the node itself")
 }
 
 fn jump(from: &str, to: &str) -> Rule {
