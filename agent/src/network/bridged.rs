@@ -106,12 +106,12 @@ impl Bridged {
         bridge.mtu = bridge.mtu.min(self.mtu_max.load(Ordering::Relaxed));
         let bandwidth = Bandwidth::of(&sandbox.config.annotations)?;
         let address = self.addresses.allocate(id, bridge.subnet)?;
-        let given = Given {
-            address,
-            bandwidth,
-            has_loopback: self.has_loopback.load(Ordering::Acquire),
-        };
+        let given = Given { address, bandwidth };
         self.links.attach(&bridge, &id.0, namespace, given).await?;
+        // After the link is there: who sets it either sees the link or is seen here.
+        if self.has_loopback.load(Ordering::Acquire) {
+            self.links.route_loopback(&id.0);
+        }
         self.host_ports.set(id, address, &sandbox.config.ports);
         Ok(address)
     }
@@ -124,10 +124,13 @@ impl Bridged {
     /// Takes in the pods that a former agent left, once the network is there: they have their
     /// links, maybe of an older make.
     pub async fn adopt(&self, sandboxes: &[SandboxStatus]) {
-        for sandbox in sandboxes {
-            if let Some(address) = self.addresses.of(&sandbox.id) {
-                let ports = &sandbox.config.ports;
-                self.host_ports.set(&sandbox.id, address, ports);
+        for SandboxStatus { id, config, .. } in sandboxes {
+            if let Some(address) = self.addresses.of(id) {
+                self.host_ports.set(id, address, &config.ports);
+                // It may be detached meanwhile.
+                if self.addresses.of(id).is_none() {
+                    self.host_ports.remove(id);
+                }
             }
         }
         self.host_ports.complete();
@@ -161,6 +164,8 @@ impl Bridged {
         self.host_ports.remove(sandbox);
         self.links.detach(&sandbox.0).await?;
         self.addresses.release(sandbox)?;
+        // Who adopts it at the same time found its address before.
+        self.host_ports.remove(sandbox);
         Ok(())
     }
 

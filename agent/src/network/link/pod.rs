@@ -23,8 +23,6 @@ use std::path::Path;
 pub struct Given {
     pub address: IpAddr,
     pub bandwidth: Bandwidth,
-    /// The node's loopback address may lead to the pod.
-    pub has_loopback: bool,
 }
 
 impl Links {
@@ -59,9 +57,6 @@ impl Links {
         let up = LinkUnspec::new_with_index(index).up().build();
         let set = self.0.link().set(up).execute().await;
         set.map_err(netlink("bring up the node's end of the pod's link"))?;
-        if given.has_loopback {
-            kernel::route_loopback(&name);
-        }
         if let Some(limit) = given.bandwidth.ingress {
             shape::limit(&self.0, index, limit).await?;
         }
@@ -72,6 +67,11 @@ impl Links {
             egress: given.bandwidth.egress,
         };
         inside::configure(file, inside).await
+    }
+
+    /// The node's loopback address may lead to the pod.
+    pub fn route_loopback(&self, id: &str) {
+        kernel::route_loopback(&link_name(id));
     }
 
     /// What is for the pod goes by its link.
@@ -95,8 +95,8 @@ impl Links {
         added.map_err(netlink("lead to the pod's link"))
     }
 
-    /// Takes a running pod from the bridge that an older agent put it on. Its connections go on.
-    /// Nothing to do for others.
+    /// Takes a running pod from the bridge that an older agent put it on, and leads to it, which a
+    /// crash may have come before. Its connections go on.
     pub async fn adopt(
         &self,
         bridge: &Bridge,
@@ -104,20 +104,30 @@ impl Links {
         namespace: &Path,
         address: IpAddr,
     ) -> Result<(), LinkError> {
-        let link = self.find(&link_name(id)).await?;
-        let Some(link) = link.filter(is_bridged) else {
+        let Some(link) = self.find(&link_name(id)).await? else {
             return Ok(());
         };
+        let index = link.header.index;
+        if is_bridged(&link) {
+            self.take_from_bridge(index, bridge, namespace).await?;
+        }
+        self.lead(index, address, bridge.subnet).await
+    }
+
+    async fn take_from_bridge(
+        &self,
+        index: u32,
+        bridge: &Bridge,
+        namespace: &Path,
+    ) -> Result<(), LinkError> {
         let file = File::open(namespace).map_err(io_error("open the network namespace"))?;
         inside::narrow(file, bridge.subnet).await?;
-        let index = link.header.index;
         let alone = LinkUnspec::new_with_index(index)
             .nocontroller()
             .address(hardware_address(bridge.subnet.gateway()))
             .build();
         let set = self.0.link().set(alone).execute().await;
-        set.map_err(netlink("take the pod's link from the bridge"))?;
-        self.lead(index, address, bridge.subnet).await
+        set.map_err(netlink("take the pod's link from the bridge"))
     }
 }
 

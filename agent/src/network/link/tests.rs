@@ -82,7 +82,6 @@ fn the_node_reaches_its_pods_and_all_is_taken_away() {
             let given = Given {
                 address,
                 bandwidth: LIMITS,
-                has_loopback: true,
             };
             for _ in 0..2 {
                 links
@@ -162,7 +161,6 @@ fn pods_of_a_node_reach_each_other_by_the_gateway_and_old_ones_are_taken_in() {
                 let given = Given {
                     address: address(at),
                     bandwidth: Bandwidth::default(),
-                    has_loopback: false,
                 };
                 let attached = links.attach(&bridge, id, &guest.namespace, given);
                 attached.await.unwrap();
@@ -192,6 +190,17 @@ fn pods_of_a_node_reach_each_other_by_the_gateway_and_old_ones_are_taken_in() {
             }
             assert!(!super::pod::is_bridged(&find().await.unwrap().unwrap()));
             assert_eq!(ip_in(&one.namespace, &["route"]), before);
+            // A crash came before the node led to it.
+            let own_route = ["route", "del", "10.99.1.2"];
+            assert!(
+                Command::new("ip")
+                    .args(own_route)
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+            let adopted = links.adopt(&bridge, "one", &one.namespace, address("10.99.1.2"));
+            adopted.await.unwrap();
             // One that has gone meanwhile is no error.
             let adopted = links.adopt(&bridge, "gone", &one.namespace, address("10.99.1.9"));
             adopted.await.unwrap();
