@@ -216,6 +216,11 @@ fn ports_of_a_node_lead_to_its_pod() {
     wait("the port leads to the next pod", || {
         (fetched_by_host(&hosts[0], &format!("{two}:8088/name")) == "next\n").then_some(())
     });
+    server.kubectl(&["delete", "pod", "next"]);
+    let script = format!("echo 'GET /name HTTP/1.0\n' | nc -w 3 {two} 8088");
+    wait("the port leads nowhere", || {
+        on_host(&hosts[0], &script).is_none().then_some(())
+    });
 }
 
 #[test]

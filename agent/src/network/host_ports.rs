@@ -3,6 +3,8 @@
 //! Owns the chain `host-ports`, and its maps: for any address of the node, and for one. What pods
 //! want is told by who attaches them; a task brings it into the kernel, one batch a change.
 
+mod flows; // Of datagrams, that lead elsewhere.
+
 use super::nft::{Batch, Datum, Element, Family, Field, Kind, Nat, Rule, Set, Target};
 use super::table::{HOST_PORTS, Table};
 use crate::runtime::{HostPort, SandboxId};
@@ -100,7 +102,10 @@ impl HostPorts {
                     entries: entries(&wanted),
                 };
                 match table.nft.commit(&plan(&known, &next)).await {
-                    Ok(()) => known = next,
+                    Ok(()) => {
+                        flows::follow(&known.entries, &next.entries).await;
+                        known = next;
+                    }
                     Err(error) => {
                         let error: &dyn std::error::Error = &error;
                         tracing::warn!(error, "ports of the node do not lead to their pods");

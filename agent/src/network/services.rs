@@ -7,7 +7,7 @@
 
 mod claims; // Elements that several Services want.
 mod cleared; // Routing that is off.
-mod conntrack; // Connections to endpoints that went.
+pub(super) mod conntrack; // Connections to endpoints that went.
 mod health; // What load balancers ask.
 mod kernel; // The kernel's messages.
 mod node; // This node.

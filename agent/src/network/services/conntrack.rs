@@ -7,12 +7,14 @@
 
 mod socket; // By netlink.
 
-pub use socket::forget;
+pub use super::steps::Target;
+pub use socket::forget_flows;
 
-use super::steps::{Element, Family, Frontend, NodePort, Target};
+use super::steps::{Element, Family, Frontend, NodePort};
 use super::usable;
 use crate::network::view::{Entry, Protocol, Service};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -31,6 +33,14 @@ pub struct Flow {
     pub destination: Target,
     /// Who answers.
     pub answers: Target,
+}
+
+/// How many were forgotten.
+pub async fn forget(served: &Served) -> io::Result<usize> {
+    if served.is_empty() {
+        return Ok(0);
+    }
+    forget_flows(|flow| served.is_stale(flow)).await
 }
 
 /// Whether connections of the Service have to be looked at when its endpoints change.

@@ -1,7 +1,7 @@
 //! Reads the kernel's connections and forgets some, by nfnetlink's conntrack subsystem. Layouts are
 //! those of linux/netfilter/nfnetlink_conntrack.h.
 
-use super::{Flow, Served};
+use super::Flow;
 use crate::network::nft::wire::{
     Attributes, DONE, ERROR, FLAG_ACK, FLAG_DUMP, FLAG_INTERRUPTED, Message, Writer, messages,
 };
@@ -32,17 +32,15 @@ struct Handle {
     zone: Option<Vec<u8>>,
 }
 
-/// How many were forgotten. An error when some may be left, be it that others were forgotten.
-pub async fn forget(served: &Served) -> io::Result<usize> {
-    if served.is_empty() {
-        return Ok(0);
-    }
+/// How many were forgotten of those that the kernel has. An error when some may be left, be it that
+/// others were forgotten.
+pub async fn forget_flows(is_stale: impl Fn(&Flow) -> bool) -> io::Result<usize> {
     let mut socket = Socket::open()?;
     let mut forgotten = 0;
     let mut is_whole = true;
     for family in [libc::AF_INET, libc::AF_INET6] {
         let family = u8::try_from(family).expect("families are small");
-        let stale = socket.stale(family, served).await?;
+        let stale = socket.stale(family, &is_stale).await?;
         is_whole &= stale.is_whole;
         for handle in stale.handles {
             forgotten += usize::from(socket.delete(&handle).await?);
@@ -86,7 +84,7 @@ impl Socket {
     }
 
     /// Some may be there twice: no harm.
-    async fn stale(&mut self, family: u8, served: &Served) -> io::Result<Stale> {
+    async fn stale(&mut self, family: u8, is_stale: &impl Fn(&Flow) -> bool) -> io::Result<Stale> {
         let mut writer = Writer::default();
         let open = writer.begin(GET, FLAG_DUMP, family, 0);
         writer.end(open);
@@ -104,7 +102,7 @@ impl Socket {
                     return Ok(found);
                 }
                 let attributes = message.attributes();
-                if flow(attributes).is_some_and(|flow| served.is_stale(&flow)) {
+                if flow(attributes).is_some_and(|flow| is_stale(&flow)) {
                     found.handles.extend(handle(family, attributes));
                 }
             }
@@ -155,7 +153,7 @@ fn handle(family: u8, attributes: Attributes<'_>) -> Option<Handle> {
     })
 }
 
-/// None for what no Service is about.
+/// None for what has no ports.
 fn flow(attributes: Attributes<'_>) -> Option<Flow> {
     let original = attributes.nested(TUPLE_ORIGINAL);
     let protocol = match original.nested(TUPLE_PROTOCOL).get(1)?.first()? {
