@@ -1,6 +1,7 @@
 //! Takes away what a node made on its machine: containers, mounts, sandboxes, bridge and links.
 
 use crate::WipeError;
+use crate::atomic_file;
 use crate::kubelet_dir;
 use crate::mounts::unmount_below;
 use crate::network;
@@ -43,12 +44,7 @@ pub async fn wipe(data_dir: &Path) -> Result<(), WipeError> {
     };
     let whole = fs::canonicalize(data_dir).map_err(disk("read", data_dir))?;
     for file in FILES.map(|name| whole.join(name)) {
-        match fs::remove_file(&file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(disk("remove", &file)(error));
-            }
-            _ => {}
-        }
+        atomic_file::remove(&file).map_err(disk("remove", &file))?;
     }
     kubelet_dir::unlink(&whole).map_err(disk("forget", &whole))?;
     for name in DIRECTORIES {
