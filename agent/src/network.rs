@@ -39,6 +39,7 @@ use table::{Table, TableError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use view::View;
 
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
@@ -91,6 +92,9 @@ pub struct Site {
     pub node_name: String,
     /// By which other nodes know it.
     pub address: IpAddr,
+    /// Where the API server is, if it is named by an address.
+    pub server: Option<IpAddr>,
+    pub view: View,
     /// The one that the network was opened with.
     pub directory: PathBuf,
     pub tasks: TaskTracker,
@@ -222,6 +226,8 @@ impl Network {
             bridged: bridged.clone(),
             node_name: site.node_name,
             address: site.address,
+            server: site.server,
+            view: site.view,
             recorder: site.recorder,
             file: site.directory.with_extension("peers"),
             networks,

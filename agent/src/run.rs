@@ -113,7 +113,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         data_dir: config.data_dir.clone(),
         confines: confines(&config),
     });
-    begin_network(&context, &config, &tasks, &stop).await;
+    begin_network(&context, &config, &enrolled, &tasks, &stop).await;
     let pods = Pods::new(context.clone(), stop.clone());
     let care = Care::begin(&context, &pods, &config).await;
     pods.begin();
@@ -325,6 +325,7 @@ fn tend_node(
 async fn begin_network(
     context: &Context,
     config: &Config,
+    enrolled: &Enrolled,
     tasks: &TaskTracker,
     stop: &CancellationToken,
 ) {
@@ -346,6 +347,8 @@ async fn begin_network(
         recorder: context.recorder.clone(),
         node_name: config.node_name.clone(),
         address: context.host_ip,
+        server: server_address(&enrolled.endpoint),
+        view: context.view.clone(),
         directory: config.data_dir.join("network"),
         tasks: tasks.clone(),
         stop: stop.clone(),
@@ -423,13 +426,15 @@ async fn register_first(
 }
 
 async fn address(config: &Config, endpoint: &Endpoint) -> IpAddr {
-    let server = match endpoint.host().parse::<IpAddr>() {
-        Ok(ip) => Some(SocketAddr::new(ip, endpoint.port())),
-        Err(_) => None,
-    };
+    let server = server_address(endpoint).map(|ip| SocketAddr::new(ip, endpoint.port()));
     let found = node_address(config.node_ip, server);
     found.unwrap_or_else(|| {
         tracing::warn!("this machine has no address but its own; others cannot reach its pods");
         IpAddr::V4(Ipv4Addr::LOCALHOST)
     })
+}
+
+/// None when the server goes by a name.
+fn server_address(endpoint: &Endpoint) -> Option<IpAddr> {
+    endpoint.host().parse().ok()
 }

@@ -18,11 +18,13 @@ pub use links::changes;
 use super::bridged::Bridged;
 use super::link::Links;
 use super::subnet::Subnet;
+use super::view::View;
 use coracle_client::Client;
 use coracle_client::events::{EventType, Recorder};
 use feed::Known;
 use plan::{Own, Plan, Problem};
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +38,9 @@ const SETTLE: Duration = Duration::from_millis(100);
 /// After a failure.
 const RETRY: Duration = Duration::from_secs(5);
 
+/// The Service whose endpoints are API servers.
+const API_SERVERS: &str = "default/kubernetes";
+
 /// The networks of the pods of all nodes, for who treats pods apart from the rest of the world.
 pub type PodNetworks = BTreeSet<Subnet>;
 
@@ -44,7 +49,11 @@ pub struct Peers {
     pub bridged: Arc<Bridged>,
     pub node_name: String,
     /// By which other nodes know this one.
-    pub address: std::net::IpAddr,
+    pub address: IpAddr,
+    /// Where the API server is, if it is named by an address.
+    pub server: Option<IpAddr>,
+    /// Knows more addresses of API servers.
+    pub view: View,
     pub recorder: Recorder,
     /// Where what was known last is kept.
     pub file: PathBuf,
@@ -111,6 +120,7 @@ impl Peers {
             network: own_network,
             address: self.address,
             segments: observed.segments(),
+            servers: self.servers(),
         };
         let plan = plan::plan(&own, &known.nodes());
         self.publish(&own, &plan);
@@ -121,6 +131,14 @@ impl Peers {
         problems.extend(applied.problems);
         self.tell(problems, told);
         Ok(())
+    }
+
+    fn servers(&self) -> BTreeSet<IpAddr> {
+        let told = self.view.get(API_SERVERS).unwrap_or_default();
+        let told = told
+            .endpoints()
+            .flat_map(|(_, endpoint)| endpoint.addresses.iter().copied());
+        told.chain(self.server).collect()
     }
 
     fn publish(&self, own: &Own, plan: &Plan) {

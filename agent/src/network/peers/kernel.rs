@@ -35,9 +35,10 @@ impl Observed {
         let wide = self.addresses.iter().filter(|(_, _, subnet)| {
             subnet.prefix_length < crate::network::subnet::width(subnet.base())
         });
-        wide.map(|(link, _, subnet)| Segment {
+        wide.map(|(link, address, subnet)| Segment {
             subnet: *subnet,
             link: *link,
+            address: *address,
         })
         .collect()
     }
@@ -161,12 +162,18 @@ pub async fn apply(
         } else {
             add
         };
+        let network = wanted.network;
         match add.execute().await {
+            Ok(()) => {}
             Err(error) if is_exists(&error) => {
-                let network = wanted.network;
                 problems.insert(Problem::RouteTaken { network });
             }
-            added => added.map_err(netlink("add a route to another node"))?,
+            // What one node says of itself is no reason to leave the others.
+            Err(rtnetlink::Error::NetlinkError(message)) => {
+                let reason = message.to_io().to_string();
+                problems.insert(Problem::Refused { network, reason });
+            }
+            Err(error) => return Err(netlink("add a route to another node")(error)),
         }
     }
     let pod_mtu = match device {

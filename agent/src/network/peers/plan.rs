@@ -4,7 +4,7 @@ use super::record::Peer;
 use crate::network::subnet::Subnet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// A hardware address that is locally administered, and not one of pods (0a:58).
 const TUNNEL_PREFIX: [u8; 2] = [0x0a, 0x59];
@@ -15,6 +15,24 @@ pub struct Own {
     pub network: Subnet,
     pub address: IpAddr,
     pub segments: Vec<Segment>,
+    /// Where the API server is.
+    pub servers: BTreeSet<IpAddr>,
+}
+
+impl Own {
+    fn has(&self, address: IpAddr) -> bool {
+        let mut on_segments = self.segments.iter().map(|segment| segment.address);
+        address == self.address || on_segments.any(|own| own == address)
+    }
+
+    /// Whether the address, as a node says it has it, may be that of another node.
+    fn may_send_to(&self, address: IpAddr) -> bool {
+        let is_of_none = address.is_unspecified()
+            || address.is_loopback()
+            || address.is_multicast()
+            || address == IpAddr::V4(Ipv4Addr::BROADCAST);
+        !is_of_none && !self.has(address)
+    }
 }
 
 /// A network that a link of this node is on.
@@ -22,6 +40,8 @@ pub struct Own {
 pub struct Segment {
     pub subnet: Subnet,
     pub link: u32,
+    /// Of this node.
+    pub address: IpAddr,
 }
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -71,12 +91,32 @@ pub enum Problem {
         network: Subnet,
         address: IpAddr,
     },
+    /// Nor would the API server.
+    HidesServer {
+        node: String,
+        network: Subnet,
+        address: IpAddr,
+    },
+    /// The node's end of the tunnel is known by a network that is not its own.
+    NoEnd {
+        node: String,
+        network: Subnet,
+        first: Subnet,
+    },
+    /// Another node's end has the hardware address that its own would have.
+    EndTaken {
+        node: String,
+        network: Subnet,
+        of: String,
+    },
     /// No address of the node that this one could send to.
     NoAddress { node: String, network: Subnet },
     /// The pods' network of this node lies over one that it is on.
     OwnOverlap { network: Subnet, segment: Subnet },
     /// Someone else made one.
     RouteTaken { network: Subnet },
+    /// The kernel would not have it.
+    Refused { network: Subnet, reason: String },
 }
 
 impl fmt::Display for Problem {
@@ -110,6 +150,29 @@ impl fmt::Display for Problem {
                 "No route to the pods of node {node}: \
                  its podCIDR {network} has the address {address} of a node in it"
             ),
+            Self::HidesServer {
+                node,
+                network,
+                address,
+            } => write!(
+                f,
+                "No route to the pods of node {node}: \
+                 its podCIDR {network} has the address {address} of the API server in it"
+            ),
+            Self::NoEnd {
+                node,
+                network,
+                first,
+            } => write!(
+                f,
+                "No route to the pods of node {node} in {network}: \
+                 its end of the tunnel is known by its first podCIDR {first}, which has no route"
+            ),
+            Self::EndTaken { node, network, of } => write!(
+                f,
+                "No route to the pods of node {node} in {network}: \
+                 its end of the tunnel cannot be told from that of node {of}"
+            ),
             Self::NoAddress { node, network } => write!(
                 f,
                 "No route to the pods of node {node} in {network}: \
@@ -122,6 +185,10 @@ impl fmt::Display for Problem {
             Self::RouteTaken { network } => write!(
                 f,
                 "No route to the podCIDR {network}: there is one already that is not Coracle's"
+            ),
+            Self::Refused { network, reason } => write!(
+                f,
+                "No route to the podCIDR {network}: the kernel refuses it: {reason}"
             ),
         }
     }
@@ -142,11 +209,20 @@ pub fn plan(own: &Own, nodes: &BTreeMap<Box<str>, Peer>) -> Plan {
         .filter(|peer| *peer.name != *own.name)
         .collect();
     peers.sort_by_key(|peer| (peer.created, &peer.name));
-    let mut taken: Vec<(Subnet, &str)> = Vec::new();
+    let mut taken = Taken::default();
+    let own_end = (hardware_address(own.network), own.name.as_str());
+    taken.ends.extend([own_end]);
+    let itself = nodes.get(own.name.as_str());
+    taken.nodes.push(own.address);
+    taken
+        .nodes
+        .extend(itself.iter().flat_map(|node| &node.addresses));
     for peer in peers {
         if peer.addresses.is_empty() {
             continue; // It has just come, and will say.
         }
+        // A node says itself which addresses it has: those of a later one take nothing away.
+        taken.nodes.extend(&peer.addresses);
         for text in &peer.networks {
             let Some(network) = Subnet::parse(text) else {
                 plan.problems.insert(Problem::NoNetwork {
@@ -155,22 +231,9 @@ pub fn plan(own: &Own, nodes: &BTreeMap<Box<str>, Peer>) -> Plan {
                 });
                 continue;
             };
-            let hidden = nodes
-                .values()
-                .flat_map(|node| &node.addresses)
-                .chain([&own.address]);
-            let hidden = hidden.copied().find(|address| network.contains(*address));
-            if let Some(address) = hidden {
-                plan.problems.insert(Problem::HidesNode {
-                    node: peer.name.to_string(),
-                    network,
-                    address,
-                });
-                continue;
-            }
-            match way(own, peer, network, &taken) {
+            match way(own, peer, network, &mut taken) {
                 Ok(way) => {
-                    taken.push((network, &peer.name));
+                    taken.networks.push((network, &peer.name));
                     plan.routes.push(Route { network, way });
                 }
                 Err(problem) => {
@@ -183,8 +246,58 @@ pub fn plan(own: &Own, nodes: &BTreeMap<Box<str>, Peer>) -> Plan {
     plan
 }
 
-fn way(own: &Own, peer: &Peer, network: Subnet, taken: &[(Subnet, &str)]) -> Result<Way, Problem> {
+/// What nodes have that were looked at already: this one, and the older ones.
+#[derive(Debug, Default)]
+struct Taken<'a> {
+    nodes: Vec<IpAddr>,
+    /// Those with a route.
+    networks: Vec<(Subnet, &'a str)>,
+    /// Hardware addresses in the tunnel.
+    ends: BTreeMap<[u8; 6], &'a str>,
+}
+
+fn way<'a>(
+    own: &Own,
+    peer: &'a Peer,
+    network: Subnet,
+    taken: &mut Taken<'a>,
+) -> Result<Way, Problem> {
+    is_free(own, peer, network, taken)?;
+    let mut of_family = peer
+        .addresses
+        .iter()
+        .filter(|one| one.is_ipv4() == network.is_ipv4() && own.may_send_to(**one));
+    let straight = of_family.find_map(|address| {
+        let mut segments = own.segments.iter();
+        let on = segments.find(|segment| segment.subnet.contains(*address))?;
+        Some(Way::Straight {
+            gateway: *address,
+            link: on.link,
+        })
+    });
+    match straight {
+        Some(way) => Ok(way),
+        None => far_end(own, peer, network, taken).map(Way::Tunnel),
+    }
+}
+
+fn is_free(own: &Own, peer: &Peer, network: Subnet, taken: &Taken<'_>) -> Result<(), Problem> {
     let node = || peer.name.to_string();
+    let within = |address: &&IpAddr| network.contains(**address);
+    if let Some(address) = taken.nodes.iter().find(within) {
+        return Err(Problem::HidesNode {
+            node: node(),
+            network,
+            address: *address,
+        });
+    }
+    if let Some(address) = own.servers.iter().find(within) {
+        return Err(Problem::HidesServer {
+            node: node(),
+            network,
+            address: *address,
+        });
+    }
     let overlap = |other: Subnet, of: Option<&str>| Problem::Overlap {
         node: node(),
         network,
@@ -198,36 +311,49 @@ fn way(own: &Own, peer: &Peer, network: Subnet, taken: &[(Subnet, &str)]) -> Res
     if let Some(segment) = segments.find(|segment| hides(network, *segment)) {
         return Err(overlap(segment, None));
     }
-    if let Some((other, of)) = taken.iter().find(|(other, _)| other.overlaps(&network)) {
-        return Err(overlap(*other, Some(of)));
+    let mut others = taken.networks.iter();
+    match others.find(|(other, _)| other.overlaps(&network)) {
+        Some((other, of)) => Err(overlap(*other, Some(of))),
+        None => Ok(()),
     }
-    let of_family = peer
-        .addresses
-        .iter()
-        .filter(|one| one.is_ipv4() == network.is_ipv4());
-    for address in of_family {
-        let on = own
-            .segments
-            .iter()
-            .find(|segment| segment.subnet.contains(*address));
-        if let Some(segment) = on {
-            return Ok(Way::Straight {
-                gateway: *address,
-                link: segment.link,
-            });
-        }
-    }
+}
+
+fn far_end<'a>(
+    own: &Own,
+    peer: &'a Peer,
+    network: Subnet,
+    taken: &mut Taken<'a>,
+) -> Result<FarEnd, Problem> {
+    let (name, node) = (&*peer.name, || peer.name.to_string());
     let mut reachable = peer.addresses.iter();
     let address =
-        reachable.find(|one| one.is_ipv4() == own.address.is_ipv4() && **one != own.address);
+        reachable.find(|one| one.is_ipv4() == own.address.is_ipv4() && own.may_send_to(**one));
+    let Some(address) = address else {
+        return Err(Problem::NoAddress {
+            node: node(),
+            network,
+        });
+    };
     let first = peer.subnets().next().unwrap_or(network);
-    let far_end = address.map(|address| FarEnd {
-        hardware: hardware_address(first),
+    if first != network && !taken.networks.contains(&(first, name)) {
+        return Err(Problem::NoEnd {
+            node: node(),
+            network,
+            first,
+        });
+    }
+    let hardware = hardware_address(first);
+    let of = *taken.ends.entry(hardware).or_insert(name);
+    if of != name {
+        return Err(Problem::EndTaken {
+            node: node(),
+            network,
+            of: of.to_owned(),
+        });
+    }
+    Ok(FarEnd {
+        hardware,
         address: *address,
-    });
-    far_end.map(Way::Tunnel).ok_or_else(|| Problem::NoAddress {
-        node: node(),
-        network,
     })
 }
 

@@ -10,6 +10,7 @@ use futures::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::link::LinkAttribute;
 use rtnetlink::{LinkBridge, LinkUnspec, RouteMessageBuilder};
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 const OWN: &str = "10.99.0.1";
@@ -50,6 +51,7 @@ fn own(observed: &Observed) -> Own {
         network: Subnet::parse("10.42.0.0/24").unwrap(),
         address: OWN.parse().unwrap(),
         segments: observed.segments(),
+        servers: BTreeSet::new(),
     }
 }
 
@@ -173,6 +175,24 @@ fn a_route_of_someone_else_is_left_alone_and_told_of() {
         let network = Subnet::parse("10.42.1.0/24").unwrap();
         assert_eq!(problems, [Problem::RouteTaken { network }]);
         assert!(networks(&links).await.is_empty());
+    });
+}
+
+#[test]
+fn a_route_that_the_kernel_refuses_is_told_of_and_the_others_are_made() {
+    isolated_async(|| async {
+        let links = host().await;
+        let broadcast = peer("broadcast", "10.42.1.0/24", "10.99.0.255");
+        let own = peer("own-again", "10.42.2.0/24", OWN);
+        let near = peer("near", "10.42.3.0/24", "10.99.0.2");
+        let (mtu, problems) = reach(&links, &[broadcast, own, near]).await;
+        assert_eq!(mtu, 1500);
+        let [Problem::Refused { network, reason }] = &problems[..] else {
+            panic!("{problems:?}");
+        };
+        assert_eq!(network.to_string(), "10.42.1.0/24");
+        assert!(reason.starts_with("Invalid argument"), "{reason}");
+        assert_eq!(networks(&links).await, ["10.42.3.0/24"]);
     });
 }
 

@@ -15,16 +15,20 @@ fn own() -> Own {
             Segment {
                 subnet: Subnet::parse("10.99.0.0/24").unwrap(),
                 link: 2,
+                address: "10.99.0.1".parse().unwrap(),
             },
             Segment {
                 subnet: Subnet::parse("fd99::/64").unwrap(),
                 link: 2,
+                address: "fd99::1".parse().unwrap(),
             },
             Segment {
                 subnet: Subnet::parse("192.168.7.0/24").unwrap(),
                 link: 3,
+                address: "192.168.7.5".parse().unwrap(),
             },
         ],
+        servers: ["10.97.0.1".parse().unwrap()].into(),
     }
 }
 
@@ -132,8 +136,81 @@ fn what_overlaps_is_not_routed_and_the_older_node_keeps_its_own() {
             ! No route to the pods of node c: its podCIDR 10.42.0.128/25 overlaps 10.42.0.0/24 of this node
             ! No route to the pods of node d: its podCIDR 192.168.0.0/16 overlaps 192.168.7.0/24 of this node
             ! No route to the pods of node e: its podCIDR 10.99.0.128/25 has the address 10.99.0.200 of a node in it
-            ! No route to the pods of node g: its podCIDR 0.0.0.0/0 has the address 10.99.0.2 of a node in it
+            ! No route to the pods of node g: its podCIDR 0.0.0.0/0 has the address 10.99.0.1 of a node in it
         "#]],
+    );
+}
+
+#[test]
+fn a_node_takes_no_route_of_an_older_one_away_by_its_addresses() {
+    check(
+        &own(),
+        "a 10.42.1.0/24 10.99.0.2 10
+         b 10.42.2.0/24 10.99.0.3,10.42.1.9 20
+         c 10.99.0.3/32 10.99.0.4 30
+         d 10.99.0.1/32 10.99.0.5 30
+         own 10.42.0.0/24 10.99.0.1,172.16.0.1 40
+         e 172.16.0.0/24 10.99.0.6 30",
+        &expect![[r"
+            10.42.1.0/24 via 10.99.0.2 link 2
+            10.42.2.0/24 via 10.99.0.3 link 2
+            ! No route to the pods of node c: its podCIDR 10.99.0.3/32 has the address 10.99.0.3 of a node in it
+            ! No route to the pods of node d: its podCIDR 10.99.0.1/32 has the address 10.99.0.1 of a node in it
+            ! No route to the pods of node e: its podCIDR 172.16.0.0/24 has the address 172.16.0.1 of a node in it
+        "]],
+    );
+}
+
+#[test]
+fn no_node_takes_the_way_to_the_api_server() {
+    check(
+        &own(),
+        "a 10.97.0.1/32 10.99.0.2
+         b 10.97.0.0/16 10.99.0.3
+         c 10.96.0.0/16 10.99.0.4",
+        &expect![[r"
+            10.96.0.0/16 via 10.99.0.4 link 2
+            ! No route to the pods of node a: its podCIDR 10.97.0.1/32 has the address 10.97.0.1 of the API server in it
+            ! No route to the pods of node b: its podCIDR 10.97.0.0/16 has the address 10.97.0.1 of the API server in it
+        "]],
+    );
+}
+
+#[test]
+fn what_no_other_node_can_have_is_no_way_to_it() {
+    check(
+        &own(),
+        "a 10.42.1.0/24 10.99.0.1
+         b 10.42.2.0/24 192.168.7.5,10.99.0.3
+         c 10.42.3.0/24 127.0.0.1,0.0.0.0,224.0.0.1,255.255.255.255
+         d 10.42.4.0/24 127.0.0.1,172.16.0.4",
+        &expect![[r"
+            10.42.2.0/24 via 10.99.0.3 link 2
+            10.42.4.0/24 tunnel 0a590a2a0400 at 172.16.0.4
+            ! No route to the pods of node a in 10.42.1.0/24: it has no InternalIP that this node could send to
+            ! No route to the pods of node c in 10.42.3.0/24: it has no InternalIP that this node could send to
+        "]],
+    );
+}
+
+#[test]
+fn what_is_refused_gives_no_end_of_the_tunnel() {
+    check(
+        &own(),
+        "a 10.42.1.0/24 172.16.0.1 10
+         b 10.42.1.0/24,10.42.2.0/24 172.16.0.2 20
+         c a2a:100::/64 172.16.0.3 30
+         d 10.42.4.0/24,fd42::/64 172.16.0.4 40
+         e a2a::/64 172.16.0.5 50",
+        &expect![[r"
+            10.42.1.0/24 tunnel 0a590a2a0100 at 172.16.0.1
+            10.42.4.0/24 tunnel 0a590a2a0400 at 172.16.0.4
+            fd42::/64 tunnel 0a590a2a0400 at 172.16.0.4
+            ! No route to the pods of node b: its podCIDR 10.42.1.0/24 overlaps 10.42.1.0/24 of node a
+            ! No route to the pods of node b in 10.42.2.0/24: its end of the tunnel is known by its first podCIDR 10.42.1.0/24, which has no route
+            ! No route to the pods of node c in a2a:100::/64: its end of the tunnel cannot be told from that of node a
+            ! No route to the pods of node e in a2a::/64: its end of the tunnel cannot be told from that of node own
+        "]],
     );
 }
 
