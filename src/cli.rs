@@ -263,6 +263,10 @@ pub struct AgentArgs {
     /// tells of it]
     #[arg(long, value_name = "FILE", env = "CORACLE_CLIENT_CA_FILE")]
     pub client_ca_file: Option<String>,
+    /// Network, or one of each IP family, of such a cluster's pods: what pods send there keeps their
+    /// address; 0.0.0.0/0 for all [default: the node's podCIDR]
+    #[arg(long, value_name = "CIDR", env = "CORACLE_NON_MASQUERADE_CIDR")]
+    pub non_masquerade_cidr: Option<String>,
     /// Name of the node [default: this machine's host name]
     #[arg(long, value_name = "NAME", env = "CORACLE_NODE_NAME")]
     pub node_name: Option<String>,

@@ -68,6 +68,8 @@ pub struct Joining {
     pub port: u16,
     /// Authorities of the clients of that port. None: the one that the API server tells of.
     pub client_ca: Option<PathBuf>,
+    /// Where pods of its nodes are, beside this node's own: they see each other's address.
+    pub pod_networks: Vec<String>,
 }
 
 /// What the node has for pods, and what it does when that runs short.

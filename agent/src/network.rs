@@ -30,11 +30,12 @@ use bridged::Bridged;
 use coracle_client::Client;
 use coracle_client::events::Recorder;
 use parking_lot::RwLock;
-use peers::{Peers, PodNetworks};
+use peers::Peers;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use subnet::Subnet;
 use table::{Table, TableError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -86,8 +87,8 @@ struct Told {
 /// What the network needs of the node it is on.
 pub struct Site {
     pub client: Client,
-    /// The server lets this node see the others.
-    pub knows_nodes: bool,
+    /// Where pods of other nodes are; None where the server lets this node see them.
+    pub pod_networks: Option<Vec<String>>,
     pub recorder: Recorder,
     pub node_name: String,
     /// By which other nodes know it.
@@ -215,7 +216,14 @@ impl Network {
         let Kind::Bridged(bridged) = &self.0 else {
             return;
         };
-        let (networks, of_all) = watch::channel(PodNetworks::new());
+        let knows_nodes = site.pod_networks.is_none();
+        let told = |texts: Vec<String>| {
+            texts
+                .iter()
+                .filter_map(|text| Subnet::parse(text))
+                .collect()
+        };
+        let (networks, of_all) = watch::channel(site.pod_networks.map(told));
         let stop = &site.stop;
         let masquerading = masquerade::run(table.clone(), bridged.clone(), of_all, stop.clone());
         site.tasks.spawn(masquerading);
@@ -232,7 +240,7 @@ impl Network {
             file: site.directory.with_extension("peers"),
             networks,
         };
-        if site.knows_nodes {
+        if knows_nodes {
             site.tasks.spawn(peers.run(site.client, site.stop));
         }
     }

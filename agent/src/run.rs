@@ -343,7 +343,10 @@ async fn begin_network(
     tasks.spawn(keeper.run(stop.clone()));
     let site = Site {
         client: context.client.clone(),
-        knows_nodes: config.joining.is_none(),
+        pod_networks: config
+            .joining
+            .as_ref()
+            .map(|joining| joining.pod_networks.clone()),
         recorder: context.recorder.clone(),
         node_name: config.node_name.clone(),
         address: context.host_ip,

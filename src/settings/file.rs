@@ -186,6 +186,7 @@ fn agent_slot<'a>(agent: &'a mut AgentArgs, key: &str) -> Option<Slot<'a>> {
         "bootstrap-kubeconfig" => Some(Slot::One(&mut agent.bootstrap_kubeconfig)),
         "kubelet-port" => Some(Slot::One(&mut agent.kubelet_port)),
         "client-ca-file" => Some(Slot::One(&mut agent.client_ca_file)),
+        "non-masquerade-cidr" => Some(Slot::One(&mut agent.non_masquerade_cidr)),
         "node-name" => Some(Slot::One(&mut agent.node_name)),
         "node-ip" => Some(Slot::One(&mut agent.node_ip)),
         "node-label" => Some(Slot::Many(&mut agent.node_label)),

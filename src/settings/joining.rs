@@ -44,23 +44,36 @@ pub fn joining(args: &AgentArgs, is_agent: bool) -> Result<Option<Joining>, BadS
         is_bootstrap: flag == "bootstrap-kubeconfig",
         port: port(args.kubelet_port.as_deref())?,
         client_ca: client_ca.transpose()?,
+        pod_networks: pod_networks(args.non_masquerade_cidr.as_deref())?,
     }))
 }
 
-/// A node of ours listens nowhere, so that neither means anything.
+/// A node of ours listens nowhere, and knows where pods are, so that none means anything.
 fn without(args: &AgentArgs) -> Result<Option<Joining>, BadSetting> {
+    const NOWHERE: &str = "the node listens nowhere";
+    const KNOWN: &str = "the node knows the networks of all pods";
     let given = [
-        ("kubelet-port", &args.kubelet_port),
-        ("client-ca-file", &args.client_ca_file),
+        ("kubelet-port", &args.kubelet_port, NOWHERE),
+        ("client-ca-file", &args.client_ca_file, NOWHERE),
+        ("non-masquerade-cidr", &args.non_masquerade_cidr, KNOWN),
     ];
-    for (flag, value) in given {
+    for (flag, value, why) in given {
         if let Some(value) = value {
-            let expected = "needs --kubeconfig or --bootstrap-kubeconfig: with a server of \
-                            Coracle's the node listens nowhere";
+            let expected = format!(
+                "needs --kubeconfig or --bootstrap-kubeconfig: with a server of Coracle's {why}"
+            );
             return Err(BadSetting::new(flag, value, expected));
         }
     }
     Ok(None)
+}
+
+fn pod_networks(given: Option<&str>) -> Result<Vec<String>, BadSetting> {
+    if given.is_none() {
+        return Ok(Vec::new());
+    }
+    let networks = parse::cidrs("non-masquerade-cidr", given, "")?;
+    Ok(networks.into_iter().map(|network| network.text).collect())
 }
 
 fn port(text: Option<&str>) -> Result<u16, BadSetting> {

@@ -21,11 +21,12 @@ const RANDOM: Nat = Nat {
     persistent: false,
 };
 
-/// Runs until `stop`. The rules stay then.
+/// Runs until `stop`. The rules stay then, and until the networks are known those that a former
+/// agent wrote: by fewer of them, pods would have the node's address towards pods.
 pub async fn run(
     table: Table,
     bridged: Arc<Bridged>,
-    mut networks: watch::Receiver<PodNetworks>,
+    mut networks: watch::Receiver<Option<PodNetworks>>,
     stop: CancellationToken,
 ) {
     let mut epochs = table.epochs();
@@ -35,8 +36,9 @@ pub async fn run(
         let own_network = *own.borrow_and_update();
         let all = networks.borrow_and_update().clone();
         let mut is_written = true;
-        if let (true, Some(own_network)) = (is_there, own_network) {
-            match table.nft.commit(&plan(own_network, &all)).await {
+        let batch = wanted(own_network, all.as_ref()).filter(|_| is_there);
+        if let Some(batch) = batch {
+            match table.nft.commit(&batch).await {
                 // Not before pods are kept from there.
                 Ok(()) => bridged.lead_loopback(),
                 Err(error) => {
@@ -61,6 +63,10 @@ fn set_name(family: Family) -> &'static str {
         Family::Ip4 => "pod-networks-4",
         Family::Ip6 => "pod-networks-6",
     }
+}
+
+fn wanted(own: Option<Subnet>, networks: Option<&PodNetworks>) -> Option<Batch> {
+    Some(plan(own?, networks?))
 }
 
 /// All of it, in place of what there was: nodes come and go seldom.

@@ -57,7 +57,8 @@ pub struct Peers {
     pub recorder: Recorder,
     /// Where what was known last is kept.
     pub file: PathBuf,
-    pub networks: watch::Sender<PodNetworks>,
+    /// None until nodes are known.
+    pub networks: watch::Sender<Option<PodNetworks>>,
 }
 
 impl Peers {
@@ -111,7 +112,7 @@ impl Peers {
         known: &Known,
         told: &mut BTreeSet<Problem>,
     ) -> Result<(), super::LinkError> {
-        let Some(own_network) = self.bridged.subnet() else {
+        let (Some(own_network), Some(nodes)) = (self.bridged.subnet(), known.nodes()) else {
             return Ok(());
         };
         let observed = kernel::observe(links).await?;
@@ -122,7 +123,7 @@ impl Peers {
             segments: observed.segments(),
             servers: self.servers(),
         };
-        let plan = plan::plan(&own, &known.nodes());
+        let plan = plan::plan(&own, &nodes);
         self.publish(&own, &plan);
         let mut problems = plan.problems.clone();
         let mtu = observed.mtu_towards(self.address);
@@ -145,8 +146,8 @@ impl Peers {
         let mut networks: PodNetworks = plan.routes.iter().map(|route| route.network).collect();
         networks.insert(own.network);
         self.networks.send_if_modified(|known| {
-            let is_new = *known != networks;
-            *known = networks;
+            let is_new = known.as_ref() != Some(&networks);
+            *known = Some(networks);
             is_new
         });
     }

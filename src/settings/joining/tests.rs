@@ -53,3 +53,22 @@ fn the_port_is_the_kubelets_unless_it_is_told() {
     let told = read(&told).unwrap().unwrap();
     assert_eq!((told.port, told.is_bootstrap), (10350, false));
 }
+
+#[test]
+fn where_pods_of_another_cluster_are_is_told() {
+    let joined = |more: &[&str]| read(&[&["--kubeconfig", "/etc/hostname"], more].concat());
+    assert!(joined(&[]).unwrap().unwrap().pod_networks.is_empty());
+    let told = joined(&["--non-masquerade-cidr", "10.0.0.0/8,fd00::/8"]);
+    assert_eq!(
+        told.unwrap().unwrap().pod_networks,
+        ["10.0.0.0/8", "fd00::/8"]
+    );
+    let never = joined(&["--non-masquerade-cidr", "0.0.0.0/0"]);
+    assert_eq!(never.unwrap().unwrap().pod_networks, ["0.0.0.0/0"]);
+    for wrong in ["10.0.0.1/8", "10.0.0.0", ""] {
+        let refused = joined(&["--non-masquerade-cidr", wrong]).unwrap_err();
+        assert!(refused.starts_with("--non-masquerade-cidr"), "{refused}");
+    }
+    let refused = read(&["--non-masquerade-cidr", "10.0.0.0/8"]).unwrap_err();
+    assert!(refused.contains("needs --kubeconfig"), "{refused}");
+}

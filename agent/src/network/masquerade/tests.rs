@@ -1,6 +1,6 @@
 //! The rules and sets in the kernel, in network namespaces of the tests' own.
 
-use super::{Subnet, plan, set_name};
+use super::{Subnet, plan, set_name, wanted};
 use crate::network::nft::{Family, Nft};
 use crate::network::peers::PodNetworks;
 use crate::network::table::{PODS_MASQUERADE, Table};
@@ -45,4 +45,14 @@ fn networks_of_all_nodes_stand_in_sets_and_change() {
         assert_eq!(nft.rules(Some(PODS_MASQUERADE)).await.unwrap().len(), rules);
         stop.cancel();
     });
+}
+
+#[test]
+fn nothing_is_written_before_it_is_known_where_pods_are() {
+    let own = Some(subnet("10.42.0.0/24"));
+    let all = PodNetworks::new();
+    assert!(wanted(own, Some(&all)).is_some());
+    // What a former agent left says more.
+    assert!(wanted(own, None).is_none());
+    assert!(wanted(None, Some(&all)).is_none());
 }

@@ -21,48 +21,81 @@ type Nodes = BTreeMap<Box<str>, Peer>;
 /// Cheap to clone; clones share.
 #[derive(Clone, Debug)]
 pub struct Known {
-    nodes: Arc<Mutex<Arc<Nodes>>>,
+    state: Arc<Mutex<State>>,
     version: watch::Sender<u64>,
     file: PathBuf,
 }
 
+#[derive(Debug, Default)]
+struct State {
+    nodes: Arc<Nodes>,
+    /// They were all of them at some time: on disk, or in a list.
+    is_whole: bool,
+}
+
 impl Known {
-    /// What the file has; nothing when there is none.
+    /// What the file has; nothing is known when there is none.
     pub fn open(file: PathBuf) -> Self {
-        let nodes = read(&file).unwrap_or_default();
+        let kept = read(&file);
+        let state = State {
+            is_whole: kept.is_some(),
+            nodes: Arc::new(kept.unwrap_or_default()),
+        };
         Self {
-            nodes: Arc::new(Mutex::new(Arc::new(nodes))),
+            state: Arc::new(Mutex::new(state)),
             version: watch::Sender::new(0),
             file,
         }
     }
 
-    pub fn nodes(&self) -> Arc<Nodes> {
-        self.nodes.lock().clone()
+    /// None before the first whole list: no nodes are known, not known to be none.
+    pub fn nodes(&self) -> Option<Arc<Nodes>> {
+        let state = self.state.lock();
+        state.is_whole.then(|| state.nodes.clone())
     }
 
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
 
-    /// Tells of a change when there is one: most of what is heard of Nodes is their heartbeat.
-    fn change(&self, change: impl FnOnce(&mut Nodes)) {
-        let mut shared = self.nodes.lock();
-        let mut nodes = Nodes::clone(&shared);
-        change(&mut nodes);
-        if nodes != **shared {
-            *shared = Arc::new(nodes);
-            drop(shared);
+    /// Tells of a change when `change` says that it made one: most of what is heard of Nodes is
+    /// their heartbeat.
+    fn change(&self, change: impl FnOnce(&mut State) -> bool) {
+        if change(&mut self.state.lock()) {
             self.version.send_modify(|version| *version += 1);
         }
     }
 
     fn set(&self, peer: Peer) {
-        if self.nodes.lock().get(&peer.name) != Some(&peer) {
-            self.change(|nodes| {
-                nodes.insert(peer.name.clone(), peer);
-            });
-        }
+        self.change(|state| {
+            let is_new = state.nodes.get(&peer.name) != Some(&peer);
+            if is_new {
+                Arc::make_mut(&mut state.nodes).insert(peer.name.clone(), peer);
+            }
+            is_new
+        });
+    }
+
+    fn remove(&self, name: &str) {
+        self.change(|state| {
+            let is_there = state.nodes.contains_key(name);
+            if is_there {
+                Arc::make_mut(&mut state.nodes).remove(name);
+            }
+            is_there
+        });
+    }
+
+    /// These are all.
+    fn keep_listed(&self, listed: &BTreeSet<Box<str>>) {
+        self.change(|state| {
+            let is_first = !std::mem::replace(&mut state.is_whole, true);
+            let has_others = state.nodes.keys().any(|name| !listed.contains(name));
+            if has_others {
+                Arc::make_mut(&mut state.nodes).retain(|name, _| listed.contains(name));
+            }
+            is_first || has_others
+        });
     }
 
     /// Runs until `stop`.
@@ -82,7 +115,7 @@ impl Known {
                 () = stop.cancelled() => return,
                 changed = versions.changed() => if changed.is_err() { return },
             }
-            let nodes = self.nodes();
+            let Some(nodes) = self.nodes() else { continue };
             let written = serde_json::to_vec(&nodes.values().collect::<Vec<_>>());
             let written = written.map_err(std::io::Error::other);
             let written = written.and_then(|bytes| atomic_file::write(&self.file, &bytes, 0o644));
@@ -131,15 +164,12 @@ impl Sink<Node> for Listed {
             }
             Event::InitDone => {
                 let listed = std::mem::take(&mut self.names);
-                self.known
-                    .change(|nodes| nodes.retain(|name, _| listed.contains(name)));
+                self.known.keep_listed(&listed);
             }
             Event::Apply(node) => self.known.set(Peer::of(&node)),
             Event::Delete(node) => {
                 let name = node.metadata.name.unwrap_or_default();
-                self.known.change(|nodes| {
-                    nodes.remove(name.as_str());
-                });
+                self.known.remove(&name);
             }
         }
     }
