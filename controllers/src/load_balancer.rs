@@ -33,6 +33,8 @@ use grant::{Granted, grants};
 
 /// Nodes with it get no traffic from load balancers.
 const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+/// A taint of those that the cluster autoscaler is about to remove.
+const TO_BE_DELETED: &str = "ToBeDeletedByClusterAutoscaler";
 
 #[derive(Debug, thiserror::Error)]
 #[error("cannot tell the Service {service} its address")]
@@ -221,7 +223,10 @@ fn reference(key: &ObjectKey, service: &Balanced) -> ObjectReference {
 fn takes_traffic(node: &Node) -> bool {
     let labels = node.metadata.labels.as_ref();
     let is_excluded = labels.is_some_and(|labels| labels.contains_key(EXCLUDED));
-    nodes::is_ready(node) && !is_excluded && node.metadata.deletion_timestamp.is_none()
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+    let goes = taints.is_some_and(|taints| taints.iter().any(|taint| taint.key == TO_BE_DELETED));
+    let stays = node.metadata.deletion_timestamp.is_none() && !goes;
+    nodes::is_ready(node) && !is_excluded && stays
 }
 
 /// Those that are known outside, or else those within.
@@ -239,5 +244,32 @@ fn addresses(node: &Node) -> Vec<IpAddr> {
         of("InternalIP")
     } else {
         outside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EXCLUDED, TO_BE_DELETED, takes_traffic};
+    use k8s_openapi::api::core::v1::Node;
+    use serde_json::{Value, json};
+
+    fn node(ready: &str, metadata: Value, taint: &str) -> Node {
+        serde_json::from_value(json!({
+            "metadata": metadata,
+            "spec": { "taints": [{ "key": taint, "effect": "NoSchedule" }] },
+            "status": { "conditions": [{ "type": "Ready", "status": ready }] },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn traffic_goes_to_nodes_that_are_ready_and_stay() {
+        assert!(takes_traffic(&node("True", json!({}), "dedicated")));
+        assert!(!takes_traffic(&node("False", json!({}), "dedicated")));
+        assert!(!takes_traffic(&node("True", json!({}), TO_BE_DELETED)));
+        let excluded = json!({ "labels": { EXCLUDED: "" } });
+        assert!(!takes_traffic(&node("True", excluded, "dedicated")));
+        let going = json!({ "deletionTimestamp": "2026-06-01T00:00:00Z" });
+        assert!(!takes_traffic(&node("True", going, "dedicated")));
     }
 }
