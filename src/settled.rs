@@ -3,12 +3,16 @@
 //! Starting runs through much of the binary once: checks, key generation, first connections. The
 //! pages stay mapped, whole megabytes at a time where the kernel caches the file in large pieces, and
 //! count as the process's own until memory is short. Here they are unmapped once the start is over.
-//! They remain in the kernel's cache, and what is used is mapped again when touched.
+//! They remain in the kernel's cache, and what is used is mapped again when touched, page by page.
 #![allow(unsafe_code)] // The kernel is told to forget pages that are in the file as they are.
+
+mod touched; // Page by page.
 
 use procfs::process::{MMPermissions, MemoryMap, Process};
 use std::os::unix::fs::MetadataExt;
+use std::sync::OnceLock;
 use std::time::Duration;
+use touched::Touched;
 
 /// After READY: enough for first connections, lists and pods.
 const START_MAX: Duration = Duration::from_secs(30);
@@ -29,9 +33,13 @@ pub fn soon() {
 fn give_back() -> anyhow::Result<u64> {
     let inode = std::fs::metadata("/proc/self/exe")?.ino();
     let maps = Process::myself()?.smaps()?;
+    let touched = touched_for_ever();
     let mut bytes = 0u64;
     for map in maps.iter().filter(|map| is_as_in_file(map, inode)) {
         let (start, end) = map.address;
+        if let Some(Err(error)) = touched.map(|touched| touched.register(start, end - start)) {
+            tracing::debug!(%error, "the binary is mapped in pieces of several pages");
+        }
         let length = usize::try_from(end - start)?;
         let from = std::ptr::with_exposed_provenance_mut(usize::try_from(start)?);
         // SAFETY: nothing in the mapping differs from the file, which cannot be written to while it
@@ -47,6 +55,20 @@ fn give_back() -> anyhow::Result<u64> {
         bytes += end - start;
     }
     Ok(bytes)
+}
+
+/// None where the kernel cannot.
+fn touched_for_ever() -> Option<&'static Touched> {
+    static TOUCHED: OnceLock<Option<Touched>> = OnceLock::new();
+    let new = || {
+        let touched = Touched::new();
+        touched
+            .inspect_err(
+                |error| tracing::debug!(%error, "this kernel maps pieces of several pages"),
+            )
+            .ok()
+    };
+    TOUCHED.get_or_init(new).as_ref()
 }
 
 /// Of the binary, never written to, and without a page that was: data made read-only later has some.
