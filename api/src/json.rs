@@ -136,25 +136,24 @@ pub fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Equality as Go's semantic deep-equal has it: an absent field equals an empty one.
+/// Equality as Go's semantic deep-equal has it, of objects that were decoded: absent, null and an
+/// empty list are one. What else is empty is there only where it says something: `false` of a field
+/// whose default is true, `{}` of a selector that takes all.
 pub fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
             a.iter()
                 .all(|(key, value)| same(value, b.get(key).unwrap_or(&NULL)))
                 && b.iter()
-                    .all(|(key, value)| a.contains_key(key) || is_empty_deep(value))
+                    .all(|(key, value)| a.contains_key(key) || is_nothing(value))
         }
         (Value::Array(a), Value::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
         }
-        (a, b) => a == b || is_empty_deep(a) && is_empty_deep(b),
+        (a, b) => a == b || is_nothing(a) && is_nothing(b),
     }
 }
 
-fn is_empty_deep(value: &Value) -> bool {
-    match value {
-        Value::Object(map) => map.values().all(is_empty_deep),
-        other => is_empty(other),
-    }
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }

@@ -17,11 +17,11 @@ use crate::registry::{self, Refusal, Stored};
 use crate::routes;
 use coracle_api::apply::{self, Writer};
 use coracle_api::field::{FieldError, Path};
+use coracle_api::meta_validate;
 use coracle_api::object::Object;
 use coracle_api::resource::{Part, Requester, Resource};
 use coracle_api::status::Status;
 use coracle_api::timestamp::format_time;
-use coracle_api::{json, meta_validate};
 use coracle_store::{CommitError, Expect, Revision};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -294,13 +294,10 @@ async fn commit(
     }
 }
 
-/// Compares as JSON means it; `old` carries its own revision.
+/// Nothing to write. Exact: an empty selector says something else than none, and so does an empty
+/// mark of a field that has a manager. `old` carries its own revision.
 fn same(new: &Object, old: &Object) -> bool {
-    let (new, old) = (new.root(), old.root());
-    new.len() == old.len()
-        && new
-            .iter()
-            .all(|(field, value)| old.get(field).is_some_and(|other| json::same(value, other)))
+    new.root() == old.root()
 }
 
 /// Gives the managers their old times back when nothing but those would change.

@@ -103,6 +103,32 @@ async fn an_apply_creates_conflicts_forces_and_gives_up() {
     assert_eq!(given_up["data"], json!({ "x": "2" }));
 }
 
+/// The object stays as it is, as somebody else set the same; who manages it changes all the same.
+#[tokio::test]
+async fn a_field_that_is_given_up_but_stays_has_one_manager_less() {
+    let site = site().await;
+    let both = applied_map(json!({ "x": "1", "y": "1" }));
+    site.post(&format!("{CONFIG_MAPS}?fieldManager=u"), &both)
+        .await
+        .ok();
+    let path = format!("{CONFIG_MAPS}/a?fieldManager=k");
+    let whole = apply(&site, &path, &both).await.ok();
+    let less = apply(&site, &path, &applied_map(json!({ "x": "1" })))
+        .await
+        .ok();
+    assert_eq!(less["data"], both["data"]);
+    assert_ne!(
+        less["metadata"]["resourceVersion"],
+        whole["metadata"]["resourceVersion"]
+    );
+    let kept = site.get(&format!("{CONFIG_MAPS}/a")).await.ok();
+    assert_eq!(
+        managers(&kept),
+        "k Apply - {\"f:data\":{\"f:x\":{}}}\n\
+         u Update - {\"f:data\":{\".\":{},\"f:x\":{},\"f:y\":{}}}\n"
+    );
+}
+
 #[tokio::test]
 async fn what_is_no_apply_is_refused() {
     let site = site().await;

@@ -59,6 +59,31 @@ async fn a_strategic_patch_merges_lists_by_key_and_counts_a_generation() {
     assert_eq!(patched["metadata"]["generation"], 2);
 }
 
+/// An empty selector takes all and no selector takes none, so it is a change like any other.
+#[tokio::test]
+async fn what_is_empty_is_written_where_it_says_something() {
+    let site = site().await;
+    let policies = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
+    let web = json!({ "matchLabels": { "app": "web" } });
+    let narrow = json!({ "podSelector": web });
+    let wide = json!({ "podSelector": web, "namespaceSelector": {} });
+    let of =
+        |peer: &Value| json!({ "spec": { "podSelector": {}, "ingress": [{ "from": [peer] }] } });
+    let mut policy = of(&wide);
+    policy["metadata"] = json!({ "name": "p" });
+    let path = format!("{policies}/p?fieldManager=m");
+    site.post(&format!("{policies}?fieldManager=m"), &policy)
+        .await
+        .ok();
+    site.patch(&path, "merge-patch", &of(&narrow)).await.ok();
+    let kept = site.get(&path).await.ok();
+    assert_eq!(
+        kept["spec"]["ingress"][0]["from"][0], narrow,
+        "pods of this namespace alone now"
+    );
+    assert_eq!(kept["metadata"]["generation"], 2);
+}
+
 #[tokio::test]
 async fn the_status_and_the_rest_are_written_apart() {
     let site = site().await;

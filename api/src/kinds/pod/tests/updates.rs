@@ -189,3 +189,23 @@ fn resize_changes_cpu_and_memory_alone() {
         expect!["spec: Forbidden: only cpu and memory resources are mutable"],
     );
 }
+
+/// Nothing said and `false` are two things where the default is true.
+#[test]
+fn a_container_that_may_not_gain_rights_stays_so() {
+    let confined = |may: Value| {
+        let mut pod = web();
+        pod["spec"]["containers"][0]["securityContext"] = may;
+        pod
+    };
+    update_errors(
+        "pods",
+        confined(json!({})),
+        confined(json!({ "allowPrivilegeEscalation": false })),
+        Part::Main,
+        expect![[r#"
+            spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)
+            - containers[0].securityContext.allowPrivilegeEscalation: false
+            + containers[0].securityContext.allowPrivilegeEscalation: null"#]],
+    );
+}
