@@ -25,6 +25,7 @@ mod faults;
 mod first_steps;
 mod foreign_clients;
 mod identity;
+mod ingress;
 mod inside;
 mod joining;
 mod names;
