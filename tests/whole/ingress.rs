@@ -22,7 +22,7 @@ rules:
   verbs: [get, list, watch]
 - apiGroups: [networking.k8s.io]
   resources: [ingresses/status]
-  verbs: [patch, update]
+  verbs: [get, patch, update]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
