@@ -14,7 +14,7 @@ mod node;
 mod notify;
 mod secrets;
 mod settings;
-mod settled; // Gives back the memory that only the start needed.
+mod settled; // Gives back memory that is not needed.
 mod show;
 mod tokens;
 mod up;
@@ -119,6 +119,7 @@ fn first_line(error: &clap::Error) -> String {
 
 /// The one multi-threaded runtime of a long-running command.
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    settled::few_arenas();
     Ok(tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?)

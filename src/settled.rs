@@ -1,4 +1,5 @@
-//! What only the start of a process needed of its own file goes back to the kernel.
+//! What a process does not need goes back to the kernel: of its own file what only the start needed,
+//! and after work what it left free in the heap.
 //!
 //! Starting runs through much of the binary once: checks, key generation, first connections. The
 //! pages stay mapped, whole megabytes at a time where the kernel caches the file in large pieces, and
@@ -6,7 +7,10 @@
 //! They remain in the kernel's cache, and what is used is mapped again when touched, page by page.
 #![allow(unsafe_code)] // The kernel is told to forget pages that are in the file as they are.
 
+mod heap;
 mod touched; // Page by page.
+
+pub use heap::few_arenas;
 
 use procfs::process::{MMPermissions, MemoryMap, Process};
 use std::os::unix::fs::MetadataExt;
@@ -16,8 +20,12 @@ use touched::Touched;
 
 /// After READY: enough for first connections, lists and pods.
 const START_MAX: Duration = Duration::from_secs(30);
+/// How often the heap may be looked through, which its users wait for.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// The part of a processor that a process at rest takes at most.
+const REST_MAX: f64 = 0.1;
 
-/// Ready; what the start needed is given back after a while.
+/// Ready; what the start needed is given back after a while, and from then on what work left.
 pub fn soon() {
     tokio::spawn(async {
         tokio::time::sleep(START_MAX).await;
@@ -26,7 +34,31 @@ pub fn soon() {
             // A kernel without smaps: the process is larger than it need be.
             Err(error) => tracing::debug!(%error, "pages of the start stay mapped"),
         }
+        loop {
+            heap::give_back();
+            until_at_rest().await;
+        }
     });
+}
+
+/// A while in which little was done.
+async fn until_at_rest() {
+    loop {
+        let before = processor_time();
+        tokio::time::sleep(LOOK_EVERY).await;
+        let (Some(before), Some(now)) = (before, processor_time()) else {
+            continue;
+        };
+        if now.saturating_sub(before) < LOOK_EVERY.mul_f64(REST_MAX) {
+            return;
+        }
+    }
+}
+
+fn processor_time() -> Option<Duration> {
+    let stat = Process::myself().ok()?.stat().ok()?;
+    let ticks = stat.utime + stat.stime;
+    Some(Duration::from_secs(ticks) / u32::try_from(procfs::ticks_per_second()).ok()?)
 }
 
 /// The size of the mappings that were given back.
