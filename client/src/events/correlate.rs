@@ -1,9 +1,14 @@
 //! Decides how an event is written: anew, counted on an earlier one, combined, or not at all.
 //!
 //! Pure: time is an argument. The numbers are those of upstream's event correlator.
+//!
+//! What was written is known by hashes of 64 bits under a key of the process: thousands of short texts
+//! that stay for hours, among what comes and goes, would keep a page of memory each. That two of a
+//! thousand share one is less likely than that the disk errs, and then an event is counted on another.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::hash::Hash;
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, Hash};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
@@ -52,39 +57,44 @@ pub(super) enum Write {
 }
 
 /// The object of an event, with everything that tells it from others.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct About {
-    api_version: String,
-    kind: String,
-    namespace: String,
-    name: String,
-    uid: String,
+#[derive(Hash)]
+struct About<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+    uid: &'a str,
 }
 
 /// Events that differ in their message alone.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Similar {
-    about: About,
-    field_path: String,
+#[derive(Hash)]
+struct Similar<'a> {
+    about: &'a About<'a>,
+    field_path: &'a str,
     event_type: EventType,
-    reason: String,
+    reason: &'a str,
 }
 
 /// Events that are the same but for their time. Combined events share the entry without message.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Same {
-    similar: Similar,
-    message: Option<String>,
+#[derive(Hash)]
+struct Same<'a> {
+    similar: &'a Similar<'a>,
+    message: Option<&'a str>,
 }
 
+/// Of one of these, or of a message.
+type Digest = u64;
+
+/// Its name follows from the first time.
 struct Written {
-    name: String,
     first: Timestamp,
     count: i32,
 }
 
 struct Flood {
-    messages: HashSet<String>,
+    /// The first ones of them.
+    messages: [Digest; SIMILAR_MAX - 1],
+    distinct: usize,
     last: Timestamp,
 }
 
@@ -95,9 +105,10 @@ struct Bucket {
 
 pub(super) struct Correlator {
     source: Source,
-    floods: Cache<Similar, Flood>,
-    written: Cache<Same, Written>,
-    buckets: Cache<About, Bucket>,
+    hashes: RandomState,
+    floods: Cache<Flood>,
+    written: Cache<Written>,
+    buckets: Cache<Bucket>,
 }
 
 impl Correlator {
@@ -105,6 +116,7 @@ impl Correlator {
         let (floods, written, buckets) = (Cache::new(), Cache::new(), Cache::new());
         Self {
             source,
+            hashes: RandomState::new(),
             floods,
             written,
             buckets,
@@ -116,43 +128,38 @@ impl Correlator {
         let at = observed.at;
         let about = about(&observed.object);
         let similar = Similar {
-            about: about.clone(),
-            field_path: observed.object.field_path.clone().unwrap_or_default(),
+            about: &about,
+            field_path: observed.object.field_path.as_deref().unwrap_or_default(),
             event_type: observed.event_type,
-            reason: observed.reason.clone(),
+            reason: &observed.reason,
         };
-        let combined = self.is_flood(&similar, &observed.message, at);
+        let digest = self.hashes.hash_one(&similar);
+        let combined = self.is_flood(digest, self.hashes.hash_one(&observed.message), at);
         let (message, key_message) = if combined {
-            (
-                format!("(combined from similar events): {}", observed.message),
-                None,
-            )
+            let message = format!("(combined from similar events): {}", observed.message);
+            (message, None)
         } else {
-            (observed.message.clone(), Some(observed.message.clone()))
+            (observed.message.clone(), Some(observed.message.as_str()))
         };
-        let same = Same {
-            similar,
+        let same = self.hashes.hash_one(Same {
+            similar: &similar,
             message: key_message,
-        };
-        let known = self.written.get_mut(&same, at);
+        });
+        let known = self.written.get_mut(same, at);
         let again = known.is_some();
-        let (name, first, count) = match known {
+        let (first, count) = match known {
             Some(written) => {
                 written.count = written.count.saturating_add(1);
-                (written.name.clone(), written.first, written.count)
+                (written.first, written.count)
             }
             None => {
-                let name = format!("{}.{:x}", about.name, at.as_nanosecond());
-                let written = Written {
-                    name: name.clone(),
-                    first: at,
-                    count: 1,
-                };
-                self.written.insert(same, written, at);
-                (name, at, 1)
+                let (first, count) = (at, 1);
+                self.written.insert(same, Written { first, count }, at);
+                (first, count)
             }
         };
-        if !self.take_token(about, at) {
+        let name = format!("{}.{:x}", about.name, first.as_nanosecond());
+        if !self.take_token(self.hashes.hash_one(&about), at) {
             return None;
         }
         let event = self.event(observed, name, message, first, count);
@@ -164,33 +171,34 @@ impl Correlator {
     }
 
     /// Notes the message and says whether its like have become too many.
-    fn is_flood(&mut self, similar: &Similar, message: &str, at: Timestamp) -> bool {
+    fn is_flood(&mut self, similar: Digest, message: Digest, at: Timestamp) -> bool {
         let fresh = || Flood {
-            messages: HashSet::new(),
+            messages: [0; SIMILAR_MAX - 1],
+            distinct: 0,
             last: at,
         };
         let flood = self.floods.get_or_insert_with(similar, fresh, at);
         if at.as_second() - flood.last.as_second() > SIMILAR_WINDOW_S {
-            flood.messages.clear();
+            flood.distinct = 0;
         }
         flood.last = at;
-        flood.messages.insert(message.to_owned());
-        if flood.messages.len() < SIMILAR_MAX {
+        if flood.messages[..flood.distinct].contains(&message) {
             return false;
         }
-        // One makes room, so that the set stays bounded.
-        if let Some(any) = flood.messages.iter().next().cloned() {
-            flood.messages.remove(&any);
-        }
-        true
+        let Some(free) = flood.messages.get_mut(flood.distinct) else {
+            return true;
+        };
+        *free = message;
+        flood.distinct += 1;
+        false
     }
 
-    fn take_token(&mut self, about: About, at: Timestamp) -> bool {
+    fn take_token(&mut self, about: Digest, at: Timestamp) -> bool {
         let full = || Bucket {
             tokens: BURST,
             filled: at,
         };
-        let bucket = self.buckets.get_or_insert_with(&about, full, at);
+        let bucket = self.buckets.get_or_insert_with(about, full, at);
         let passed_s = at.duration_since(bucket.filled).as_secs_f64().max(0.0);
         bucket.tokens = (bucket.tokens + passed_s * REFILL_PER_S).min(BURST);
         bucket.filled = at;
@@ -240,31 +248,31 @@ impl Correlator {
     }
 }
 
-fn about(object: &ObjectReference) -> About {
+fn about(object: &ObjectReference) -> About<'_> {
     About {
-        api_version: object.api_version.clone().unwrap_or_default(),
-        kind: object.kind.clone().unwrap_or_default(),
-        namespace: object.namespace.clone().unwrap_or_default(),
-        name: object.name.clone().unwrap_or_default(),
-        uid: object.uid.clone().unwrap_or_default(),
+        api_version: object.api_version.as_deref().unwrap_or_default(),
+        kind: object.kind.as_deref().unwrap_or_default(),
+        namespace: object.namespace.as_deref().unwrap_or_default(),
+        name: object.name.as_deref().unwrap_or_default(),
+        uid: object.uid.as_deref().unwrap_or_default(),
     }
 }
 
 /// A map that forgets its older half when it is full.
-struct Cache<K, V>(HashMap<K, (V, Timestamp)>);
+struct Cache<V>(HashMap<Digest, (V, Timestamp)>);
 
-impl<K: Clone + Eq + Hash, V> Cache<K, V> {
+impl<V> Cache<V> {
     fn new() -> Self {
         Self(HashMap::new())
     }
 
-    fn get_mut(&mut self, key: &K, now: Timestamp) -> Option<&mut V> {
-        let (value, used) = self.0.get_mut(key)?;
+    fn get_mut(&mut self, key: Digest, now: Timestamp) -> Option<&mut V> {
+        let (value, used) = self.0.get_mut(&key)?;
         *used = now;
         Some(value)
     }
 
-    fn insert(&mut self, key: K, value: V, now: Timestamp) {
+    fn insert(&mut self, key: Digest, value: V, now: Timestamp) {
         if self.0.len() >= CACHE_MAX {
             let mut uses: Vec<Timestamp> = self.0.values().map(|(_, used)| *used).collect();
             uses.sort_unstable();
@@ -274,9 +282,14 @@ impl<K: Clone + Eq + Hash, V> Cache<K, V> {
         self.0.insert(key, (value, now));
     }
 
-    fn get_or_insert_with(&mut self, key: &K, make: impl FnOnce() -> V, now: Timestamp) -> &mut V {
-        if !self.0.contains_key(key) {
-            self.insert(key.clone(), make(), now);
+    fn get_or_insert_with(
+        &mut self,
+        key: Digest,
+        make: impl FnOnce() -> V,
+        now: Timestamp,
+    ) -> &mut V {
+        if !self.0.contains_key(&key) {
+            self.insert(key, make(), now);
         }
         self.get_mut(key, now)
             .expect("inserted just above if it was missing")
