@@ -33,6 +33,7 @@ pub fn isolated<T: Send + 'static>(work: impl AsyncFnOnce() -> T + Send + 'stati
         ip_command("link set far up");
         ip_command("addr add 10.99.0.1/24 dev far");
         ip_command("-6 addr add fd99::1/64 dev far nodad");
+        is_local("fd99::1");
         ip_command("route add default dev far");
         ip_command("-6 route add default dev far");
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -52,6 +53,20 @@ pub fn ip_command(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {said}");
 }
 
+/// Waits until packets to the address stay here: the kernel makes that route of IPv6 a moment later.
+fn is_local(address: &str) {
+    for _ in 0..1000 {
+        let mut command = Command::new("ip");
+        let output = command.args(["-6", "route", "get", address]).output();
+        let output = output.unwrap();
+        if output.stdout.starts_with(b"local ") {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    panic!("{address} is not local");
+}
+
 /// Answers each connection with its own address.
 pub fn listen(address: &str) {
     let address = ip(address);
@@ -64,6 +79,9 @@ pub fn listen(address: &str) {
     ip_command(&format!(
         "{family}addr add {address}/{prefix} dev far{nodad}"
     ));
+    if address.is_ipv6() {
+        is_local(&address.to_string());
+    }
     let listener = TcpListener::bind((address, 8080)).unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
