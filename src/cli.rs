@@ -102,7 +102,8 @@ pub struct ServerArgs {
         value_delimiter = ','
     )]
     pub tls_san: Vec<String>,
-    /// Addresses for pods [default: 10.42.0.0/16]
+    /// Addresses for pods; one network of each IP family with a comma between them for both
+    /// [default: 10.42.0.0/16]
     #[arg(long, value_name = "CIDR", env = "CORACLE_CLUSTER_CIDR")]
     pub cluster_cidr: Option<String>,
     /// Addresses for Services; one network of each IP family with a comma between them for both
@@ -270,7 +271,8 @@ pub struct AgentArgs {
     /// Name of the node [default: this machine's host name]
     #[arg(long, value_name = "NAME", env = "CORACLE_NODE_NAME")]
     pub node_name: Option<String>,
-    /// Address of the node [default: that of the route to the server]
+    /// Address of the node, or one of each IP family with a comma between them [default: that of
+    /// the route to the server]
     #[arg(long, value_name = "ADDRESS", env = "CORACLE_NODE_IP")]
     pub node_ip: Option<String>,
     /// Label for the node; may be repeated

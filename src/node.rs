@@ -76,7 +76,7 @@ pub fn config(
         token,
         joining: settings.joining.clone(),
         node_name: settings.node_name.clone(),
-        node_ip: settings.node_ip,
+        node_ips: settings.node_ips.iter().copied().collect(),
         labels: settings.labels.clone(),
         taints: settings
             .taints

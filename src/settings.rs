@@ -82,7 +82,7 @@ pub struct AgentSettings {
     /// In place of both.
     pub joining: Option<coracle_agent::Joining>,
     pub node_name: String,
-    pub node_ip: Option<IpAddr>,
+    pub node_ips: Vec<IpAddr>,
     pub labels: Vec<(String, String)>,
     pub taints: Vec<Taint>,
     pub allowed_unsafe_sysctls: Vec<String>,
@@ -112,11 +112,14 @@ pub fn data_dir(args: Option<&str>) -> PathBuf {
 
 pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, BadSetting> {
     let data_dir = parse::directory("data-dir", common.data_dir.as_deref())?;
-    let cluster_cidr = parse::cidr("cluster-cidr", args.cluster_cidr.as_deref(), "10.42.0.0/16")?;
-    let services = service_cidr(args, &cluster_cidr)?;
+    let cluster = parse::cidrs("cluster-cidr", args.cluster_cidr.as_deref(), "10.42.0.0/16")?;
+    let services = service_cidr(args, &cluster)?;
     let disabled = parse::disabled(&args.disable)?;
     let cluster_dns = dns::server(&args.dns, &services)?;
-    let services: Vec<&str> = services.iter().map(|one| one.text.as_str()).collect();
+    let texts = |networks: &[parse::Cidr]| {
+        let texts: Vec<_> = networks.iter().map(|one| one.text.as_str()).collect();
+        texts.join(",")
+    };
     let write_kubeconfig = match &args.write_kubeconfig {
         Some(path) if path.is_empty() => {
             return Err(BadSetting::new(
@@ -132,8 +135,8 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         listen: parse::listen(args.listen.as_deref().unwrap_or("0.0.0.0:6443"))?,
         advertise_address: parse::address("advertise-address", args.advertise_address.as_deref())?,
         tls_sans: parse::names("tls-san", &args.tls_san)?,
-        cluster_cidr: cluster_cidr.text,
-        service_cidr: services.join(","),
+        cluster_cidr: texts(&cluster),
+        service_cidr: texts(&services),
         cluster_dns: (!disabled.contains("dns")).then_some(cluster_dns),
         limits: limits(args)?,
         audit: audit(args)?,
@@ -148,11 +151,17 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
     })
 }
 
-fn service_cidr(args: &ServerArgs, cluster: &parse::Cidr) -> Result<Vec<parse::Cidr>, BadSetting> {
+fn service_cidr(
+    args: &ServerArgs,
+    cluster: &[parse::Cidr],
+) -> Result<Vec<parse::Cidr>, BadSetting> {
     const FLAG: &str = "service-cidr";
     let networks = parse::cidrs(FLAG, args.service_cidr.as_deref(), "10.43.0.0/16")?;
-    if let Some(network) = networks.iter().find(|one| parse::overlap(cluster, one)) {
-        let expected = format!("must not overlap --cluster-cidr {}", cluster.text);
+    let mut pairs = cluster
+        .iter()
+        .flat_map(|of_pods| networks.iter().map(move |network| (of_pods, network)));
+    if let Some((of_pods, network)) = pairs.find(|(of_pods, one)| parse::overlap(of_pods, one)) {
+        let expected = format!("must not overlap --cluster-cidr {}", of_pods.text);
         return Err(BadSetting::new(FLAG, &network.text, expected));
     }
     Ok(networks)
@@ -339,7 +348,7 @@ pub fn agent(
         token,
         joining,
         node_name: parse::node_name(&name)?,
-        node_ip: parse::address("node-ip", args.node_ip.as_deref())?,
+        node_ips: parse::addresses("node-ip", args.node_ip.as_deref())?,
         labels: args
             .node_label
             .iter()

@@ -2,6 +2,7 @@
 
 use crate::KubeletDir;
 use crate::collect::ImagePolicy;
+use crate::families::Families;
 use crate::pressure;
 use crate::runtime::Endpoints;
 use coracle_api::amounts::Amounts;
@@ -17,8 +18,8 @@ pub struct Config {
     /// An API server that is not one of ours, in place of the URL and the token.
     pub joining: Option<Joining>,
     pub node_name: String,
-    /// None: the address from which this machine reaches the server.
-    pub node_ip: Option<IpAddr>,
+    /// None: the address from which this machine reaches the server, followed when it changes.
+    pub node_ips: Families<IpAddr>,
     pub labels: Vec<(String, String)>,
     /// Key, value, effect.
     pub taints: Vec<(String, String, String)>,

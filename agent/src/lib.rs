@@ -40,7 +40,10 @@ mod mounts; // What is mounted.
 
 mod beneath; // Paths that containers may tamper with.
 
-mod network; // A bridge, and an address a pod.
+mod families; // One of each IP family.
+pub use families::Families;
+
+mod network; // A bridge, and the addresses of a pod.
 
 mod dns; // Names of the cluster.
 pub use dns::DOMAIN_DEFAULT as CLUSTER_DOMAIN_DEFAULT;

@@ -18,13 +18,15 @@ pub mod services; // Where their addresses lead.
 mod subnet;
 pub mod table; // Base chains, and who is behind them.
 #[cfg(test)]
-mod testing;
+pub mod testing;
 pub mod view; // What is known of Services.
 
 pub use addresses::AddressError;
-pub use link::{BRIDGE, LinkError, Links};
+pub use link::{LinkError, Links, is_of_ours, machine_addresses};
 pub use peers::changes as link_changes;
 
+use crate::families::Families;
+use crate::node::OwnAddresses;
 use crate::runtime::{SandboxId, SandboxStatus};
 use bridged::Bridged;
 use coracle_client::Client;
@@ -80,7 +82,7 @@ enum Kind {
 /// What the runtime was told, and what it says.
 #[derive(Debug, Default)]
 struct Told {
-    cidr: String,
+    cidrs: String,
     problem: Option<String>,
 }
 
@@ -92,7 +94,7 @@ pub struct Site {
     pub recorder: Recorder,
     pub node_name: String,
     /// By which other nodes know it.
-    pub address: IpAddr,
+    pub addresses: OwnAddresses,
     /// Where the API server is, if it is named by an address.
     pub server: Option<IpAddr>,
     pub view: View,
@@ -123,15 +125,15 @@ impl Network {
         Self(Kind::OfRuntime(RwLock::default()))
     }
 
-    /// Makes the bridge for the node's `podCIDR`; nothing to do when it is up. True when a runtime
-    /// that makes the network is to be told.
-    pub async fn use_cidr(&self, cidr: &str) -> Result<bool, NetworkError> {
+    /// Makes the bridge for the node's `podCIDRs`, with a comma between them; nothing to do when it
+    /// is up. True when a runtime that makes the network is to be told.
+    pub async fn use_cidrs(&self, cidrs: &str) -> Result<bool, NetworkError> {
         match &self.0 {
-            Kind::Bridged(bridged) => bridged.use_cidr(cidr).await.map(|()| false),
+            Kind::Bridged(bridged) => bridged.use_cidrs(cidrs).await.map(|()| false),
             Kind::OfRuntime(told) => {
                 let mut told = told.write();
-                let is_new = told.cidr != cidr;
-                cidr.clone_into(&mut told.cidr);
+                let is_new = told.cidrs != cidrs;
+                cidrs.clone_into(&mut told.cidrs);
                 Ok(is_new)
             }
         }
@@ -140,22 +142,22 @@ impl Network {
     /// The runtime did not hear of it: it is to be told again.
     pub fn untold(&self) {
         if let Kind::OfRuntime(told) = &self.0 {
-            told.write().cidr.clear();
+            told.write().cidrs.clear();
         }
     }
 
-    /// With the podCIDR that the node had last, if it had one.
-    pub async fn use_kept_cidr(&self) -> Result<(), NetworkError> {
+    /// With the podCIDRs that the node had last, if it had some.
+    pub async fn use_kept_cidrs(&self) -> Result<(), NetworkError> {
         match &self.0 {
-            Kind::Bridged(bridged) => bridged.use_kept_cidr().await,
+            Kind::Bridged(bridged) => bridged.use_kept_cidrs().await,
             Kind::OfRuntime(_) => Ok(()),
         }
     }
 
-    /// The podCIDR that the node had last, if it had one.
-    pub fn kept_cidr(&self) -> Option<String> {
+    /// The podCIDRs that the node had last, if it had some.
+    pub fn kept_cidrs(&self) -> Option<String> {
         match &self.0 {
-            Kind::Bridged(bridged) => bridged.kept_cidr(),
+            Kind::Bridged(bridged) => bridged.kept_cidrs(),
             Kind::OfRuntime(_) => None,
         }
     }
@@ -177,16 +179,16 @@ impl Network {
         }
     }
 
-    /// Gives the sandbox its address and link, or finds them again. None on the host's network.
-    pub async fn attach(&self, sandbox: &SandboxStatus) -> Result<Option<IpAddr>, NetworkError> {
+    /// Gives the sandbox its addresses and link, or finds them again. None on the host's network.
+    pub async fn attach(&self, sandbox: &SandboxStatus) -> Result<Families<IpAddr>, NetworkError> {
         if sandbox.config.host_network {
-            return Ok(None);
+            return Ok(Families::default());
         }
-        let address = match &self.0 {
-            Kind::Bridged(bridged) => bridged.attach(sandbox).await?,
-            Kind::OfRuntime(_) => sandbox.address.ok_or(NetworkError::NoAddress)?,
-        };
-        Ok(Some(address))
+        match &self.0 {
+            Kind::Bridged(bridged) => bridged.attach(sandbox).await,
+            Kind::OfRuntime(_) if sandbox.addresses.is_empty() => Err(NetworkError::NoAddress),
+            Kind::OfRuntime(_) => Ok(sandbox.addresses),
+        }
     }
 
     /// Takes link and address back. No error when there are none.
@@ -197,10 +199,10 @@ impl Network {
         }
     }
 
-    pub fn address_of(&self, sandbox: &SandboxStatus) -> Option<IpAddr> {
+    pub fn addresses_of(&self, sandbox: &SandboxStatus) -> Families<IpAddr> {
         match &self.0 {
-            Kind::Bridged(bridged) => bridged.address_of(&sandbox.id),
-            Kind::OfRuntime(_) => sandbox.address,
+            Kind::Bridged(bridged) => bridged.addresses_of(&sandbox.id),
+            Kind::OfRuntime(_) => sandbox.addresses,
         }
     }
 
@@ -233,7 +235,7 @@ impl Network {
         let peers = Peers {
             bridged: bridged.clone(),
             node_name: site.node_name,
-            address: site.address,
+            addresses: site.addresses,
             server: site.server,
             view: site.view,
             recorder: site.recorder,

@@ -10,14 +10,16 @@ mod heartbeat;
 mod limit; // Holds all pods together to what is for them.
 mod object; // The Node from the facts. Pure.
 pub mod oom; // What the kernel killed for want of memory.
+mod own_addresses; // By which others know this node.
 mod register;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 
-pub use facts::{Facts, node_address};
+pub use facts::Facts;
 pub use heartbeat::{Heartbeat, Lease};
 pub use limit::limit_pods;
 pub use object::{KUBELET_VERSION, resource_list};
+pub use own_addresses::OwnAddresses;
 pub use register::register;
 
 /// As upstream does, the uid of the reference in events is the node's name.

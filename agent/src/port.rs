@@ -54,7 +54,7 @@ pub async fn bind(config: &Config) -> Result<Option<TcpListener>, AgentError> {
     let Some(joining) = &config.joining else {
         return Ok(None);
     };
-    let any = match config.node_ip {
+    let any = match config.node_ips.first() {
         Some(IpAddr::V6(_)) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
         _ => IpAddr::from(Ipv4Addr::UNSPECIFIED),
     };

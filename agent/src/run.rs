@@ -7,7 +7,7 @@ use crate::network::services::{self, Services};
 use crate::network::table::Table;
 use crate::network::view::{self, Feed, View};
 use crate::network::{Network, Site};
-use crate::node::{Facts, Heartbeat, Lease, node_address, register};
+use crate::node::{Facts, Heartbeat, Lease, OwnAddresses, register};
 use crate::pods::ledger::Ledger;
 use crate::pods::sizes::Amounts;
 use crate::pods::{
@@ -24,7 +24,7 @@ use coracle_client::events::Recorder;
 use coracle_client::informer::{Filter, Informers};
 use coracle_client::lease::NodeLease;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,7 +107,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         allocatable,
         logs: config.resources.logs,
         tallies: Tallies::default(),
-        host_ip: address(&config, &enrolled.endpoint).await,
+        host: own_addresses(&config, &enrolled.endpoint),
         cpu_milli: facts.cpus * 1000,
         memory_bytes: facts.memory_bytes,
         data_dir: config.data_dir.clone(),
@@ -190,7 +190,7 @@ fn begin_services(
         view: context.view.clone(),
         node_name: config.node_name.clone(),
         node: context.node.clone(),
-        pod_cidr: context.network.kept_cidr(),
+        pod_cidrs: context.network.kept_cidrs(),
         recorder: Recorder::new(context.client.clone(), "kube-proxy", &config.node_name),
         clock: context.clock.clone(),
         health_address: routing.health_address,
@@ -230,7 +230,7 @@ fn open_ways(
         return Ok(None);
     };
     let context = &stats.context;
-    let serving = Serving::self_signed(&config.node_name, context.host_ip);
+    let serving = Serving::self_signed(&config.node_name, context.host.all());
     let serving = Arc::new(serving.map_err(|error| AgentError::Serving(Box::new(error)))?);
     let file = config
         .joining
@@ -303,12 +303,12 @@ fn tend_node(
             tracing::error!(%error, "the node's certificate cannot be shown");
         }
     };
-    tasks.spawn(keeper.run(enrolled.identity.clone(), context.host_ip, show));
+    tasks.spawn(keeper.run(enrolled.identity.clone(), context.host.clone(), show));
     let heartbeat = Heartbeat {
         client,
         config,
         facts,
-        address: context.host_ip,
+        addresses: context.host.clone(),
         runtime: context.runtime.clone(),
         network: context.network.clone(),
         recorder: context.recorder.clone(),
@@ -329,7 +329,8 @@ async fn begin_network(
     tasks: &TaskTracker,
     stop: &CancellationToken,
 ) {
-    if let Err(error) = context.network.use_kept_cidr().await {
+    tasks.spawn(context.host.clone().follow(stop.clone()));
+    if let Err(error) = context.network.use_kept_cidrs().await {
         tracing::warn!(%error, "pods wait for their network");
     }
     let (table, keeper) = match Table::open() {
@@ -349,7 +350,7 @@ async fn begin_network(
             .map(|joining| joining.pod_networks.clone()),
         recorder: context.recorder.clone(),
         node_name: config.node_name.clone(),
-        address: context.host_ip,
+        addresses: context.host.clone(),
         server: server_address(&enrolled.endpoint),
         view: context.view.clone(),
         directory: config.data_dir.join("network"),
@@ -428,13 +429,9 @@ async fn register_first(
     registered
 }
 
-async fn address(config: &Config, endpoint: &Endpoint) -> IpAddr {
+fn own_addresses(config: &Config, endpoint: &Endpoint) -> OwnAddresses {
     let server = server_address(endpoint).map(|ip| SocketAddr::new(ip, endpoint.port()));
-    let found = node_address(config.node_ip, server);
-    found.unwrap_or_else(|| {
-        tracing::warn!("this machine has no address but its own; others cannot reach its pods");
-        IpAddr::V4(Ipv4Addr::LOCALHOST)
-    })
+    OwnAddresses::find(config.node_ips, server)
 }
 
 /// None when the server goes by a name.

@@ -85,7 +85,7 @@ pub trait Runtime: Send + Sync + std::fmt::Debug {
     }
 
     /// For a runtime that makes networks: what the node's addresses are.
-    fn use_pod_cidr<'a>(&'a self, _cidr: &'a str) -> Answer<'a, ()> {
+    fn use_pod_cidrs<'a>(&'a self, _cidrs: &'a str) -> Answer<'a, ()> {
         Box::pin(std::future::ready(Ok(())))
     }
 

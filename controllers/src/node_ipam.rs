@@ -1,4 +1,5 @@
-//! Gives each node a part of the cluster's pod addresses, as `spec.podCIDR`.
+//! Gives each node a part of the cluster's pod addresses, one of each IP family that they are of, as
+//! `spec.podCIDR` and `spec.podCIDRs`.
 //!
 //! Reads Nodes; writes `spec.podCIDR` and `spec.podCIDRs` of a node that has none. What a node has
 //! is never changed: its pods live there. One worker, so that no part is given twice.
@@ -36,16 +37,18 @@ pub(crate) struct AssignError {
 struct Controller {
     client: Client,
     nodes: Informer<Node>,
-    blocks: Blocks,
+    /// Of each IP family, in the order of the cluster's networks.
+    ranges: Vec<Blocks>,
     recorder: Recorder,
-    /// Given out, and not yet seen in the informer: by node name.
-    pending: Mutex<HashMap<String, usize>>,
+    /// Given out, and not yet seen in the informer: by node name, a number of each range.
+    pending: Mutex<HashMap<String, Vec<usize>>>,
 }
 
 pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
     Box::pin(async move {
-        let blocks = match Blocks::new(&context.config.cluster_cidr) {
-            Ok(blocks) => blocks,
+        let networks = context.config.cluster_cidr.split(',');
+        let ranges = match networks.map(Blocks::new).collect::<Result<_, _>>() {
+            Ok(ranges) => ranges,
             Err(error) => {
                 tracing::error!(%error, "nodes get no addresses for pods");
                 return context.shutdown.cancelled().await;
@@ -55,7 +58,7 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         let controller = Arc::new(Controller {
             client: context.client.clone(),
             nodes: context.informers.get(),
-            blocks,
+            ranges,
             recorder: context.recorder("cidrAllocator"),
             pending: Mutex::default(),
         });
@@ -76,36 +79,60 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
     })
 }
 
-fn cidr(node: &Node) -> Option<&str> {
-    let spec = node.spec.as_ref()?;
-    spec.pod_cidr.as_deref().filter(|cidr| !cidr.is_empty())
+/// What it has, be it written before there could be two.
+fn cidrs(node: &Node) -> Vec<&str> {
+    let spec = node.spec.as_ref();
+    let all = spec.and_then(|spec| spec.pod_cidrs.as_deref());
+    let one = spec.and_then(|spec| spec.pod_cidr.as_ref());
+    let all = match all.unwrap_or_default() {
+        [] => one.map(std::slice::from_ref).unwrap_or_default(),
+        all => all,
+    };
+    let all = all.iter().map(String::as_str);
+    all.filter(|cidr| !cidr.is_empty()).collect()
 }
 
 impl Controller {
-    fn used(&self) -> BTreeSet<usize> {
+    /// The numbers that are given, of each range.
+    fn used(&self) -> Vec<BTreeSet<usize>> {
         let mut pending = self.pending.lock();
         let nodes = self.nodes.list();
-        let seen: BTreeSet<usize> = nodes
-            .iter()
-            .filter_map(|node| {
-                let number = self.blocks.number(cidr(node)?)?;
+        let mut used = vec![BTreeSet::new(); self.ranges.len()];
+        for node in &nodes {
+            let all = cidrs(node);
+            if !all.is_empty() {
                 pending.remove(node.metadata.name.as_deref().unwrap_or_default());
-                Some(number)
-            })
-            .collect();
-        seen.into_iter().chain(pending.values().copied()).collect()
+            }
+            for (used, range) in used.iter_mut().zip(&self.ranges) {
+                used.extend(all.iter().filter_map(|cidr| range.number(cidr)));
+            }
+        }
+        for numbers in pending.values() {
+            for (used, number) in used.iter_mut().zip(numbers) {
+                used.insert(*number);
+            }
+        }
+        used
+    }
+
+    /// None when a range has no block left.
+    fn free(&self, name: &str) -> Option<Vec<usize>> {
+        let used = self.used();
+        if let Some(numbers) = self.pending.lock().get(name) {
+            return Some(numbers.clone());
+        }
+        let ranges = self.ranges.iter().zip(&used);
+        ranges.map(|(range, used)| range.first_free(used)).collect()
     }
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Requeue, AssignError> {
         let Some(node) = self.nodes.get(key) else {
             return Ok(Requeue::Never);
         };
-        if cidr(&node).is_some() {
+        if !cidrs(&node).is_empty() {
             return Ok(Requeue::Never);
         }
-        let used = self.used();
-        let free = self.pending.lock().get(&key.name).copied();
-        let Some(number) = free.or_else(|| self.blocks.first_free(&used)) else {
+        let Some(numbers) = self.free(&key.name) else {
             let text = format!("Node {} status is now: CIDRNotAvailable", key.name);
             self.recorder.event(
                 &reference(&*node),
@@ -116,11 +143,12 @@ impl Controller {
             tracing::warn!(node = key.name, "all pod addresses are given");
             return Ok(Requeue::After(RETRY));
         };
-        self.pending.lock().insert(key.name.clone(), number);
-        let block = self.blocks.cidr(number);
+        let ranges = self.ranges.iter().zip(&numbers);
+        let blocks: Vec<_> = ranges.map(|(range, number)| range.cidr(*number)).collect();
+        self.pending.lock().insert(key.name.clone(), numbers);
         let patch = json!({
             "metadata": { "uid": node.metadata.uid },
-            "spec": { "podCIDR": block, "podCIDRs": [block] },
+            "spec": { "podCIDR": blocks[0], "podCIDRs": blocks },
         });
         let nodes: Api<Node> = Api::all(self.client.clone());
         nodes
@@ -133,3 +161,6 @@ impl Controller {
         Ok(Requeue::Never)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,6 +71,22 @@ pub fn address(flag: &'static str, given: Option<&str>) -> Result<Option<IpAddr>
     Ok(Some(address))
 }
 
+/// One address, or one of each IP family with a comma between them.
+pub fn addresses(flag: &'static str, given: Option<&str>) -> Result<Vec<IpAddr>, BadSetting> {
+    let Some(text) = given else {
+        return Ok(Vec::new());
+    };
+    let one = |one: &str| address(flag, Some(one.trim()));
+    let all: Result<Vec<_>, _> = text.split(',').map(one).collect();
+    let all: Vec<_> = all?.into_iter().flatten().collect();
+    let is_pair = all.len() == 2 && all[0].is_ipv4() != all[1].is_ipv4();
+    if all.len() == 1 || is_pair {
+        return Ok(all);
+    }
+    let expected = "must be one address, or one of IPv4 and one of IPv6 with a comma between them";
+    Err(BadSetting::new(flag, text, expected))
+}
+
 pub fn names(flag: &'static str, given: &[String]) -> Result<Vec<String>, BadSetting> {
     for text in given {
         let is_name = names::dns_subdomain(text.trim_start_matches("*.")).is_empty();

@@ -69,6 +69,40 @@ fn networks_are_checked() {
 }
 
 #[test]
+fn nodes_and_pods_may_have_both_families() {
+    let networks = |cluster: &str, services: &str| {
+        let args = ServerArgs {
+            cluster_cidr: Some(cluster.to_owned()),
+            service_cidr: Some(services.to_owned()),
+            ..ServerArgs::default()
+        };
+        let settings = server(&common(), &args).map_err(|error| error.to_string())?;
+        Ok::<_, String>(settings.cluster_cidr)
+    };
+    let services = "10.5.0.0/16,fd00:5::/108";
+    let both = networks("fd00:4::/48, 10.4.0.0/16", services);
+    assert_eq!(both, Ok("fd00:4::/48,10.4.0.0/16".to_owned()));
+    let overlap = networks("10.4.0.0/16,fd00:5::/48", services);
+    let said = "--service-cidr \"fd00:5::/108\": must not overlap --cluster-cidr fd00:5::/48";
+    assert_eq!(overlap, Err(said.to_owned()));
+    assert!(networks("10.4.0.0/16,10.6.0.0/16", services).is_err());
+    let addresses = |text| parse::addresses("node-ip", text).map_err(|error| error.to_string());
+    assert_eq!(addresses(None), Ok(vec![]));
+    let both = addresses(Some("fd99::2, 10.99.0.2")).unwrap();
+    let both: Vec<_> = both.iter().map(ToString::to_string).collect();
+    assert_eq!(both, ["fd99::2", "10.99.0.2"]);
+    for bad in [
+        "10.99.0.2,10.99.0.3",
+        "fd99::1,10.99.0.2,fd99::2",
+        "10.99.0.2,",
+        "::,10.99.0.2",
+    ] {
+        let said = addresses(Some(bad)).unwrap_err();
+        assert!(said.starts_with("--node-ip"), "{said}");
+    }
+}
+
+#[test]
 fn only_the_agent_with_the_usual_directory_has_the_usual_link() {
     let asked = |data_dir: Option<&str>, kubelet_dir: Option<&str>| {
         let common = CommonArgs {

@@ -19,6 +19,7 @@ mod containerd;
 mod containers;
 mod csi;
 mod csi_driver; // A driver of volumes.
+mod dual_stack;
 mod endpoints;
 mod everyday;
 mod faults;

@@ -88,7 +88,7 @@ fn answered(what: &str, page: &str, ask: impl Fn(&str) -> Option<String>) -> Str
 }
 
 #[track_caller]
-fn fetched(cluster: &Cluster, from: &str, page: &str) -> String {
+pub fn fetched(cluster: &Cluster, from: &str, page: &str) -> String {
     answered(from, page, |script| {
         cluster
             .try_kubectl(&["exec", from, "--", "sh", "-c", script])
@@ -98,7 +98,7 @@ fn fetched(cluster: &Cluster, from: &str, page: &str) -> String {
 
 /// The same from a host itself.
 #[track_caller]
-fn fetched_by_host(host: &Host, page: &str) -> String {
+pub fn fetched_by_host(host: &Host, page: &str) -> String {
     answered(&host.namespace, page, |script| on_host(host, script))
 }
 
@@ -109,16 +109,17 @@ fn on_host(host: &Host, script: &str) -> Option<String> {
 }
 
 /// Answers each connection with the address that it comes from.
-fn mirror(namespace: &str) -> u16 {
+pub fn mirror(namespace: &str) -> u16 {
     let file = File::open(format!("/run/netns/{namespace}")).unwrap();
     let (tell, told) = std::sync::mpsc::sync_channel(1);
     std::thread::spawn(move || {
         setns(&file, CloneFlags::CLONE_NEWNET).unwrap();
-        let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+        let listener = TcpListener::bind("[::]:0").unwrap();
         tell.send(listener.local_addr().unwrap().port()).unwrap();
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
-            let peer = stream.peer_addr().unwrap().ip().to_string();
+            let peer = stream.peer_addr().unwrap().ip().to_canonical();
+            let peer = peer.to_string();
             drop(stream.read(&mut [0; 1024]));
             let length = peer.len();
             drop(write!(
@@ -273,6 +274,52 @@ fn nodes_that_go_are_forgotten_and_a_wipe_leaves_nothing() {
     let links = run("ip", &["-n", &one.namespace, "link"]);
     assert!(!links.contains("coracle"), "{links}");
     assert!(!routes(&one).contains("proto 67"), "{}", routes(&one));
+}
+
+#[test]
+fn a_node_whose_address_changes_is_followed() {
+    let Trio {
+        lab,
+        server,
+        hosts: all,
+        ..
+    } = trio();
+    for (name, node) in [("a", "one"), ("c", "two"), ("d", "three")] {
+        server.apply(&pod(name, node, ""));
+    }
+    let own = address(&server, "a");
+    address(&server, "c");
+    address(&server, "d");
+    let [one, two, _] = &all[..] else {
+        panic!("three hosts");
+    };
+    // As a lease of DHCP ends and another begins.
+    for change in [
+        "addr del 10.99.0.2/24 dev eth0",
+        "addr add 10.99.0.77/24 dev eth0",
+        "route add default via 10.99.0.254",
+    ] {
+        let words: Vec<_> = change.split(' ').collect();
+        run("ip", &[&["-n", &one.namespace], &words[..]].concat());
+    }
+    let path = "{.status.addresses[?(@.type==\"InternalIP\")].address}";
+    server.wait_value(&["node", "one"], path, "10.99.0.77");
+    wait("others know the way", || {
+        routes(two).contains("via 10.99.0.77").then_some(())
+    });
+    for from in ["c", "d"] {
+        let name = fetched(&server, from, &format!("{own}:8080/name"));
+        assert_eq!(name, "a\n", "from {from}");
+    }
+    let (world, namespace) = lab.outside();
+    let port = mirror(&namespace);
+    let seen = fetched(&server, "a", &format!("{world}:{port}/"));
+    assert_eq!(seen, "10.99.0.77");
+    // It is told of pods that begin from then on.
+    server.apply(&pod("later", "one", ""));
+    address(&server, "later");
+    let hosts = server.value(&["pod", "later"], "{.status.hostIPs[*].ip}");
+    assert_eq!(hosts, "10.99.0.77");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! When a certificate is valid and when it is renewed. Pure.
 
+use crate::families::Families;
 use jiff::{SignedDuration, Timestamp};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
@@ -13,8 +14,8 @@ pub struct Lifetime {
     pub common_name: String,
 }
 
-/// Whether a certificate is for TLS servers of this node at this address.
-pub fn serves(certificate_pem: &str, node_name: &str, address: IpAddr) -> bool {
+/// Whether a certificate is for TLS servers of this node at these addresses.
+pub fn serves(certificate_pem: &str, node_name: &str, addresses: Families<IpAddr>) -> bool {
     let Ok(der) = CertificateDer::from_pem_slice(certificate_pem.as_bytes()) else {
         return false;
     };
@@ -24,12 +25,14 @@ pub fn serves(certificate_pem: &str, node_name: &str, address: IpAddr) -> bool {
     let Ok(Some(names)) = certificate.subject_alternative_name() else {
         return false;
     };
-    let octets = match address {
+    let octets = |address: IpAddr| match address {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),
     };
     let has = |wanted: &GeneralName<'_>| names.value.general_names.contains(wanted);
-    has(&GeneralName::DNSName(node_name)) && has(&GeneralName::IPAddress(&octets))
+    let mut addresses = addresses.iter();
+    has(&GeneralName::DNSName(node_name))
+        && addresses.all(|address| has(&GeneralName::IPAddress(&octets(address))))
 }
 
 impl Lifetime {

@@ -4,6 +4,8 @@ use super::files::{Files, Pair};
 use super::identity::CLIENT;
 use super::lifetime::{Lifetime, serves};
 use super::request::{Purpose, obtain};
+use crate::families::Families;
+use crate::node::OwnAddresses;
 use coracle_client::Client;
 use coracle_client::clock::Clock;
 use coracle_client::connect::Identity;
@@ -36,20 +38,11 @@ impl std::fmt::Debug for Keeper {
 }
 
 impl Keeper {
-    /// Gets and renews both certificates. The one for TLS servers on this node, at `address`, is asked
-    /// for when the node is itself: nobody else gets it. `show` is told of the one on disk and of each
-    /// new one.
-    pub async fn run(self, identity: Identity, address: IpAddr, show: impl Fn(&Pair)) {
-        match self.files.pair(SERVING) {
-            // Of another name, or of an address that the node had: another is asked for at once.
-            Ok(Some(pair)) if !serves(&pair.certificate, &self.node_name, address) => {
-                if let Err(error) = self.files.remove_pair(SERVING) {
-                    tracing::error!(%error, "a certificate of another address is kept");
-                }
-            }
-            Ok(Some(pair)) => show(&pair),
-            _ => {}
-        }
+    /// Gets and renews both certificates. The one for TLS servers on this node, at its `addresses`, is
+    /// asked for when the node is itself: nobody else gets it. `show` is told of the one on disk and
+    /// of each new one.
+    pub async fn run(self, identity: Identity, addresses: OwnAddresses, show: impl Fn(&Pair)) {
+        self.begin_serving(addresses.all(), &show);
         let has_own = matches!(self.files.pair(CLIENT), Ok(Some(_)));
         let (is_itself, mut becomes_itself) = watch::channel(has_own);
         let client = self.keep_client_certificate(identity, || {
@@ -61,13 +54,39 @@ impl Keeper {
                 .await
                 .is_ok()
             {
-                self.keep_on(SERVING, &Purpose::Serving(address), show)
-                    .await;
+                self.serve(&addresses, &show).await;
             }
         };
         tokio::select! {
             () = self.stop.cancelled() => {}
             ((), ()) = async { tokio::join!(client, serving) } => {}
+        }
+    }
+
+    fn begin_serving(&self, addresses: Families<IpAddr>, show: &impl Fn(&Pair)) {
+        match self.files.pair(SERVING) {
+            // Of another name, or of an address that the node had: another is asked for at once.
+            Ok(Some(pair)) if !serves(&pair.certificate, &self.node_name, addresses) => {
+                if let Err(error) = self.files.remove_pair(SERVING) {
+                    tracing::error!(%error, "a certificate of another address is kept");
+                }
+            }
+            Ok(Some(pair)) => show(&pair),
+            _ => {}
+        }
+    }
+
+    /// Asks anew whenever the node has another address.
+    async fn serve(&self, addresses: &OwnAddresses, show: &impl Fn(&Pair)) {
+        let mut changes = addresses.subscribe();
+        loop {
+            let current = *changes.borrow_and_update();
+            self.begin_serving(current, show);
+            let purpose = Purpose::Serving(current);
+            tokio::select! {
+                () = self.keep_on(SERVING, &purpose, show) => {}
+                changed = changes.changed() => if changed.is_err() { return },
+            }
         }
     }
 

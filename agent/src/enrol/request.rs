@@ -2,6 +2,7 @@
 
 use super::files::Pair;
 use crate::AgentError;
+use crate::families::Families;
 use coracle_client::Client;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{
@@ -24,8 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub enum Purpose {
     Client,
-    /// For TLS servers on the node, under this address.
-    Serving(IpAddr),
+    /// For TLS servers on the node, under these addresses.
+    Serving(Families<IpAddr>),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -72,11 +73,12 @@ pub async fn obtain(
     name.push(DnType::CommonName, format!("system:node:{node_name}"));
     let (signer, usage) = match purpose {
         Purpose::Client => (CLIENT_SIGNER, "client auth"),
-        Purpose::Serving(address) => {
+        Purpose::Serving(addresses) => {
             params
                 .subject_alt_names
                 .push(SanType::DnsName(node_name.try_into()?));
-            params.subject_alt_names.push(SanType::IpAddress(*address));
+            let addresses = addresses.iter().map(SanType::IpAddress);
+            params.subject_alt_names.extend(addresses);
             (SERVING_SIGNER, "server auth")
         }
     };

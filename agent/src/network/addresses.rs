@@ -1,10 +1,11 @@
-//! Which sandbox has which address: one small file an address, named by it.
+//! Which sandbox has which addresses: one small file an address, named by it.
 //!
 //! Invariants: no address is with two sandboxes; an address is not given again while its file is
 //! there; a file without a sandbox is taken back at the next start. Nothing is flushed: after a
 //! power cut there is no sandbox left that could hold an address.
 
 use super::subnet::Subnet;
+use crate::families::Families;
 use crate::runtime::SandboxId;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,8 +35,16 @@ pub struct Addresses {
 #[derive(Debug, Default)]
 struct Held {
     by_address: BTreeMap<IpAddr, SandboxId>,
-    /// Where the search goes on, so that an address rests before it is given again.
-    cursor: u64,
+    /// Where the search goes on, so that an address rests before it is given again: of IPv4, of IPv6.
+    cursors: [u64; 2],
+}
+
+impl Held {
+    fn of(&self, sandbox: &SandboxId) -> Families<IpAddr> {
+        let known = self.by_address.iter();
+        let known = known.filter(|(_, owner)| *owner == sandbox);
+        known.map(|(address, _)| *address).collect()
+    }
 }
 
 impl Addresses {
@@ -62,15 +71,32 @@ impl Addresses {
         })
     }
 
-    /// The sandbox's address, the same one when it has one.
-    pub fn allocate(&self, sandbox: &SandboxId, subnet: Subnet) -> Result<IpAddr, AddressError> {
+    /// The sandbox's addresses, one of each network; the same ones when it has some.
+    pub fn allocate(
+        &self,
+        sandbox: &SandboxId,
+        subnets: Families<Subnet>,
+    ) -> Result<Families<IpAddr>, AddressError> {
         let mut held = self.held.lock();
-        let known = held.by_address.iter().find(|(_, owner)| *owner == sandbox);
-        if let Some((address, _)) = known {
-            return Ok(*address);
-        }
+        let known = held.of(sandbox);
+        subnets
+            .iter()
+            .map(|subnet| match known.of(subnet.is_ipv4()) {
+                Some(address) => Ok(address),
+                None => self.take(&mut held, sandbox, subnet),
+            })
+            .collect()
+    }
+
+    fn take(
+        &self,
+        held: &mut Held,
+        sandbox: &SandboxId,
+        subnet: Subnet,
+    ) -> Result<IpAddr, AddressError> {
         let count = subnet.pod_count();
-        let start = held.cursor;
+        let family = usize::from(!subnet.is_ipv4());
+        let start = held.cursors[family];
         let free = (0..count)
             .map(|step| (start + step) % count)
             .find(|index| !held.by_address.contains_key(&subnet.pod(*index)));
@@ -82,22 +108,19 @@ impl Addresses {
             path,
             source,
         })?;
-        held.cursor = (index + 1) % count;
+        held.cursors[family] = (index + 1) % count;
         held.by_address.insert(address, sandbox.clone());
         Ok(address)
     }
 
     pub fn release(&self, sandbox: &SandboxId) -> Result<(), AddressError> {
-        let Some(address) = self.of(sandbox) else {
-            return Ok(());
-        };
-        self.forget(address)
+        let known = self.of(sandbox);
+        known.iter().try_for_each(|address| self.forget(address))
     }
 
-    pub fn of(&self, sandbox: &SandboxId) -> Option<IpAddr> {
-        let held = self.held.lock();
-        let known = held.by_address.iter().find(|(_, owner)| *owner == sandbox);
-        known.map(|(address, _)| *address)
+    /// That of IPv4 first.
+    pub fn of(&self, sandbox: &SandboxId) -> Families<IpAddr> {
+        self.held.lock().of(sandbox)
     }
 
     pub fn reclaim(&self, alive: &BTreeSet<SandboxId>) -> Result<(), AddressError> {

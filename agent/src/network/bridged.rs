@@ -6,6 +6,7 @@ use super::bandwidth::Bandwidth;
 use super::host_ports::HostPorts;
 use super::link::{self, Bridge, Given, Links};
 use super::subnet::Subnet;
+use crate::families::Families;
 use crate::runtime::{SandboxId, SandboxStatus};
 use parking_lot::RwLock;
 use std::collections::BTreeSet;
@@ -19,13 +20,13 @@ pub struct Bridged {
     links: Links,
     addresses: Addresses,
     bridge: RwLock<Option<(String, Bridge)>>,
-    subnet: watch::Sender<Option<Subnet>>,
+    subnets: watch::Sender<Families<Subnet>>,
     /// What other nodes' pods can be sent, which may be less than the bridge's own.
     mtu_max: AtomicU32,
     pub host_ports: HostPorts,
     /// Pods are kept from the node's loopback address, so that it may lead to them.
     has_loopback: AtomicBool,
-    /// The last `podCIDR`, for a start without the server.
+    /// The last `podCIDRs`, for a start without the server.
     cidr_file: PathBuf,
 }
 
@@ -36,45 +37,46 @@ impl Bridged {
             cidr_file: directory.with_extension("cidr"),
             addresses: Addresses::open(directory)?,
             bridge: RwLock::new(None),
-            subnet: watch::Sender::new(None),
+            subnets: watch::Sender::default(),
             mtu_max: AtomicU32::new(u32::MAX),
             host_ports: HostPorts::default(),
             has_loopback: AtomicBool::new(false),
         })
     }
 
-    /// Makes the bridge for the node's `podCIDR`; nothing to do when it is up.
-    pub async fn use_cidr(&self, cidr: &str) -> Result<(), NetworkError> {
-        let is_known = matches!(&*self.bridge.read(), Some((known, _)) if known == cidr);
+    /// Makes the bridge for the node's `podCIDRs`, with a comma between them; nothing to do when it
+    /// is up.
+    pub async fn use_cidrs(&self, cidrs: &str) -> Result<(), NetworkError> {
+        let is_known = matches!(&*self.bridge.read(), Some((known, _)) if known == cidrs);
         if is_known {
             return Ok(());
         }
-        let subnet = Subnet::parse(cidr).ok_or_else(|| NetworkError::Subnet(cidr.to_owned()))?;
-        let bridge = self.links.make_bridge(subnet).await?;
-        *self.bridge.write() = Some((cidr.to_owned(), bridge));
-        self.subnet.send_replace(Some(subnet));
-        if let Err(error) = crate::atomic_file::write(&self.cidr_file, cidr.as_bytes(), 0o644) {
+        let subnets = parse(cidrs)?;
+        let bridge = self.links.make_bridge(subnets).await?;
+        *self.bridge.write() = Some((cidrs.to_owned(), bridge));
+        self.subnets.send_replace(subnets);
+        if let Err(error) = crate::atomic_file::write(&self.cidr_file, cidrs.as_bytes(), 0o644) {
             tracing::warn!(%error, "the podCIDR is not kept for a start without the server");
         }
-        tracing::info!(cidr, "pods have their network");
+        tracing::info!(cidrs, "pods have their network");
         Ok(())
     }
 
-    /// With the podCIDR that the node had last, if it had one.
-    pub async fn use_kept_cidr(&self) -> Result<(), NetworkError> {
-        match self.kept_cidr() {
-            Some(cidr) => self.use_cidr(&cidr).await,
+    /// With the podCIDRs that the node had last, if it had some.
+    pub async fn use_kept_cidrs(&self) -> Result<(), NetworkError> {
+        match self.kept_cidrs() {
+            Some(cidrs) => self.use_cidrs(&cidrs).await,
             None => Ok(()),
         }
     }
 
-    /// Of the pods here, once there is a bridge.
-    pub fn subnet(&self) -> Option<Subnet> {
-        *self.subnet.borrow()
+    /// Of the pods here; none before there is a bridge.
+    pub fn subnets(&self) -> Families<Subnet> {
+        *self.subnets.borrow()
     }
 
-    pub fn subscribe(&self) -> watch::Receiver<Option<Subnet>> {
-        self.subnet.subscribe()
+    pub fn subscribe(&self) -> watch::Receiver<Families<Subnet>> {
+        self.subnets.subscribe()
     }
 
     /// For pods that are attached from now on.
@@ -89,7 +91,7 @@ impl Bridged {
         }
     }
 
-    pub fn kept_cidr(&self) -> Option<String> {
+    pub fn kept_cidrs(&self) -> Option<String> {
         let text = std::fs::read_to_string(&self.cidr_file).ok()?;
         Some(text.trim().to_owned())
     }
@@ -98,22 +100,25 @@ impl Bridged {
         self.bridge.read().is_some()
     }
 
-    /// Gives the sandbox its address and link, or finds them again.
-    pub async fn attach(&self, sandbox: &SandboxStatus) -> Result<IpAddr, NetworkError> {
+    /// Gives the sandbox its addresses and link, or finds them again.
+    pub async fn attach(&self, sandbox: &SandboxStatus) -> Result<Families<IpAddr>, NetworkError> {
         let (id, namespace) = (&sandbox.id, sandbox.network_namespace.as_ref());
         let namespace = namespace.ok_or(NetworkError::NoNamespace)?;
         let mut bridge = self.bridge().ok_or(NetworkError::NotReady)?;
         bridge.mtu = bridge.mtu.min(self.mtu_max.load(Ordering::Relaxed));
         let bandwidth = Bandwidth::of(&sandbox.config.annotations)?;
-        let address = self.addresses.allocate(id, bridge.subnet)?;
-        let given = Given { address, bandwidth };
+        let addresses = self.addresses.allocate(id, bridge.subnets)?;
+        let given = Given {
+            addresses,
+            bandwidth,
+        };
         self.links.attach(&bridge, &id.0, namespace, given).await?;
         // After the link is there: who sets it either sees the link or is seen here.
         if self.has_loopback.load(Ordering::Acquire) {
             self.links.route_loopback(&id.0);
         }
-        self.host_ports.set(id, address, &sandbox.config.ports);
-        Ok(address)
+        self.host_ports.set(id, addresses, &sandbox.config.ports);
+        Ok(addresses)
     }
 
     fn bridge(&self) -> Option<Bridge> {
@@ -125,28 +130,33 @@ impl Bridged {
     /// links, maybe of an older make.
     pub async fn adopt(&self, sandboxes: &[SandboxStatus]) {
         for SandboxStatus { id, config, .. } in sandboxes {
-            if let Some(address) = self.addresses.of(id) {
-                self.host_ports.set(id, address, &config.ports);
+            let addresses = self.addresses.of(id);
+            if !addresses.is_empty() {
+                self.host_ports.set(id, addresses, &config.ports);
                 // It may be detached meanwhile.
-                if self.addresses.of(id).is_none() {
+                if self.addresses.of(id).is_empty() {
                     self.host_ports.remove(id);
                 }
             }
         }
         self.host_ports.complete();
         let mut subnets = self.subscribe();
-        if subnets.wait_for(Option::is_some).await.is_err() {
+        let are_known = |subnets: &Families<Subnet>| !subnets.is_empty();
+        if subnets.wait_for(are_known).await.is_err() {
             return;
         }
         for sandbox in sandboxes {
-            let (Some(bridge), Some(address)) = (self.bridge(), self.addresses.of(&sandbox.id))
+            let (Some(bridge), Some(namespace)) = (self.bridge(), &sandbox.network_namespace)
             else {
                 continue;
             };
-            let Some(namespace) = &sandbox.network_namespace else {
+            let addresses = self.addresses_of(&sandbox.id);
+            if addresses.is_empty() {
                 continue;
-            };
-            let adopting = self.links.adopt(&bridge, &sandbox.id.0, namespace, address);
+            }
+            let adopting = self
+                .links
+                .adopt(&bridge, &sandbox.id.0, namespace, addresses);
             let adopted = adopting.await;
             if let Err(error) = adopted {
                 let (pod, error) = (&sandbox.config.pod_name, crate::pods::chain(&error));
@@ -169,12 +179,25 @@ impl Bridged {
         Ok(())
     }
 
-    pub fn address_of(&self, sandbox: &SandboxId) -> Option<IpAddr> {
-        self.addresses.of(sandbox)
+    /// In the order of the node's podCIDRs, as they were given.
+    pub fn addresses_of(&self, sandbox: &SandboxId) -> Families<IpAddr> {
+        let known = self.addresses.of(sandbox);
+        let subnets = self.subnets();
+        let in_order = subnets
+            .iter()
+            .filter_map(|subnet| known.of(subnet.is_ipv4()));
+        in_order.chain(known.iter()).collect()
     }
 
     /// Takes back the addresses of sandboxes that a crash left without one.
     pub fn reclaim(&self, alive: &BTreeSet<SandboxId>) -> Result<(), NetworkError> {
         Ok(self.addresses.reclaim(alive)?)
     }
+}
+
+fn parse(cidrs: &str) -> Result<Families<Subnet>, NetworkError> {
+    let parsed = cidrs
+        .split(',')
+        .map(|cidr| Subnet::parse(cidr).ok_or_else(|| NetworkError::Subnet(cidr.to_owned())));
+    parsed.collect()
 }

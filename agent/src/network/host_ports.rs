@@ -7,6 +7,7 @@ mod flows; // Of datagrams, that lead elsewhere.
 
 use super::nft::{Batch, Datum, Element, Family, Field, Kind, Nat, Rule, Set, Target};
 use super::table::{HOST_PORTS, Table};
+use crate::families::Families;
 use crate::runtime::{HostPort, SandboxId};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -45,7 +46,7 @@ pub fn hairpins(family: Family) -> &'static str {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Wanted {
     /// In the order in which they came: of two that want one port the later has it.
-    pods: Vec<(SandboxId, IpAddr, Vec<HostPort>)>,
+    pods: Vec<(SandboxId, Families<IpAddr>, Vec<HostPort>)>,
     /// All pods of the node are among them: what else is in the kernel is of none.
     is_complete: bool,
 }
@@ -57,9 +58,9 @@ pub struct HostPorts {
 
 impl HostPorts {
     /// Of one pod, in place of what it had.
-    pub fn set(&self, sandbox: &SandboxId, address: IpAddr, ports: &[HostPort]) {
+    pub fn set(&self, sandbox: &SandboxId, addresses: Families<IpAddr>, ports: &[HostPort]) {
         self.wanted.send_if_modified(|wanted| {
-            let pod = (sandbox.clone(), address, ports.to_vec());
+            let pod = (sandbox.clone(), addresses, ports.to_vec());
             if wanted.pods.contains(&pod) || (ports.is_empty() && !wanted.has(sandbox)) {
                 return false;
             }
@@ -154,18 +155,21 @@ struct Entry {
 fn entries(wanted: &Wanted) -> BTreeSet<Entry> {
     let mut taken = BTreeSet::new();
     let mut all = BTreeSet::new();
-    for (_, address, ports) in wanted.pods.iter().rev() {
-        let family = Family::of(*address);
-        for port in ports {
+    for (_, addresses, ports) in wanted.pods.iter().rev() {
+        let of_all = ports
+            .iter()
+            .flat_map(|port| addresses.iter().map(move |address| (address, port)));
+        for (address, port) in of_all {
+            let family = Family::of(address);
             let Some((set, key, to)) = way(family, port) else {
                 continue;
             };
             if !taken.insert((set, key.clone())) {
                 continue;
             }
-            let element = Element::new(key).to([(*address).into(), Datum::Port(to)]);
+            let element = Element::new(key).to([address.into(), Datum::Port(to)]);
             all.insert(Entry { set, element });
-            let element = Element::new([(*address).into(), (*address).into()]);
+            let element = Element::new([address.into(), address.into()]);
             let set = hairpins(family);
             all.insert(Entry { set, element });
         }

@@ -16,11 +16,13 @@ pub(super) use uplink::mtu_of;
 
 use super::bandwidth::Bandwidth;
 use super::subnet::Subnet;
+use crate::families::Families;
 use futures::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use rtnetlink::packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
 use rtnetlink::{Handle, LinkBridge, LinkUnspec};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -59,12 +61,21 @@ fn io_error(action: &'static str) -> impl FnOnce(io::Error) -> LinkError {
     move |source| LinkError::Io { action, source }
 }
 
-/// The gateway's. No link is on it: it only holds the address.
+/// The gateways'. No link is on it: it only holds their addresses.
 #[derive(Clone, Debug)]
 pub struct Bridge {
-    pub subnet: Subnet,
+    /// Never empty.
+    pub subnets: Families<Subnet>,
     /// Of the pods' links.
     pub mtu: u32,
+}
+
+impl Bridge {
+    /// Of all gateways, at the node's ends of all pods' links.
+    fn hardware_address(&self) -> Vec<u8> {
+        let first = self.subnets.first().expect("a bridge has a network");
+        hardware_address(first.gateway())
+    }
 }
 
 /// A netlink socket in the node's namespace. Its task ends with the last handle.
@@ -89,34 +100,40 @@ impl Links {
         &self.0
     }
 
-    pub async fn make_bridge(&self, subnet: Subnet) -> Result<Bridge, LinkError> {
-        kernel::forward(subnet.gateway());
+    pub async fn make_bridge(&self, subnets: Families<Subnet>) -> Result<Bridge, LinkError> {
+        subnets
+            .iter()
+            .for_each(|subnet| kernel::forward(subnet.is_ipv4()));
         let mtu = self.uplink_mtu().await;
-        let gateway = subnet.gateway();
+        let bridge = Bridge { subnets, mtu };
         if self.find(BRIDGE).await?.is_none() {
             let message = LinkBridge::new(BRIDGE)
                 .mtu(mtu)
-                .address(hardware_address(gateway))
+                .address(bridge.hardware_address())
                 .build();
             let made = self.0.link().add(message).execute().await;
             made.map_err(netlink("make the bridge"))?;
         }
-        let bridge = self.find(BRIDGE).await?;
-        let index = bridge
+        let link = self.find(BRIDGE).await?;
+        let index = link
             .ok_or_else(|| LinkError::Vanished(BRIDGE.to_owned()))?
             .header
             .index;
-        self.replace_addresses(index, subnet).await?;
+        self.replace_addresses(index, subnets).await?;
         let up = LinkUnspec::new_with_index(index).mtu(mtu).up().build();
         let set = self.0.link().set(up).execute().await;
         set.map_err(netlink("bring up the bridge"))?;
-        Ok(Bridge { subnet, mtu })
+        Ok(bridge)
     }
 
-    /// Leaves the bridge with the gateway's address alone.
-    async fn replace_addresses(&self, index: u32, subnet: Subnet) -> Result<(), LinkError> {
-        let gateway = subnet.gateway();
-        let mut has_gateway = false;
+    /// Leaves the bridge with the gateways' addresses alone.
+    async fn replace_addresses(
+        &self,
+        index: u32,
+        subnets: Families<Subnet>,
+    ) -> Result<(), LinkError> {
+        let gateway = |subnet: Subnet| (subnet.gateway(), subnet.prefix_length);
+        let mut missing: BTreeSet<_> = subnets.iter().map(gateway).collect();
         let addresses: Vec<_> = self
             .0
             .address()
@@ -130,15 +147,15 @@ impl Links {
             let address = address_of(&message);
             let is_link_local =
                 matches!(address, Some(IpAddr::V6(v6)) if v6.is_unicast_link_local());
-            if address == Some(gateway) && message.header.prefix_len == subnet.prefix_length {
-                has_gateway = true;
-            } else if !is_link_local {
+            let length = message.header.prefix_len;
+            let is_wanted = address.is_some_and(|address| missing.remove(&(address, length)));
+            if !is_wanted && !is_link_local {
                 let removed = self.0.address().del(message).execute().await;
                 removed.map_err(netlink("remove an old address of the bridge"))?;
             }
         }
-        if !has_gateway {
-            let mut address = self.0.address().add(index, gateway, subnet.prefix_length);
+        for (gateway, prefix_length) in missing {
+            let mut address = self.0.address().add(index, gateway, prefix_length);
             if gateway.is_ipv6() {
                 // Pods ask for it at once, and nobody else could have it.
                 address.message_mut().header.flags |= AddressHeaderFlags::Nodad;
@@ -215,13 +232,27 @@ fn address_of(message: &AddressMessage) -> Option<IpAddr> {
         })
 }
 
+/// All that the links of this machine have, with the names of these.
+pub fn machine_addresses() -> Vec<(String, IpAddr)> {
+    let Ok(links) = nix::ifaddrs::getifaddrs() else {
+        return Vec::new();
+    };
+    let of_link = |address: nix::sys::socket::SockaddrStorage| {
+        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::from(v4.ip()));
+        v4.or_else(|| Some(address.as_sockaddr_in6()?.ip().into()))
+    };
+    links
+        .filter_map(|link| Some((link.interface_name, of_link(link.address?)?)))
+        .collect()
+}
+
 /// The node's end of a pod's link.
 pub(super) fn is_of_pod(name: &str) -> bool {
     name.starts_with(LINK_PREFIX)
 }
 
 /// Made by this agent: the bridge, its tunnel and what else has its name, and the pods' links.
-pub(super) fn is_of_ours(name: &str) -> bool {
+pub fn is_of_ours(name: &str) -> bool {
     name == BRIDGE || name.starts_with(OWN_PREFIX) || is_of_pod(name)
 }
 

@@ -9,6 +9,7 @@ use super::nft::{Batch, Element, Family, Field, Nat, Range, Rule, Set, Test};
 use super::peers::PodNetworks;
 use super::subnet::Subnet;
 use super::table::{HOST_GUARD, LOOPBACK, LOOPBACK_PREFIX, PODS_MASQUERADE, Table};
+use crate::families::Families;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -33,10 +34,10 @@ pub async fn run(
     let mut own = bridged.subscribe();
     loop {
         let is_there = *epochs.borrow_and_update() > 0;
-        let own_network = *own.borrow_and_update();
+        let own_networks = *own.borrow_and_update();
         let all = networks.borrow_and_update().clone();
         let mut is_written = true;
-        let batch = wanted(own_network, all.as_ref()).filter(|_| is_there);
+        let batch = wanted(own_networks, all.as_ref()).filter(|_| is_there);
         if let Some(batch) = batch {
             match table.nft.commit(&batch).await {
                 // Not before pods are kept from there.
@@ -65,22 +66,21 @@ fn set_name(family: Family) -> &'static str {
     }
 }
 
-fn wanted(own: Option<Subnet>, networks: Option<&PodNetworks>) -> Option<Batch> {
-    Some(plan(own?, networks?))
+fn wanted(own: Families<Subnet>, networks: Option<&PodNetworks>) -> Option<Batch> {
+    let networks = networks.filter(|_| !own.is_empty());
+    networks.map(|networks| plan(own, networks))
 }
 
 /// All of it, in place of what there was: nodes come and go seldom.
-fn plan(own: Subnet, networks: &PodNetworks) -> Batch {
+fn plan(own: Families<Subnet>, networks: &PodNetworks) -> Batch {
     let mut batch = Batch::new();
     for family in [Family::Ip4, Family::Ip6] {
         let name = set_name(family);
         batch.add_set(&Set::new(name, &[family.kind()]).intervals());
         batch.flush_set(name);
-        let of_family = networks
-            .iter()
-            .chain([&own])
-            .filter(|network| is_of(network, family));
-        let ranges = super::nft::merged(of_family.map(|network| Range::from(*network)));
+        let all = networks.iter().copied().chain(own.iter());
+        let of_family = all.filter(|network| Family::of(network.base()) == family);
+        let ranges = super::nft::merged(of_family.map(Range::from));
         batch.add_elements(name, ranges.into_iter().map(Element::range));
     }
     host_ports::add_sets(&mut batch);
@@ -108,19 +108,21 @@ fn plan(own: Subnet, networks: &PodNetworks) -> Batch {
             .masquerade(RANDOM)
             .comment("the node reaches a pod by a port of its loopback"),
     );
-    let family = Family::of(own.base());
-    batch.add_rule(
-        &Rule::new(PODS_MASQUERADE)
-            .in_network(
-                Field::Source(family),
-                Test::Is,
-                own.base(),
-                own.prefix_length,
-            )
-            .not_in_set([Field::Destination(family)], set_name(family))
-            .masquerade(RANDOM)
-            .comment("from pods of this node to no pod"),
-    );
+    for network in own.iter() {
+        let family = Family::of(network.base());
+        batch.add_rule(
+            &Rule::new(PODS_MASQUERADE)
+                .in_network(
+                    Field::Source(family),
+                    Test::Is,
+                    network.base(),
+                    network.prefix_length,
+                )
+                .not_in_set([Field::Destination(family)], set_name(family))
+                .masquerade(RANDOM)
+                .comment("from pods of this node to no pod"),
+        );
+    }
     batch.flush_chain(HOST_GUARD);
     batch.add_rule(
         &Rule::new(HOST_GUARD)
@@ -136,10 +138,6 @@ fn plan(own: Subnet, networks: &PodNetworks) -> Batch {
             .comment("pods do not reach the node's loopback"),
     );
     batch
-}
-
-fn is_of(network: &Subnet, family: Family) -> bool {
-    Family::of(network.base()) == family
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use super::bridged::Bridged;
 use super::link::Links;
 use super::subnet::Subnet;
 use super::view::View;
+use crate::node::OwnAddresses;
 use coracle_client::Client;
 use coracle_client::events::{EventType, Recorder};
 use feed::Known;
@@ -49,7 +50,7 @@ pub struct Peers {
     pub bridged: Arc<Bridged>,
     pub node_name: String,
     /// By which other nodes know this one.
-    pub address: IpAddr,
+    pub addresses: OwnAddresses,
     /// Where the API server is, if it is named by an address.
     pub server: Option<IpAddr>,
     /// Knows more addresses of API servers.
@@ -83,11 +84,13 @@ impl Peers {
         };
         let mut nodes = known.subscribe();
         let mut bridges = self.bridged.subscribe();
+        let mut addresses = self.addresses.subscribe();
         let mut changes = links::changes();
         let mut told = BTreeSet::new();
         loop {
             nodes.mark_unchanged();
             bridges.mark_unchanged();
+            addresses.mark_unchanged();
             let pause = match self.reconcile(&links, known, &mut told).await {
                 Ok(()) => LOOK_EVERY,
                 Err(error) => {
@@ -99,6 +102,7 @@ impl Peers {
             tokio::select! {
                 Ok(()) = nodes.changed() => {}
                 Ok(()) = bridges.changed() => {}
+                Ok(()) = addresses.changed() => {}
                 () = changes.next() => {}
                 () = tokio::time::sleep(pause) => {}
             }
@@ -112,21 +116,22 @@ impl Peers {
         known: &Known,
         told: &mut BTreeSet<Problem>,
     ) -> Result<(), super::LinkError> {
-        let (Some(own_network), Some(nodes)) = (self.bridged.subnet(), known.nodes()) else {
+        let (networks, nodes) = (self.bridged.subnets(), known.nodes());
+        let Some(nodes) = nodes.filter(|_| !networks.is_empty()) else {
             return Ok(());
         };
         let observed = kernel::observe(links).await?;
         let own = Own {
             name: self.node_name.clone(),
-            network: own_network,
-            address: self.address,
+            networks,
+            addresses: self.addresses.all(),
             segments: observed.segments(),
             servers: self.servers(),
         };
         let plan = plan::plan(&own, &nodes);
         self.publish(&own, &plan);
         let mut problems = plan.problems.clone();
-        let mtu = observed.mtu_towards(self.address);
+        let mtu = observed.mtu_towards(own.underlay());
         let applied = kernel::apply(links, &observed, &own, &plan, mtu).await?;
         self.bridged.set_mtu(applied.pod_mtu);
         problems.extend(applied.problems);
@@ -144,7 +149,7 @@ impl Peers {
 
     fn publish(&self, own: &Own, plan: &Plan) {
         let mut networks: PodNetworks = plan.routes.iter().map(|route| route.network).collect();
-        networks.insert(own.network);
+        networks.extend(own.networks.iter());
         self.networks.send_if_modified(|known| {
             let is_new = known.as_ref() != Some(&networks);
             *known = Some(networks);

@@ -48,7 +48,7 @@ pub struct Services {
     /// Of this node alone.
     pub node: Informer<core::Node>,
     /// The one that it had last, for a start without the server.
-    pub pod_cidr: Option<String>,
+    pub pod_cidrs: Option<String>,
     pub recorder: Recorder,
     pub clock: Clock,
     /// Where the node answers whether it routes Services.
@@ -60,7 +60,7 @@ impl Services {
     pub fn run(self, tasks: &TaskTracker, stop: &CancellationToken) {
         let health = Arc::new(Health::new(self.clock.clone()));
         let ports_changed = Arc::new(Notify::new());
-        let unknown = Node::unknown(&self.node_name, self.pod_cidr.as_deref());
+        let unknown = Node::unknown(&self.node_name, self.pod_cidrs.as_deref());
         let (known, node) = watch::channel(unknown);
         self.node.on_change(move |change| {
             let mut node = Node::of(change.object());

@@ -1,5 +1,6 @@
 //! A network of addresses, of either family. Pure.
 
+use crate::families::OfFamily;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -99,6 +100,12 @@ impl Subnet {
             to_number(self.base) + u128::from(offset),
             self.base.is_ipv4(),
         )
+    }
+}
+
+impl OfFamily for Subnet {
+    fn is_ipv4(&self) -> bool {
+        Self::is_ipv4(self)
     }
 }
 

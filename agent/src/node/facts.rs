@@ -1,6 +1,7 @@
 //! What this machine is: read from /proc, /sys and /etc once, when the agent starts. What of it is
 //! in use is not told here.
 
+use crate::network;
 use crate::runtime::Handler;
 use crate::usage::disk::file_system;
 use crate::usage::node;
@@ -108,22 +109,15 @@ fn go_architecture(rust: &str) -> &str {
     }
 }
 
-/// The address by which others know this node: what was set, else the source address towards
-/// the server, else, when that is on this machine, towards the rest of the world.
-pub fn node_address(set: Option<IpAddr>, server: Option<SocketAddr>) -> Option<IpAddr> {
-    if set.is_some() {
-        return set;
-    }
+/// The source address towards the server or, when that is on this machine, towards the rest of the
+/// world.
+pub fn address_towards(server: Option<SocketAddr>) -> Option<IpAddr> {
     let world = [
         SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 9)),
         SocketAddr::from((Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9)),
     ];
-    let towards: Vec<_> = server.into_iter().chain(world).collect();
-    let routed = towards
-        .into_iter()
-        .filter_map(source_address)
-        .find(|address| !address.is_loopback());
-    routed.or_else(first_global_address)
+    let mut routed = server.into_iter().chain(world).filter_map(source_address);
+    routed.find(|address| !address.is_loopback())
 }
 
 /// Asks the kernel's routes; sends nothing.
@@ -138,24 +132,16 @@ fn source_address(towards: SocketAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip())
 }
 
-/// On a machine without a default route. The pods' own bridge is none of it.
-fn first_global_address() -> Option<IpAddr> {
-    let interfaces = nix::ifaddrs::getifaddrs().ok()?;
-    let addresses = interfaces
-        .filter(|interface| interface.interface_name != crate::network::BRIDGE)
-        .filter_map(|interface| {
-            let address = interface.address?;
-            if let Some(v4) = address.as_sockaddr_in() {
-                return Some(IpAddr::from(v4.ip()));
-            }
-            let v6 = address.as_sockaddr_in6()?;
-            Some(IpAddr::from(v6.ip()))
-        });
-    let mut global = addresses.filter(|address| match address {
+/// On a machine without a default route. What this agent made is none of it.
+pub fn first_global_address() -> Option<IpAddr> {
+    let all = network::machine_addresses().into_iter();
+    let mut foreign = all
+        .filter(|(link, _)| !network::is_of_ours(link))
+        .map(|(_, address)| address);
+    foreign.find(|address| match address {
         IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local(),
         IpAddr::V6(v6) => !v6.is_loopback() && !v6.is_unicast_link_local(),
-    });
-    global.next()
+    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::conditions::{self, Measures};
 use super::facts::Facts;
 use super::object;
+use super::own_addresses::OwnAddresses;
 use crate::Config;
 use crate::csi::Csi;
 use crate::network::Network;
@@ -20,7 +21,6 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use rand::RngExt;
 use serde_json::{Value, json};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -34,7 +34,7 @@ pub struct Heartbeat {
     pub client: Client,
     pub config: Config,
     pub facts: Facts,
-    pub address: IpAddr,
+    pub addresses: OwnAddresses,
     pub runtime: Arc<dyn Runtime>,
     pub network: Arc<Network>,
     pub recorder: Recorder,
@@ -63,6 +63,7 @@ impl std::fmt::Debug for Heartbeat {
 impl Heartbeat {
     pub async fn run(self, stop: CancellationToken) {
         let mut pressures = self.pressures.clone();
+        let mut addresses = self.addresses.subscribe();
         let changed = Arc::new(Notify::new());
         let wake = changed.clone();
         self.informer.on_change(move |_| wake.notify_one());
@@ -78,6 +79,7 @@ impl Heartbeat {
                 () = stop.cancelled() => return,
                 () = changed.notified() => {}
                 () = pressures.changed() => {}
+                Ok(()) = addresses.changed() => {}
                 () = self.csi.in_use_changed() => {}
                 () = tokio::time::sleep(LOOK_EVERY.mul_f64(jitter)) => {}
             }
@@ -122,21 +124,20 @@ impl Heartbeat {
     }
 
     async fn use_network(&self, node: &Node) {
-        let cidr = node.spec.as_ref().and_then(|spec| spec.pod_cidr.as_deref());
-        let Some(cidr) = cidr else {
+        let Some(cidrs) = pod_cidrs(node) else {
             return;
         };
-        match self.network.use_cidr(cidr).await {
+        match self.network.use_cidrs(&cidrs).await {
             Ok(false) => {}
             Ok(true) => {
-                if let Err(error) = self.runtime.use_pod_cidr(cidr).await {
-                    tracing::error!(cidr, %error, "the runtime does not take the podCIDR");
+                if let Err(error) = self.runtime.use_pod_cidrs(&cidrs).await {
+                    tracing::error!(cidrs, %error, "the runtime does not take the podCIDR");
                     self.network.untold();
                 }
             }
             Err(error) => {
                 let error = crate::pods::chain(&error);
-                tracing::error!(cidr, error, "the pods' network does not come up");
+                tracing::error!(cidrs, error, "the pods' network does not come up");
             }
         }
     }
@@ -146,7 +147,7 @@ impl Heartbeat {
         let (name, version) = (&self.config.node_name, self.runtime.version());
         let mut status = object::status(
             name,
-            self.address,
+            self.addresses.all(),
             &self.facts,
             &self.config.resources,
             &version,
@@ -227,6 +228,16 @@ impl Heartbeat {
     }
 }
 
+/// With a comma between them; the one that was written before there were two is the first of them.
+fn pod_cidrs(node: &Node) -> Option<String> {
+    let spec = node.spec.as_ref()?;
+    let all = spec.pod_cidrs.as_deref().unwrap_or_default();
+    match all {
+        [] => spec.pod_cidr.clone().filter(|cidr| !cidr.is_empty()),
+        all => Some(all.join(",")),
+    }
+}
+
 /// What to patch; None when nothing changed and nothing is due. Times alone are no change.
 fn difference(old: &NodeStatus, new: &NodeStatus, is_due: bool) -> Option<Value> {
     let split = |status: &NodeStatus| {
@@ -256,6 +267,10 @@ fn difference(old: &NodeStatus, new: &NodeStatus, is_due: bool) -> Option<Value>
         return None;
     }
     let mut body = changed.unwrap_or_else(|| json!({}));
+    if let Some(addresses) = body.get_mut("addresses").and_then(Value::as_array_mut) {
+        // They are merged by type else, and a node may have two of one.
+        addresses.push(json!({ "$patch": "replace" }));
+    }
     if has_turned || is_due {
         body["conditions"] = serde_json::to_value(new_conditions).unwrap_or_default();
     }

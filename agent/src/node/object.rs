@@ -2,6 +2,7 @@
 
 use super::allocatable;
 use super::facts::Facts;
+use crate::families::Families;
 use crate::images::ImageInfo;
 use crate::runtime::Handler;
 use crate::{Config, Resources};
@@ -87,7 +88,7 @@ pub fn endpoints(port: u16) -> NodeDaemonEndpoints {
 /// All of the status but conditions, which need the time.
 pub fn status(
     node_name: &str,
-    internal_ip: IpAddr,
+    internal_ips: Families<IpAddr>,
     facts: &Facts,
     resources: &Resources,
     runtime_version: &str,
@@ -97,13 +98,14 @@ pub fn status(
         type_: type_.to_owned(),
         address,
     };
+    let addresses = internal_ips
+        .iter()
+        .map(|ip| address("InternalIP", ip.to_string()));
+    let hostname = address("Hostname", node_name.to_owned());
     let capacity = allocatable::capacity(facts, resources);
     let allocatable = allocatable::allocatable(&capacity, resources);
     NodeStatus {
-        addresses: Some(vec![
-            address("InternalIP", internal_ip.to_string()),
-            address("Hostname", node_name.to_owned()),
-        ]),
+        addresses: Some(addresses.chain([hostname]).collect()),
         capacity: Some(resource_list(&capacity)),
         allocatable: Some(resource_list(&allocatable)),
         declared_features: Some(DECLARED_FEATURES.map(str::to_owned).to_vec()),

@@ -5,6 +5,7 @@ use super::environment::Sources;
 use super::mount;
 use super::start::chain;
 use super::state;
+use crate::families::Families;
 use crate::volumes;
 use crate::volumes::content::{self, Contents};
 use coracle_client::events::EventType;
@@ -34,8 +35,8 @@ pub async fn gather(context: &Context, pod: &Pod, read: &mut Read) -> Result<Con
     let namespace = pod.metadata.namespace.clone().unwrap_or_default();
     let mut contents = Contents {
         objects: Sources {
-            pod_ip: None,
-            host_ip: Some(context.host_ip),
+            pod_ips: Families::default(),
+            host_ips: context.host.all(),
             allocatable_cpu_milli: context.cpu_milli,
             allocatable_memory_bytes: context.memory_bytes,
             ..Sources::default()

@@ -4,6 +4,7 @@ use crate::PodDns;
 use crate::dns::{self, ClusterDns};
 use crate::network::Network;
 use crate::network::view::{self, View};
+use crate::node::OwnAddresses;
 use crate::pods::environment::MASTER;
 use crate::runtime::{Runtime, RuntimeError, SandboxStatus};
 use crate::usage::pods::{Places, PodDisk};
@@ -13,7 +14,6 @@ use coracle_client::clock::Clock;
 use coracle_client::events::{EventType, Recorder, reference};
 use coracle_client::informer::Informer;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,7 +67,8 @@ pub struct Context {
     pub allocatable: Amounts,
     pub logs: crate::LogBounds,
     pub tallies: super::Tallies,
-    pub host_ip: IpAddr,
+    /// By which others know this node.
+    pub host: OwnAddresses,
     /// What the node has for pods.
     pub cpu_milli: i64,
     pub memory_bytes: i64,

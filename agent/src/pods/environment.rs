@@ -9,6 +9,7 @@ mod service;
 pub use expand::expand;
 pub use service::MASTER;
 
+use crate::families::Families;
 use crate::network::view;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, EnvVarSource, Pod, Secret};
 use std::collections::BTreeMap;
@@ -22,8 +23,8 @@ pub struct Sources {
     pub secrets: BTreeMap<String, Option<Secret>>,
     /// Those of the pod's namespace, and `MASTER`.
     pub services: Vec<(view::Key, Arc<view::Service>)>,
-    pub pod_ip: Option<IpAddr>,
-    pub host_ip: Option<IpAddr>,
+    pub pod_ips: Families<IpAddr>,
+    pub host_ips: Families<IpAddr>,
     /// Milli-CPUs and bytes that stand in for a limit that was not set.
     pub allocatable_cpu_milli: i64,
     pub allocatable_memory_bytes: i64,

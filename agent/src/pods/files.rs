@@ -1,6 +1,7 @@
 //! A pod's host name and the text of its /etc/hosts. Pure. `cluster` is the cluster's domain.
 
 use super::state;
+use crate::families::Families;
 use k8s_openapi::api::core::v1::Pod;
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -51,7 +52,7 @@ pub fn hostname(pod: &Pod, cluster: &str) -> Result<String, String> {
 }
 
 /// `node` is the node's own file, for a pod on its network.
-pub fn hosts(pod: &Pod, ip: Option<IpAddr>, node: &str, cluster: &str) -> String {
+pub fn hosts(pod: &Pod, ips: Families<IpAddr>, node: &str, cluster: &str) -> String {
     let spec = state::spec(pod);
     let mut text = if spec.host_network.unwrap_or(false) {
         format!("# Kubernetes-managed hosts file (host network).\n{node}")
@@ -64,13 +65,12 @@ pub fn hosts(pod: &Pod, ip: Option<IpAddr>, node: &str, cluster: &str) -> String
                         fe00::1\tip6-allnodes\n\
                         fe00::2\tip6-allrouters\n"
             .to_owned();
-        if let Some(ip) = ip {
-            let line = match names(pod, cluster) {
-                (name, Some(domain)) => format!("{ip}\t{name}.{domain}\t{name}"),
-                (name, None) => format!("{ip}\t{name}"),
-            };
-            text.push_str(&line);
-            text.push('\n');
+        let names = match names(pod, cluster) {
+            (name, Some(domain)) => format!("{name}.{domain}\t{name}"),
+            (name, None) => name,
+        };
+        for ip in ips.iter() {
+            let _ = writeln!(text, "{ip}\t{names}");
         }
         text
     };

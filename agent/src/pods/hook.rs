@@ -40,7 +40,7 @@ pub async fn run(target: &Target<'_>, handler: &LifecycleHandler) -> Result<(), 
         let url = http_url(
             action,
             target.container,
-            target.ip.unwrap_or(target.context.host_ip),
+            target.ip.unwrap_or_else(|| target.context.host.first()),
         )?;
         let answer = tokio::time::timeout(REQUEST_MAX, get(&url, action)).await;
         return match answer {

@@ -173,7 +173,7 @@ fn run(view: &View<'_>, plan: &mut Plan) {
     let memory = view.memory;
     let ready = view.observed.ready_sandbox();
     let sandbox = match ready {
-        Some(sandbox) if sandbox.config.host_network || memory.ip.is_some() => sandbox,
+        Some(sandbox) if sandbox.config.host_network || !memory.ips.is_empty() => sandbox,
         unfinished => {
             if memory.is_preparing || memory.is_stopping_sandbox {
                 return;

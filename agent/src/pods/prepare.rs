@@ -5,6 +5,7 @@ use super::start::chain;
 use super::state::Retry;
 use super::worker::Update;
 use super::{container_config, files, groups, mount, resolver, state};
+use crate::families::Families;
 use crate::runtime::{IdRange, SandboxConfig, SandboxId, SandboxStatus};
 use coracle_client::events::EventType;
 use k8s_openapi::api::core::v1::Pod;
@@ -57,7 +58,7 @@ pub async fn prepare(
     halt: &CancellationToken,
 ) -> Update {
     match make(context, pod, attempt, existing, quality, halt).await {
-        Ok((sandbox, ip)) => Update::Prepared(Box::new(sandbox), ip),
+        Ok((sandbox, ips)) => Update::Prepared(Box::new(sandbox), ips),
         Err(failure) => {
             if !failure.message.is_empty() {
                 context.event(pod, EventType::Warning, failure.reason, failure.message);
@@ -74,7 +75,7 @@ async fn make(
     existing: Option<SandboxId>,
     quality: &str,
     halt: &CancellationToken,
-) -> Result<(SandboxStatus, Option<IpAddr>), Failure> {
+) -> Result<(SandboxStatus, Families<IpAddr>), Failure> {
     let is_host_network = state::spec(pod).host_network.unwrap_or(false);
     if let Some(problem) = context.network.problem().filter(|_| !is_host_network) {
         let message = format!("network is not ready: {problem}");
@@ -96,7 +97,7 @@ async fn make(
     let unwritten = |error: std::io::Error| Failure::of_sandbox(error.to_string());
     if is_host_network {
         // Such a sandbox counts as prepared once it is there: the files come first.
-        write_files(context, pod, None).map_err(unwritten)?;
+        write_files(context, pod, Families::default()).map_err(unwritten)?;
     } else {
         forget_files(&directory).map_err(unwritten)?;
     }
@@ -121,11 +122,11 @@ async fn make(
     let status = context.runtime.sandbox_status(&sandbox).await;
     let status = status.map_err(|error| failed(&error))?;
     let attached = context.network.attach(&status).await;
-    let ip = attached.map_err(|error| failed(&error))?;
+    let ips = attached.map_err(|error| failed(&error))?;
     if !is_host_network {
-        write_files(context, pod, ip).map_err(unwritten)?;
+        write_files(context, pod, ips).map_err(unwritten)?;
     }
-    Ok((status, ip))
+    Ok((status, ips))
 }
 
 /// A sandbox that broke off, since its own process died, still has its network and its namespaces.
@@ -219,11 +220,11 @@ fn forget_files(directory: &Path) -> std::io::Result<()> {
     }
 }
 
-fn write_files(context: &Context, pod: &Pod, ip: Option<IpAddr>) -> std::io::Result<()> {
+fn write_files(context: &Context, pod: &Pod, ips: Families<IpAddr>) -> std::io::Result<()> {
     let directory = context.pod_directory(pod);
     std::fs::create_dir_all(&directory)?;
     let node = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let hosts = files::hosts(pod, ip, &node("/etc/hosts"), &context.cluster_domain());
+    let hosts = files::hosts(pod, ips, &node("/etc/hosts"), &context.cluster_domain());
     std::fs::write(directory.join(HOSTS), hosts)?;
     let resolvers = match &context.resolv_conf {
         Some(path) => std::fs::read_to_string(path)?,

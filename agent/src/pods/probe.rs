@@ -130,7 +130,7 @@ impl Probes {
                 pod: pod.clone(),
                 container: container.as_ref().clone(),
                 id: status.id.clone(),
-                ip: ip.unwrap_or(self.context.host_ip),
+                ip: ip.unwrap_or_else(|| self.context.host.first()),
                 health: shared.clone(),
                 is_adopted: known.is_some(),
                 started: started.clone(),

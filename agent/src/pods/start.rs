@@ -13,6 +13,7 @@ use super::plan::Start;
 use super::state::{self, Waiting, spec};
 use super::worker::Update;
 use super::{ephemeral, groups, hook, security};
+use crate::families::Families;
 use crate::images::ImageInfo;
 use crate::runtime::{ContainerConfig, ContainerId, ContainerState, SandboxId};
 use crate::volumes::Kept;
@@ -36,7 +37,7 @@ pub struct Round {
     pub context: Arc<Context>,
     pub pod: Arc<Pod>,
     pub sandbox: SandboxId,
-    pub ip: Option<IpAddr>,
+    pub ips: Families<IpAddr>,
     pub halt: CancellationToken,
     pub updates: mpsc::Sender<Update>,
 }
@@ -188,7 +189,7 @@ impl Round {
             context: &self.context,
             container,
             id,
-            ip: self.ip,
+            ip: self.ips.first(),
         };
         let Err(message) = hook::run(&target, handler).await else {
             return Ok(());
@@ -295,10 +296,12 @@ impl Round {
         }
         let needs = environment::needs(container);
         let namespace = self.pod.metadata.namespace.as_deref().unwrap_or_default();
+        let host_ips = context.host.all();
+        let is_on_host = spec(&self.pod).host_network.unwrap_or(false);
         let mut sources = Sources {
             services: context.services_for(namespace),
-            pod_ip: self.ip,
-            host_ip: Some(context.host_ip),
+            pod_ips: if is_on_host { host_ips } else { self.ips },
+            host_ips,
             allocatable_cpu_milli: context.cpu_milli,
             allocatable_memory_bytes: context.memory_bytes,
             ..Sources::default()

@@ -5,6 +5,7 @@ use super::ephemeral;
 use super::evict::Eviction;
 use super::sizes::Kept;
 use super::start::after;
+use crate::families::Families;
 use crate::runtime::{
     ContainerId, ContainerState, ContainerStatus, Resources, SandboxState, SandboxStatus,
 };
@@ -157,7 +158,7 @@ pub struct Memory {
     pub health: BTreeMap<ContainerId, Health>,
     /// What containers wrote about their end, by container.
     pub last_words: BTreeMap<ContainerId, String>,
-    pub ip: Option<IpAddr>,
+    pub ips: Families<IpAddr>,
     /// A task makes the sandbox.
     pub is_preparing: bool,
     /// When the next try to make the sandbox may begin.
@@ -196,7 +197,7 @@ impl Memory {
             crashes: BTreeMap::new(),
             health: BTreeMap::new(),
             last_words: BTreeMap::new(),
-            ip: None,
+            ips: Families::default(),
             is_preparing: false,
             prepare_after: None,
             prepare_back_off: None,
@@ -216,11 +217,11 @@ impl Memory {
         }
     }
 
-    pub fn prepared(&mut self, ip: Option<IpAddr>) {
+    pub fn prepared(&mut self, ips: Families<IpAddr>) {
         self.is_preparing = false;
         self.prepare_after = None;
         self.prepare_back_off = None;
-        self.ip = ip;
+        self.ips = ips;
     }
 
     /// The sandbox, or what belongs to it, could not be made. Each try costs the API server

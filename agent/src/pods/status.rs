@@ -13,12 +13,13 @@ use super::asked;
 use super::ephemeral;
 use super::plan::Plan;
 use super::state::{View, init_containers};
+use crate::families::Families;
 use k8s_openapi::api::core::v1::{HostIP, PodIP, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use std::net::IpAddr;
 
 /// The status of the pod after `plan` was noted in the view's memory.
-pub fn make(view: &View<'_>, plan: &Plan, host_ip: IpAddr) -> PodStatus {
+pub fn make(view: &View<'_>, plan: &Plan, host: Families<IpAddr>) -> PodStatus {
     let spec = view.spec();
     let old = view.pod.status.clone().unwrap_or_default();
     if view.memory.is_rejected {
@@ -71,7 +72,7 @@ pub fn make(view: &View<'_>, plan: &Plan, host_ip: IpAddr) -> PodStatus {
         status.reason = None;
         status.message = None;
     }
-    set_addresses(view, host_ip, &mut status);
+    set_addresses(view, host, &mut status);
     let mut conditions = conditions::make(view, &old, &inits, &regular, phase);
     if verdict.is_some() {
         conditions::disrupt(view, &mut conditions);
@@ -83,20 +84,20 @@ pub fn make(view: &View<'_>, plan: &Plan, host_ip: IpAddr) -> PodStatus {
     status
 }
 
-fn set_addresses(view: &View<'_>, host_ip: IpAddr, status: &mut PodStatus) {
-    status.host_ip = Some(host_ip.to_string());
-    status.host_ips = Some(vec![HostIP {
-        ip: host_ip.to_string(),
-    }]);
+fn set_addresses(view: &View<'_>, host: Families<IpAddr>, status: &mut PodStatus) {
+    let first = |ips: Families<IpAddr>| ips.first().map(|ip| ip.to_string());
+    status.host_ip = first(host);
+    let ips = host.iter().map(|ip| HostIP { ip: ip.to_string() });
+    status.host_ips = Some(ips.collect());
     let is_host_network = view.spec().host_network.unwrap_or(false);
-    let ip = if is_host_network {
-        view.observed.sandbox().map(|_| host_ip)
-    } else {
-        view.memory.ip
+    let ips = match view.observed.sandbox() {
+        Some(_) if is_host_network => host,
+        _ => view.memory.ips,
     };
-    if let Some(ip) = ip {
-        status.pod_ip = Some(ip.to_string());
-        status.pod_ips = Some(vec![PodIP { ip: ip.to_string() }]);
+    if !ips.is_empty() {
+        status.pod_ip = first(ips);
+        let ips = ips.iter().map(|ip| PodIP { ip: ip.to_string() });
+        status.pod_ips = Some(ips.collect());
     }
 }
 

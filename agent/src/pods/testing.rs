@@ -19,6 +19,7 @@ use crate::runtime::{
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
+use std::net::IpAddr;
 
 pub struct Scene {
     pub pod: Pod,
@@ -186,7 +187,7 @@ impl Scene {
             let (value, second) = value.split_once('@').unwrap_or((value, "0"));
             let second = at(second.parse().unwrap());
             match key {
-                "ip" => self.memory.ip = "10.42.0.5".parse().ok(),
+                "ip" => self.memory.ips = IpAddr::from([10, 42, 0, 5]).into(),
                 "preparing" => self.memory.is_preparing = true,
                 "prepare" => self.memory.prepare_after = Some(second),
                 "starting" => self.memory.is_starting = true,
@@ -259,6 +260,6 @@ fn sandbox(words: &[&str]) -> SandboxStatus {
         },
         created_at: at(905),
         network_namespace: None,
-        address: None,
+        addresses: Default::default(),
     }
 }

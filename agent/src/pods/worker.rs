@@ -17,6 +17,7 @@ use super::report::Reporter;
 use super::sizes::Kept;
 use super::state::{Health, Memory, Observed, Retry, Verdict, View, Waiting, full_name};
 use super::{last_words, prepare, status};
+use crate::families::Families;
 use crate::runtime::{
     ContainerId, ContainerState, ContainerStatus, RuntimeError, SandboxId, SandboxState,
     SandboxStatus,
@@ -73,7 +74,7 @@ impl Desired {
 pub enum Update {
     Container(Box<ContainerStatus>),
     Removed(ContainerId),
-    Prepared(Box<SandboxStatus>, Option<IpAddr>),
+    Prepared(Box<SandboxStatus>, Families<IpAddr>),
     PrepareFailed(Retry),
     Started(String),
     Waits(String, Waiting),
@@ -135,10 +136,11 @@ impl Worker {
         let started = started.map_or_else(|| seconds(context.clock.now()), |time| time.0);
         let mut memory = Memory::new(started);
         memory.eviction = eviction;
-        memory.ip = observed
+        memory.ips = observed
             .ready_sandbox()
             .filter(|_| prepare::is_complete(&context.pod_directory(&pod)))
-            .and_then(|sandbox| context.network.address_of(sandbox));
+            .map(|sandbox| context.network.addresses_of(sandbox))
+            .unwrap_or_default();
         memory.is_rejected = refused.is_some();
         memory.verdict = refused;
         let kept = Kept::load(&context.pod_directory(&pod));
@@ -236,8 +238,8 @@ impl Worker {
                 memory.health.remove(&id);
                 memory.last_words.remove(&id);
             }
-            Update::Prepared(sandbox, ip) => {
-                memory.prepared(ip);
+            Update::Prepared(sandbox, ips) => {
+                memory.prepared(ips);
                 self.observed
                     .sandboxes
                     .retain(|known| known.id != sandbox.id);
@@ -330,7 +332,8 @@ impl Worker {
             if container.state != ContainerState::Running {
                 self.probes.end(id);
             } else if !self.memory.health.contains_key(id) {
-                let health = self.probes.begin(&self.pod, container, self.memory.ip);
+                let ip = self.memory.ips.first();
+                let health = self.probes.begin(&self.pod, container, ip);
                 self.memory.health.insert(id.clone(), health);
             }
         }
@@ -358,7 +361,7 @@ impl Worker {
             let uid = self.pod.metadata.uid.as_deref().unwrap_or_default();
             self.context.ledger.release(uid);
         }
-        let status = status::make(&view, &plan, self.context.host_ip);
+        let status = status::make(&view, &plan, self.context.host.all());
         self.reporter.report(status);
         plan
     }

@@ -2,6 +2,7 @@
 //! Until the cluster has signed one, which in many clusters waits for a person, the node's own.
 
 use crate::enrol::Pair;
+use crate::families::Families;
 use parking_lot::RwLock;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use rustls::crypto::ring::sign::any_supported_type;
@@ -26,9 +27,13 @@ pub enum CertificateError {
 }
 
 impl Serving {
-    pub fn self_signed(node_name: &str, address: IpAddr) -> Result<Self, CertificateError> {
+    pub fn self_signed(
+        node_name: &str,
+        addresses: Families<IpAddr>,
+    ) -> Result<Self, CertificateError> {
         let mut params = CertificateParams::new(vec![node_name.to_owned()])?;
-        params.subject_alt_names.push(SanType::IpAddress(address));
+        let addresses = addresses.iter().map(SanType::IpAddress);
+        params.subject_alt_names.extend(addresses);
         params.distinguished_name = DistinguishedName::new();
         params
             .distinguished_name

@@ -1,5 +1,6 @@
 //! The words of the `Runtime` trait: what a caller asks for and what it is told.
 
+use crate::families::Families;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -135,8 +136,8 @@ pub struct SandboxStatus {
     pub created_at: Timestamp,
     /// Where the network namespace is pinned; None on the host's network. Lists may leave it out.
     pub network_namespace: Option<PathBuf>,
-    /// Given by a runtime that makes the network. Lists may leave it out.
-    pub address: Option<std::net::IpAddr>,
+    /// Given by a runtime that makes the network. Lists may leave them out.
+    pub addresses: Families<std::net::IpAddr>,
 }
 
 /// Zero means: not said. No value of these ever makes a start fail.

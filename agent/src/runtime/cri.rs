@@ -319,9 +319,9 @@ impl Inner {
     }
 
     /// Runtimes that take no part in addresses refuse this.
-    async fn use_pod_cidr(&self, cidr: &str) -> Result<(), RuntimeError> {
+    async fn use_pod_cidrs(&self, cidrs: &str) -> Result<(), RuntimeError> {
         let network_config = Some(NetworkConfig {
-            pod_cidr: cidr.to_owned(),
+            pod_cidr: cidrs.to_owned(),
         });
         let runtime_config = Some(RuntimeConfig { network_config });
         let told = self.call(UpdateRuntimeConfigRequest { runtime_config });
@@ -398,8 +398,8 @@ impl Runtime for CriRuntime {
         true
     }
 
-    fn use_pod_cidr<'a>(&'a self, cidr: &'a str) -> Answer<'a, ()> {
-        Box::pin(self.0.use_pod_cidr(cidr))
+    fn use_pod_cidrs<'a>(&'a self, cidrs: &'a str) -> Answer<'a, ()> {
+        Box::pin(self.0.use_pod_cidrs(cidrs))
     }
 
     fn set_group<'a>(&'a self, group: &'a str, resources: Resources) -> Answer<'a, ()> {

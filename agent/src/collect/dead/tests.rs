@@ -15,7 +15,7 @@ fn sandbox(uid: &str, attempt: u32, state: SandboxState) -> SandboxStatus {
         state,
         created_at: Timestamp::UNIX_EPOCH,
         network_namespace: None,
-        address: None,
+        addresses: Default::default(),
     }
 }
 

@@ -13,7 +13,7 @@ fn config(data_dir: &Path, token: Option<&str>) -> Config {
         token: token.map(str::to_owned),
         joining: None,
         node_name: "edge".into(),
-        node_ip: None,
+        node_ips: Default::default(),
         labels: Vec::new(),
         taints: Vec::new(),
         allowed_unsafe_sysctls: Vec::new(),

@@ -1,7 +1,9 @@
 //! When a certificate is renewed.
 
 use super::{Lifetime, serves};
+use crate::families::Families;
 use jiff::Timestamp;
+use std::net::IpAddr;
 
 #[test]
 fn renewal_falls_between_seven_and_nine_tenths_of_the_life() {
@@ -36,9 +38,13 @@ fn a_certificate_serves_one_node_at_its_address() {
     let key = rcgen::KeyPair::generate().unwrap();
     let params = rcgen::CertificateParams::new(names).unwrap();
     let pem = params.self_signed(&key).unwrap().pem();
-    let at = |address: &str| address.parse().unwrap();
+    let at = |text: &str| -> Families<IpAddr> {
+        let words = text.split(' ');
+        words.map(|word| word.parse().unwrap()).collect()
+    };
     assert!(serves(&pem, "edge", at("192.0.2.7")));
     assert!(!serves(&pem, "edge", at("192.0.2.8")));
+    assert!(!serves(&pem, "edge", at("192.0.2.7 fd99::7")));
     assert!(!serves(&pem, "other", at("192.0.2.7")));
     assert!(!serves("no certificate", "edge", at("192.0.2.7")));
 }

@@ -3,6 +3,7 @@
 //! would send there for as long as it sends at all. TCP finds out by itself.
 
 use super::{Entry, at_address, at_any};
+use crate::network::link::machine_addresses;
 use crate::network::nft::{Datum, Family, Value};
 use crate::network::services::conntrack::{self, Flow};
 use crate::network::view::Protocol;
@@ -45,10 +46,11 @@ impl Stale {
         if gone.is_empty() && now.difference(before).all(|entry| way(entry).is_none()) {
             return None;
         }
+        let own = machine_addresses().into_iter();
         Some(Self {
             leads: now.iter().filter_map(way).collect(),
             gone,
-            addresses: own_addresses(),
+            addresses: own.map(|(_, address)| address).collect(),
         })
     }
 
@@ -91,17 +93,6 @@ fn way(entry: &Entry) -> Option<(Key, Vec<Datum>)> {
     let key = &entry.element.key;
     let is_tcp = key.contains(&Datum::Protocol(6));
     (!is_tcp).then(|| ((entry.set, key.clone()), target.clone()))
-}
-
-fn own_addresses() -> BTreeSet<IpAddr> {
-    let Ok(links) = nix::ifaddrs::getifaddrs() else {
-        return BTreeSet::new();
-    };
-    let of_link = |address: nix::sys::socket::SockaddrStorage| {
-        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::from(v4.ip()));
-        v4.or_else(|| Some(address.as_sockaddr_in6()?.ip().into()))
-    };
-    links.filter_map(|link| of_link(link.address?)).collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! Which elements pods ask for, and what a change of them costs.
 
 use super::{HostPort, HostPorts, Known, SandboxId, entries, plan};
+use crate::families::Families;
 use crate::network::nft::Nft;
 use crate::network::table::Table;
 use crate::network::testing::isolated_async;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +20,11 @@ fn port(protocol: &str, host_ip: &str, host_port: i32) -> HostPort {
         host_port,
         host_ip: host_ip.to_owned(),
     }
+}
+
+fn at(text: &str) -> Families<IpAddr> {
+    let words = text.split(' ');
+    words.map(|word| word.parse().unwrap()).collect()
 }
 
 /// The sets of all entries, and how many there are.
@@ -41,7 +48,7 @@ fn a_port_is_of_any_address_or_of_one() {
         port("GRE", "", 82),
         port("TCP", "", 70_000),
     ];
-    ports.set(&id("a"), "10.42.0.2".parse().unwrap(), &asked);
+    ports.set(&id("a"), at("10.42.0.2"), &asked);
     assert_eq!(
         sets(&ports),
         [
@@ -51,10 +58,27 @@ fn a_port_is_of_any_address_or_of_one() {
             "host-ports-at-4"
         ]
     );
-    ports.set(&id("b"), "fd42::2".parse().unwrap(), &asked[3..5]);
+    ports.set(&id("b"), at("fd42::2"), &asked[3..5]);
     assert_eq!(
         sets(&ports)[4..],
         ["host-ports-6", "host-ports-at-4", "host-ports-at-6"]
+    );
+}
+
+#[test]
+fn a_pod_of_both_families_has_its_ports_in_both() {
+    let ports = HostPorts::default();
+    let asked = [port("TCP", "", 80), port("TCP", "0.0.0.0", 81)];
+    ports.set(&id("a"), at("10.42.0.2 fd42::2"), &asked);
+    assert_eq!(
+        sets(&ports),
+        [
+            "host-port-hairpins-4",
+            "host-port-hairpins-6",
+            "host-ports-4",
+            "host-ports-4",
+            "host-ports-6"
+        ]
     );
 }
 
@@ -67,8 +91,8 @@ fn of_two_pods_the_later_has_the_port_and_the_other_gets_it_back() {
         let of_map = all.into_iter().find(|entry| entry.set == "host-ports-4");
         format!("{:?}", of_map.unwrap().element.value)
     };
-    ports.set(&id("old"), "10.42.0.2".parse().unwrap(), &asked);
-    ports.set(&id("new"), "10.42.0.3".parse().unwrap(), &asked);
+    ports.set(&id("old"), at("10.42.0.2"), &asked);
+    ports.set(&id("new"), at("10.42.0.3"), &asked);
     assert!(target(&ports).contains("10.42.0.3"));
     ports.remove(&id("new"));
     assert!(target(&ports).contains("10.42.0.2"));
@@ -84,7 +108,7 @@ fn a_change_costs_what_changed() {
         ..Known::default()
     };
     for number in 0..100 {
-        let address = format!("10.42.0.{}", number + 2).parse().unwrap();
+        let address = at(&format!("10.42.0.{}", number + 2));
         ports.set(
             &id(&number.to_string()),
             address,
@@ -130,7 +154,7 @@ fn the_kernel_follows_and_a_restart_sweeps_what_is_of_no_pod() {
         };
         let (ports, ending) = begin();
         ports.complete();
-        let address = "10.42.0.2".parse().unwrap();
+        let address = at("10.42.0.2");
         ports.set(
             &id("a"),
             address,
@@ -140,11 +164,7 @@ fn the_kernel_follows_and_a_restart_sweeps_what_is_of_no_pod() {
         ending.cancel();
         // The next agent: what it has not heard of yet stays, until it has heard of all.
         let (ports, _) = begin();
-        ports.set(
-            &id("b"),
-            "10.42.0.3".parse().unwrap(),
-            &[port("TCP", "", 81)],
-        );
+        ports.set(&id("b"), at("10.42.0.3"), &[port("TCP", "", 81)]);
         wait_for(&nft, "host-ports-4", 3).await;
         ports.complete();
         wait_for(&nft, "host-ports-4", 1).await;

@@ -1,7 +1,7 @@
 //! What is done in a sandbox's network namespace, on a thread that ends there.
 
 use super::super::subnet::{Subnet, width};
-use super::{LinkError, hardware_address, io_error, is_missing, netlink, shape};
+use super::{LinkError, io_error, is_missing, netlink, shape};
 use futures::TryStreamExt;
 use nix::sched::{CloneFlags, setns};
 use rtnetlink::packet_route::address::AddressHeaderFlags;
@@ -11,20 +11,28 @@ use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What a pod is given.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Inside {
-    pub address: IpAddr,
-    pub subnet: Subnet,
+    /// One of each IP family that the pods have.
+    pub ways: Vec<Way>,
+    /// The hardware address of all gateways.
+    pub gateway: Vec<u8>,
     /// In bytes a second.
     pub egress: Option<u64>,
 }
 
-/// Brings up `lo` and `eth0`, with its address and the route to the rest of the world. There is
-/// nothing around the address: other pods of the node are reached by the gateway too.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    pub address: IpAddr,
+    pub gateway: IpAddr,
+}
+
+/// Brings up `lo` and `eth0`, with its addresses and the routes to the rest of the world. There is
+/// nothing around an address: other pods of the node are reached by the gateway too.
 pub async fn configure(namespace: File, inside: Inside) -> Result<(), LinkError> {
     let Inside {
-        address,
-        subnet,
+        ways,
+        gateway: hardware,
         egress,
     } = inside;
     in_namespace(namespace, move |handle| async move {
@@ -32,37 +40,41 @@ pub async fn configure(namespace: File, inside: Inside) -> Result<(), LinkError>
         up(&handle, loopback).await?;
         let link = index_of(&handle, "eth0").await?;
         ignore_redirects();
-        know_gateway(&handle, link, subnet.gateway()).await?;
-        let mut add = handle.address().add(link, address, width(address));
-        if address.is_ipv6() {
-            // Nobody else is on this link, and the pod need not wait.
-            add.message_mut().header.flags |= AddressHeaderFlags::Nodad;
+        for Way { address, gateway } in &ways {
+            know_gateway(&handle, link, *gateway, &hardware).await?;
+            let mut add = handle.address().add(link, *address, width(*address));
+            if address.is_ipv6() {
+                // Nobody else is on this link, and the pod need not wait.
+                add.message_mut().header.flags |= AddressHeaderFlags::Nodad;
+            }
+            let added = add.execute().await;
+            added.map_err(netlink("give the pod its address"))?;
         }
-        let added = add.execute().await;
-        added.map_err(netlink("give the pod its address"))?;
         if let Some(limit) = egress {
             shape::limit(&handle, link, limit).await?;
         }
         up(&handle, link).await?;
-        let gateway = subnet.gateway();
-        let added = handle.route().add(to_gateway(gateway, link));
-        let added = added.execute().await;
-        added.map_err(netlink("give the pod its route to the node"))?;
-        let added = handle.route().add(through_gateway(gateway, link));
-        let added = added.execute().await;
-        added.map_err(netlink("give the pod its route"))
+        for Way { gateway, .. } in ways {
+            let added = handle.route().add(to_gateway(gateway, link));
+            let added = added.execute().await;
+            added.map_err(netlink("give the pod its route to the node"))?;
+            let added = handle.route().add(through_gateway(gateway, link));
+            let added = added.execute().await;
+            added.map_err(netlink("give the pod its route"))?;
+        }
+        Ok(())
     })
     .await
 }
 
 /// A pod that was made with its whole network around its address gets to the others by the
 /// gateway from now on. Its connections go on.
-pub async fn narrow(namespace: File, subnet: Subnet) -> Result<(), LinkError> {
+pub async fn narrow(namespace: File, subnet: Subnet, hardware: Vec<u8>) -> Result<(), LinkError> {
     in_namespace(namespace, move |handle| async move {
         let link = index_of(&handle, "eth0").await?;
         let gateway = subnet.gateway();
         ignore_redirects();
-        know_gateway(&handle, link, gateway).await?;
+        know_gateway(&handle, link, gateway, &hardware).await?;
         let add = handle.route().add(to_gateway(gateway, link)).replace();
         let added = add.execute().await;
         added.map_err(netlink("give the pod its route to the node"))?;
@@ -118,9 +130,14 @@ fn route(base: IpAddr, prefix: u8, link: u32) -> RouteMessageBuilder<IpAddr> {
 }
 
 /// The hardware address of the gateway is the same at the node's ends of all pods' links.
-async fn know_gateway(handle: &Handle, link: u32, gateway: IpAddr) -> Result<(), LinkError> {
+async fn know_gateway(
+    handle: &Handle,
+    link: u32,
+    gateway: IpAddr,
+    hardware: &[u8],
+) -> Result<(), LinkError> {
     let neighbour = handle.neighbours().add(link, gateway);
-    let neighbour = neighbour.link_layer_address(&hardware_address(gateway));
+    let neighbour = neighbour.link_layer_address(hardware);
     let added = neighbour.replace().execute().await;
     added.map_err(netlink("tell the pod who its gateway is"))
 }

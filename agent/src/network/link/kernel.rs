@@ -1,15 +1,28 @@
 //! Settings of the kernel that the pods' network needs. A read-only /proc may have them right.
 
-use std::net::IpAddr;
-
-/// Lets packets pass between the bridge and the rest.
-pub fn forward(gateway: IpAddr) {
-    let path = if gateway.is_ipv4() {
+/// Lets packets of the family pass between the pods and the rest.
+pub fn forward(is_ipv4: bool) {
+    let path = if is_ipv4 {
         "/proc/sys/net/ipv4/ip_forward"
     } else {
+        keep_listening_to_routers();
         "/proc/sys/net/ipv6/conf/all/forwarding"
     };
     set(path, "1", "pods reach only this node");
+}
+
+/// A machine that forwards IPv6 hears no routers unless it is told to: it would lose the addresses
+/// and the default route that it has from them.
+fn keep_listening_to_routers() {
+    let links = std::fs::read_dir("/proc/sys/net/ipv6/conf");
+    for link in links.into_iter().flatten().flatten() {
+        let path = link.path().join("accept_ra");
+        let listens = std::fs::read_to_string(&path).is_ok_and(|text| text.trim() == "1");
+        if listens && let Err(error) = std::fs::write(&path, "2") {
+            let path = path.display();
+            tracing::warn!(%path, %error, "routers of IPv6 are not heard any more");
+        }
+    }
 }
 
 /// The node may reach a pod by ports of its loopback address. That pods do not reach it there is

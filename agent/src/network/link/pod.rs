@@ -9,7 +9,8 @@ use super::{
     Bandwidth, Bridge, LinkError, Links, hardware_address, inside, io_error, kernel, link_name,
     netlink, shape,
 };
-use crate::network::subnet::{Subnet, width};
+use crate::families::Families;
+use crate::network::subnet::width;
 use rtnetlink::packet_route::link::{InfoData, InfoVeth, LinkAttribute, LinkMessage};
 use rtnetlink::packet_route::route::RouteScope;
 use rtnetlink::{LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
@@ -21,12 +22,17 @@ use std::path::Path;
 /// What a pod is given.
 #[derive(Clone, Copy, Debug)]
 pub struct Given {
-    pub address: IpAddr,
+    /// Never empty; one of each of the bridge's networks.
+    pub addresses: Families<IpAddr>,
     pub bandwidth: Bandwidth,
 }
 
+fn hardware_address_of(pod: Families<IpAddr>) -> Vec<u8> {
+    hardware_address(pod.first().expect("a pod has an address"))
+}
+
 impl Links {
-    /// Connects a namespace by `eth0` with this address, and the gateway as its only way out.
+    /// Connects a namespace by `eth0` with these addresses, and the gateway as its only way out.
     pub async fn attach(
         &self,
         bridge: &Bridge,
@@ -41,12 +47,12 @@ impl Links {
         let peer = LinkMessageBuilder::<LinkUnspec>::new()
             .name("eth0")
             .mtu(bridge.mtu)
-            .address(hardware_address(given.address))
+            .address(hardware_address_of(given.addresses))
             .setns_by_fd(file.as_raw_fd())
             .build();
         let pair = LinkVeth::new(&name, "eth0")
             .mtu(bridge.mtu)
-            .address(hardware_address(bridge.subnet.gateway()))
+            .address(bridge.hardware_address())
             .set_info_data(InfoData::Veth(InfoVeth::Peer(peer)))
             .build();
         let made = self.0.link().add(pair).execute().await;
@@ -60,10 +66,16 @@ impl Links {
         if let Some(limit) = given.bandwidth.ingress {
             shape::limit(&self.0, index, limit).await?;
         }
-        self.lead(index, given.address, bridge.subnet).await?;
+        self.lead(index, given.addresses, bridge).await?;
+        let ways = bridge.subnets.iter().filter_map(|subnet| {
+            Some(inside::Way {
+                address: given.addresses.of(subnet.is_ipv4())?,
+                gateway: subnet.gateway(),
+            })
+        });
         let inside = inside::Inside {
-            address: given.address,
-            subnet: bridge.subnet,
+            ways: ways.collect(),
+            gateway: bridge.hardware_address(),
             egress: given.bandwidth.egress,
         };
         inside::configure(file, inside).await
@@ -75,21 +87,42 @@ impl Links {
     }
 
     /// What is for the pod goes by its link.
-    async fn lead(&self, index: u32, address: IpAddr, subnet: Subnet) -> Result<(), LinkError> {
+    async fn lead(
+        &self,
+        index: u32,
+        pod: Families<IpAddr>,
+        bridge: &Bridge,
+    ) -> Result<(), LinkError> {
+        let hardware = hardware_address_of(pod);
+        for address in pod.iter() {
+            let subnet = bridge.subnets.of(address.is_ipv4());
+            let source = subnet.map(|subnet| subnet.gateway());
+            self.lead_one(index, address, &hardware, source).await?;
+        }
+        Ok(())
+    }
+
+    async fn lead_one(
+        &self,
+        index: u32,
+        address: IpAddr,
+        hardware: &[u8],
+        source: Option<IpAddr>,
+    ) -> Result<(), LinkError> {
         let neighbour = self.0.neighbours().add(index, address);
-        let neighbour = neighbour.link_layer_address(&hardware_address(address));
+        let neighbour = neighbour.link_layer_address(hardware);
         let added = neighbour.replace().execute().await;
         added.map_err(netlink("say who is at the pod's link"))?;
         let route = RouteMessageBuilder::<IpAddr>::new()
             .destination_prefix(address, width(address))
             .expect("a prefix of the address's family")
             .output_interface(index);
-        let route = match subnet.gateway() {
-            gateway @ IpAddr::V4(_) => route
+        let route = match source {
+            Some(gateway @ IpAddr::V4(_)) => route
                 .scope(RouteScope::Link)
                 .pref_source(gateway)
                 .expect("an address of the pod's family"),
-            IpAddr::V6(_) => route,
+            _ => route,
         };
         let added = self.0.route().add(route.build()).replace().execute().await;
         added.map_err(netlink("lead to the pod's link"))
@@ -102,7 +135,7 @@ impl Links {
         bridge: &Bridge,
         id: &str,
         namespace: &Path,
-        address: IpAddr,
+        pod: Families<IpAddr>,
     ) -> Result<(), LinkError> {
         let Some(link) = self.find(&link_name(id)).await? else {
             return Ok(());
@@ -111,7 +144,7 @@ impl Links {
         if is_bridged(&link) {
             self.take_from_bridge(index, bridge, namespace).await?;
         }
-        self.lead(index, address, bridge.subnet).await
+        self.lead(index, pod, bridge).await
     }
 
     async fn take_from_bridge(
@@ -121,10 +154,11 @@ impl Links {
         namespace: &Path,
     ) -> Result<(), LinkError> {
         let file = File::open(namespace).map_err(io_error("open the network namespace"))?;
-        inside::narrow(file, bridge.subnet).await?;
+        let subnet = bridge.subnets.first().expect("a bridge has a network");
+        inside::narrow(file, subnet, bridge.hardware_address()).await?;
         let alone = LinkUnspec::new_with_index(index)
             .nocontroller()
-            .address(hardware_address(bridge.subnet.gateway()))
+            .address(bridge.hardware_address())
             .build();
         let set = self.0.link().set(alone).execute().await;
         set.map_err(netlink("take the pod's link from the bridge"))

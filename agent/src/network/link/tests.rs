@@ -4,11 +4,13 @@
 //! by threads that wait.
 
 use super::{BRIDGE, Given, Links};
+use crate::families::Families;
 use crate::network::bandwidth::Bandwidth;
 use crate::network::subnet::Subnet;
 use crate::network::testing::{block_on, isolated};
 use nix::sched::{CloneFlags, setns, unshare};
 use rtnetlink::LinkUnspec;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -42,7 +44,7 @@ fn guest() -> Guest {
         if wait.recv().is_err() {
             return;
         }
-        let listener = TcpListener::bind("0.0.0.0:80").unwrap();
+        let listener = TcpListener::bind("[::]:80").unwrap();
         let (mut stream, _) = listener.accept().unwrap();
         stream.write_all(b"hello").unwrap();
     });
@@ -77,10 +79,10 @@ fn the_node_reaches_its_pods_and_all_is_taken_away() {
         block_on(async {
             let links = Links::open().unwrap();
             let subnet = Subnet::parse("10.99.1.0/24").unwrap();
-            let bridge = links.make_bridge(subnet).await.unwrap();
+            let bridge = links.make_bridge(subnet.into()).await.unwrap();
             // Twice: a crash may have come in between.
             let given = Given {
-                address,
+                addresses: address.into(),
                 bandwidth: LIMITS,
             };
             for _ in 0..2 {
@@ -113,7 +115,7 @@ fn a_new_pod_cidr_replaces_the_bridges_address() {
             let links = Links::open().unwrap();
             for cidr in ["10.99.1.0/24", "10.99.2.0/24", "10.99.2.0/24"] {
                 links
-                    .make_bridge(Subnet::parse(cidr).unwrap())
+                    .make_bridge(Subnet::parse(cidr).unwrap().into())
                     .await
                     .unwrap();
             }
@@ -156,10 +158,10 @@ fn pods_of_a_node_reach_each_other_by_the_gateway_and_old_ones_are_taken_in() {
         block_on(async {
             let links = Links::open().unwrap();
             let subnet = Subnet::parse("10.99.1.0/24").unwrap();
-            let bridge = links.make_bridge(subnet).await.unwrap();
+            let bridge = links.make_bridge(subnet.into()).await.unwrap();
             for (id, guest, at) in [("one", &one, "10.99.1.2"), ("other", &other, "10.99.1.3")] {
                 let given = Given {
-                    address: address(at),
+                    addresses: address(at).into(),
                     bandwidth: Bandwidth::default(),
                 };
                 let attached = links.attach(&bridge, id, &guest.namespace, given);
@@ -185,7 +187,8 @@ fn pods_of_a_node_reach_each_other_by_the_gateway_and_old_ones_are_taken_in() {
             links.0.link().set(join.build()).execute().await.unwrap();
             assert!(super::pod::is_bridged(&find().await.unwrap().unwrap()));
             for _ in 0..2 {
-                let adopted = links.adopt(&bridge, "one", &one.namespace, address("10.99.1.2"));
+                let adopted =
+                    links.adopt(&bridge, "one", &one.namespace, address("10.99.1.2").into());
                 adopted.await.unwrap();
             }
             assert!(!super::pod::is_bridged(&find().await.unwrap().unwrap()));
@@ -199,10 +202,10 @@ fn pods_of_a_node_reach_each_other_by_the_gateway_and_old_ones_are_taken_in() {
                     .unwrap()
                     .success()
             );
-            let adopted = links.adopt(&bridge, "one", &one.namespace, address("10.99.1.2"));
+            let adopted = links.adopt(&bridge, "one", &one.namespace, address("10.99.1.2").into());
             adopted.await.unwrap();
             // One that has gone meanwhile is no error.
-            let adopted = links.adopt(&bridge, "gone", &one.namespace, address("10.99.1.9"));
+            let adopted = links.adopt(&bridge, "gone", &one.namespace, address("10.99.1.9").into());
             adopted.await.unwrap();
         });
         other.go.send(()).unwrap();
@@ -210,5 +213,52 @@ fn pods_of_a_node_reach_each_other_by_the_gateway_and_old_ones_are_taken_in() {
         other.thread.join().unwrap();
         drop(one.go);
         one.thread.join().unwrap();
+    });
+}
+
+#[test]
+fn pods_reach_each_other_and_the_node_by_both_families() {
+    isolated(|| {
+        let families = |text: &str| -> Families<IpAddr> {
+            let words = text.split(' ');
+            words.map(|word| word.parse().unwrap()).collect()
+        };
+        let pods = ["fd99::2 10.99.1.2", "fd99::3 10.99.1.3"].map(families);
+        for asked in pods[1].iter() {
+            let (one, other) = (guest(), guest());
+            block_on(async {
+                let links = Links::open().unwrap();
+                let subnets = ["fd99::/64", "10.99.1.0/24"];
+                let subnets = subnets.map(|text| Subnet::parse(text).unwrap());
+                let bridge = links.make_bridge(subnets.into_iter().collect());
+                let bridge = bridge.await.unwrap();
+                for (id, guest, addresses) in [("a", &one, pods[0]), ("b", &other, pods[1])] {
+                    let bandwidth = Bandwidth::default();
+                    let given = Given {
+                        addresses,
+                        bandwidth,
+                    };
+                    let attached = links.attach(&bridge, id, &guest.namespace, given);
+                    attached.await.unwrap();
+                    let adopted = links.adopt(&bridge, id, &guest.namespace, addresses);
+                    adopted.await.unwrap();
+                }
+            });
+            other.go.send(()).unwrap();
+            assert_eq!(fetch_from(&one.namespace, asked), "hello");
+            other.thread.join().unwrap();
+            one.go.send(()).unwrap();
+            let of_one = pods[0].of(asked.is_ipv4()).unwrap();
+            assert_eq!(fetch(of_one), "hello");
+            one.thread.join().unwrap();
+        }
+        let gateways: BTreeSet<_> = super::machine_addresses()
+            .into_iter()
+            .filter(|(link, _)| link == BRIDGE)
+            .map(|(_, address)| address.to_string())
+            .filter(|address| !address.starts_with("fe80"))
+            .collect();
+        let gateways: Vec<_> = gateways.iter().map(String::as_str).collect();
+        assert_eq!(gateways, ["10.99.1.1", "fd99::1"]);
     });
 }

@@ -177,7 +177,7 @@ pub async fn apply(
         }
     }
     let pod_mtu = match device {
-        Some(_) => tunnel::inner_mtu(mtu, own.address),
+        Some(_) => tunnel::inner_mtu(mtu, own.underlay()),
         None => mtu,
     };
     Ok(Applied { pod_mtu, problems })
@@ -217,13 +217,13 @@ impl Wanted {
             },
             Way::Tunnel(_) => {
                 // The tunnel has no address of its own: what the node itself sends has the bridge's.
-                let source = own.network.gateway();
+                let own = own.networks.of(network.is_ipv4());
                 Self {
                     network,
                     gateway: network.base(),
                     link: device.expect("a plan with a tunnel has the device"),
                     is_through_tunnel: true,
-                    source: (source.is_ipv4() == network.is_ipv4()).then_some(source),
+                    source: own.map(|own| own.gateway()),
                 }
             }
         }

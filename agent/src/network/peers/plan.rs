@@ -1,6 +1,7 @@
 //! By which way each other node's pods are reached. Pure.
 
 use super::record::Peer;
+use crate::families::Families;
 use crate::network::subnet::Subnet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,17 +13,31 @@ const TUNNEL_PREFIX: [u8; 2] = [0x0a, 0x59];
 #[derive(Clone, Debug)]
 pub struct Own {
     pub name: String,
-    pub network: Subnet,
-    pub address: IpAddr,
+    /// Of its pods. Never empty.
+    pub networks: Families<Subnet>,
+    /// By which others know it. Never empty.
+    pub addresses: Families<IpAddr>,
     pub segments: Vec<Segment>,
     /// Where the API server is.
     pub servers: BTreeSet<IpAddr>,
 }
 
 impl Own {
+    /// Where its end of the tunnel is in the world: of IPv4 if it can be, as all nodes that have both
+    /// families choose, whatever comes first at them.
+    pub fn underlay(&self) -> IpAddr {
+        let v4 = self.addresses.of(true).or(self.addresses.first());
+        v4.expect("a node has an address")
+    }
+
+    /// Of its end of the tunnel.
+    pub fn hardware_address(&self) -> [u8; 6] {
+        hardware_address(self.networks.first().expect("a node has a network"))
+    }
+
     fn has(&self, address: IpAddr) -> bool {
         let mut on_segments = self.segments.iter().map(|segment| segment.address);
-        address == self.address || on_segments.any(|own| own == address)
+        self.addresses.contains(&address) || on_segments.any(|own| own == address)
     }
 
     /// Whether the address, as a node says it has it, may be that of another node.
@@ -196,13 +211,11 @@ impl fmt::Display for Problem {
 
 pub fn plan(own: &Own, nodes: &BTreeMap<Box<str>, Peer>) -> Plan {
     let mut plan = Plan::default();
-    for segment in &own.segments {
-        if hides(own.network, segment.subnet) {
-            plan.problems.insert(Problem::OwnOverlap {
-                network: own.network,
-                segment: segment.subnet,
-            });
-        }
+    for network in own.networks.iter() {
+        let segments = own.segments.iter().map(|segment| segment.subnet);
+        let hidden = segments.filter(|segment| hides(network, *segment));
+        let problems = hidden.map(|segment| Problem::OwnOverlap { network, segment });
+        plan.problems.extend(problems);
     }
     let mut peers: Vec<_> = nodes
         .values()
@@ -210,10 +223,9 @@ pub fn plan(own: &Own, nodes: &BTreeMap<Box<str>, Peer>) -> Plan {
         .collect();
     peers.sort_by_key(|peer| (peer.created, &peer.name));
     let mut taken = Taken::default();
-    let own_end = (hardware_address(own.network), own.name.as_str());
-    taken.ends.extend([own_end]);
+    taken.ends.insert(own.hardware_address(), own.name.as_str());
     let itself = nodes.get(own.name.as_str());
-    taken.nodes.push(own.address);
+    taken.nodes.extend(own.addresses.iter());
     taken
         .nodes
         .extend(itself.iter().flat_map(|node| &node.addresses));
@@ -304,8 +316,8 @@ fn is_free(own: &Own, peer: &Peer, network: Subnet, taken: &Taken<'_>) -> Result
         other,
         of: of.map(str::to_owned),
     };
-    if own.network.overlaps(&network) {
-        return Err(overlap(own.network, None));
+    if let Some(own) = own.networks.iter().find(|one| one.overlaps(&network)) {
+        return Err(overlap(own, None));
     }
     let mut segments = own.segments.iter().map(|segment| segment.subnet);
     if let Some(segment) = segments.find(|segment| hides(network, *segment)) {
@@ -326,8 +338,8 @@ fn far_end<'a>(
 ) -> Result<FarEnd, Problem> {
     let (name, node) = (&*peer.name, || peer.name.to_string());
     let mut reachable = peer.addresses.iter();
-    let address =
-        reachable.find(|one| one.is_ipv4() == own.address.is_ipv4() && own.may_send_to(**one));
+    let is_ipv4 = own.underlay().is_ipv4();
+    let address = reachable.find(|one| one.is_ipv4() == is_ipv4 && own.may_send_to(**one));
     let Some(address) = address else {
         return Err(Problem::NoAddress {
             node: node(),

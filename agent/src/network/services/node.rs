@@ -25,12 +25,16 @@ pub struct Node {
 
 impl Node {
     /// Before the server told anything of it.
-    pub fn unknown(name: &str, pod_cidr: Option<&str>) -> Self {
+    pub fn unknown(name: &str, pod_cidrs: Option<&str>) -> Self {
         Self {
             name: name.into(),
             zone: None,
             addresses: Vec::new(),
-            pod_cidrs: pod_cidr.and_then(Subnet::parse).into_iter().collect(),
+            pod_cidrs: pod_cidrs
+                .into_iter()
+                .flat_map(|all| all.split(','))
+                .filter_map(Subnet::parse)
+                .collect(),
             is_leaving: true,
         }
     }

@@ -1,6 +1,6 @@
 //! What is read from the machine's files.
 
-use super::{Facts, node_address, pretty_name};
+use super::{Facts, pretty_name};
 use crate::usage::node::field;
 use std::path::Path;
 
@@ -19,6 +19,4 @@ fn texts_are_picked_apart() {
         pretty_name("ID=x\nPRETTY_NAME=\"Edge OS 1\"\n"),
         "Edge OS 1"
     );
-    let set = "192.0.2.9".parse().ok();
-    assert_eq!(node_address(set, None), set);
 }

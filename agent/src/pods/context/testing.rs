@@ -12,7 +12,7 @@ use coracle_client::clock::Clock;
 use coracle_client::connect::{self, Endpoint, Identity, Trust};
 use coracle_client::events::Recorder;
 use coracle_client::informer::Informers;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -45,7 +45,7 @@ pub fn bare(data_dir: &Path, stop: &CancellationToken) -> Context {
         allocatable: Amounts::default(),
         logs: crate::Resources::default().logs,
         tallies: Tallies::default(),
-        host_ip: Ipv4Addr::LOCALHOST.into(),
+        host: IpAddr::from(Ipv4Addr::LOCALHOST).into(),
         cpu_milli: 1000,
         memory_bytes: 1 << 30,
         data_dir: data_dir.to_owned(),

@@ -2,16 +2,18 @@
 
 use super::super::state;
 use super::Sources;
+use crate::families::Families;
 use coracle_api::decode::quoted;
 use coracle_api::quantity::Quantity;
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceFieldSelector};
+use std::net::IpAddr;
 
 /// The value of a field of the pod, such as `metadata.labels['app']`.
 pub fn of_pod(pod: &Pod, path: &str, sources: &Sources) -> Result<String, String> {
     let meta = &pod.metadata;
     let spec = state::spec(pod);
     let text = |value: Option<&String>| value.cloned().unwrap_or_default();
-    let ip = |ip: Option<std::net::IpAddr>| ip.map(|ip| ip.to_string()).unwrap_or_default();
+    let first = |ips: Families<IpAddr>| ips.first().map(|ip| ip.to_string()).unwrap_or_default();
     Ok(match path {
         "metadata.name" => text(meta.name.as_ref()),
         "metadata.namespace" => text(meta.namespace.as_ref()),
@@ -20,8 +22,10 @@ pub fn of_pod(pod: &Pod, path: &str, sources: &Sources) -> Result<String, String
         "metadata.annotations" => lines(meta.annotations.as_ref()),
         "spec.nodeName" => text(spec.node_name.as_ref()),
         "spec.serviceAccountName" => text(spec.service_account_name.as_ref()),
-        "status.hostIP" | "status.hostIPs" => ip(sources.host_ip),
-        "status.podIP" | "status.podIPs" => ip(sources.pod_ip),
+        "status.hostIP" => first(sources.host_ips),
+        "status.hostIPs" => sources.host_ips.to_string(),
+        "status.podIP" => first(sources.pod_ips),
+        "status.podIPs" => sources.pod_ips.to_string(),
         _ => {
             let inner = |prefix: &str| path.strip_prefix(prefix)?.strip_suffix("']");
             let map = if let Some(key) = inner("metadata.labels['") {

@@ -4,6 +4,7 @@ use super::{Sources, expand, make};
 use crate::network::view::View;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use serde_json::{Value, json};
+use std::net::IpAddr;
 
 fn pod(container: Value) -> Pod {
     serde_json::from_value(json!({
@@ -36,7 +37,11 @@ fn expands_what_came_before_and_keeps_the_unknown() {
 #[test]
 fn takes_values_from_maps_secrets_fields_and_resources() {
     let mut sources = Sources {
-        pod_ip: Some("10.42.0.7".parse().unwrap()),
+        pod_ips: ["10.42.0.7", "fd42::7"]
+            .map(|ip| ip.parse().unwrap())
+            .into_iter()
+            .collect(),
+        host_ips: IpAddr::from([192, 0, 2, 1]).into(),
         allocatable_memory_bytes: 1 << 30,
         ..Sources::default()
     };
@@ -55,6 +60,8 @@ fn takes_values_from_maps_secrets_fields_and_resources() {
             {"name": "A", "value": "1"},
             {"name": "B", "value": "$(A)/$(X_color)"},
             {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+            {"name": "IPS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIPs"}}},
+            {"name": "H", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIPs"}}},
             {"name": "L", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['app']"}}},
             {"name": "P", "valueFrom": {"secretKeyRef": {"name": "s", "key": "pass"}}},
             {"name": "O", "valueFrom": {"secretKeyRef":
@@ -71,7 +78,7 @@ fn takes_values_from_maps_secrets_fields_and_resources() {
         .collect();
     assert_eq!(
         text.join(" "),
-        "X_color=red X_size=xl A=2 B=1/red IP=10.42.0.7 L=web P=secret M=1024"
+        "X_color=red X_size=xl A=2 B=1/red IP=10.42.0.7 IPS=10.42.0.7,fd42::7 H=192.0.2.1 L=web P=secret M=1024"
     );
 }
 

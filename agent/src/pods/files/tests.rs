@@ -1,10 +1,17 @@
 //! What a pod reads about hosts.
 
 use super::{hostname, hosts};
+use crate::families::Families;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
+use std::net::IpAddr;
 
 const CLUSTER: &str = "cluster.local";
+
+fn ips(text: &str) -> Families<IpAddr> {
+    let words = text.split(' ');
+    words.map(|word| word.parse().unwrap()).collect()
+}
 
 fn pod(spec: Value) -> Pod {
     let meta = json!({"name": "web-0", "namespace": "shop"});
@@ -18,8 +25,11 @@ fn hosts_name_the_pod_and_its_aliases() {
         "subdomain": "db",
         "hostAliases": [{"ip": "10.1.1.1", "hostnames": ["a", "b"]}],
     }));
-    let text = hosts(&pod, Some("10.42.0.9".parse().unwrap()), "", CLUSTER);
-    assert!(text.contains("10.42.0.9\tweb-0.db.shop.svc.cluster.local\tweb-0\n"));
+    let text = hosts(&pod, ips("10.42.0.9 fd42::9"), "", CLUSTER);
+    for ip in ["10.42.0.9", "fd42::9"] {
+        let line = format!("\n{ip}\tweb-0.db.shop.svc.cluster.local\tweb-0\n");
+        assert!(text.contains(&line), "{text}");
+    }
     assert!(text.ends_with("\n# Entries added by HostAliases.\n10.1.1.1\ta\tb\n"));
 }
 
@@ -54,6 +64,6 @@ fn an_overriding_name_stands_alone() {
         "hostnameOverride": "edge.example.com",
     }));
     assert_eq!(hostname(&pod, CLUSTER).unwrap(), "edge.example.com");
-    let text = hosts(&pod, Some("10.42.0.9".parse().unwrap()), "", CLUSTER);
+    let text = hosts(&pod, ips("10.42.0.9"), "", CLUSTER);
     assert!(text.ends_with("\n10.42.0.9\tedge.example.com\n"), "{text}");
 }

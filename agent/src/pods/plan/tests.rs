@@ -87,7 +87,7 @@ fn a_sandbox_that_cannot_be_made_waits_longer_each_time() {
         "the node's network costs no requests"
     );
     assert_eq!(after(Retry::BackedOff), 16);
-    scene.memory.prepared(None);
+    scene.memory.prepared(Default::default());
     scene.memory.prepare_failed(Retry::BackedOff, at(1000));
     assert_eq!(plan(&scene.view()).wake_at, Some(at(1001)));
 }

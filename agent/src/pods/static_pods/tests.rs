@@ -30,7 +30,7 @@ fn sandbox(pod: &Pod) -> SandboxStatus {
         state: SandboxState::Ready,
         created_at: Timestamp::UNIX_EPOCH,
         network_namespace: None,
-        address: None,
+        addresses: Default::default(),
     }
 }
 

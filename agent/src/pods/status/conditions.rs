@@ -54,7 +54,7 @@ pub fn make(
         .filter(|condition| condition.type_ != RESTARTING_ALL)
         .cloned()
         .collect();
-    let has_network = view.spec().host_network.unwrap_or(false) || view.memory.ip.is_some();
+    let has_network = view.spec().host_network.unwrap_or(false) || !view.memory.ips.is_empty();
     let is_up = view.observed.ready_sandbox().is_some() && has_network;
     let containers_ready = containers_ready(view, inits, regular, phase);
     let ready = ready(view, &made, &containers_ready);

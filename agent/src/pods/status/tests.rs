@@ -3,8 +3,10 @@
 use super::super::plan::plan;
 use super::super::testing::Scene;
 use super::make;
+use crate::families::Families;
 use expect_test::{Expect, expect};
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus};
+use std::net::IpAddr;
 
 fn state(state: Option<&ContainerState>) -> String {
     let Some(state) = state else {
@@ -32,6 +34,15 @@ fn line(status: &ContainerStatus) -> String {
     )
 }
 
+fn ips(text: &str) -> Families<IpAddr> {
+    let words = text.split(' ');
+    words.map(|word| word.parse().unwrap()).collect()
+}
+
+fn host() -> Families<IpAddr> {
+    ips("192.0.2.1 fd99::1")
+}
+
 #[track_caller]
 fn check(text: &str, expected: Expect) {
     let mut scene = Scene::read(text);
@@ -42,7 +53,7 @@ fn check(text: &str, expected: Expect) {
     for (name, waiting) in &plan.waiting {
         scene.memory.waiting.insert(name.clone(), waiting.clone());
     }
-    let status = make(&scene.view(), &plan, "192.0.2.1".parse().unwrap());
+    let status = make(&scene.view(), &plan, host());
     let mut lines = vec![status.phase.clone().unwrap_or_default()];
     lines[0].extend(status.reason.iter().map(|reason| format!(" {reason}")));
     lines[0].extend(status.pod_ip.iter().map(|ip| format!(" {ip}")));
@@ -85,11 +96,36 @@ fn a_new_pod_is_pending() {
 }
 
 #[test]
+fn all_addresses_are_told_and_a_pod_on_the_host_has_the_nodes() {
+    let told = |text: &str, own: Option<&str>| {
+        let mut scene = Scene::read(text);
+        if let Some(own) = own {
+            scene.memory.ips = ips(own);
+        }
+        let view = scene.view();
+        let status = make(&view, &plan(&view), host());
+        let hosts = status.host_ips.unwrap();
+        let hosts: Vec<_> = hosts.iter().map(|one| one.ip.as_str()).collect();
+        assert_eq!(hosts, ["192.0.2.1", "fd99::1"]);
+        assert_eq!(status.host_ip.as_deref(), Some("192.0.2.1"));
+        let all = status.pod_ips.unwrap_or_default();
+        let all: Vec<_> = all.iter().map(|one| one.ip.as_str()).collect();
+        assert_eq!(status.pod_ip.as_deref(), all.first().copied());
+        all.join(",")
+    };
+    let pod = "pod main=a\n sandbox 0 ready";
+    assert_eq!(told(pod, Some("fd42::2 10.42.0.2")), "fd42::2,10.42.0.2");
+    assert_eq!(told(pod, None), "");
+    let on_host = "pod main=a hostnet\n sandbox 0 ready";
+    assert_eq!(told(on_host, None), "192.0.2.1,fd99::1");
+}
+
+#[test]
 fn an_empty_last_state_from_the_server_is_none() {
     let mut scene = Scene::read("pod init=i main=a");
     let status = |scene: &Scene| {
         let view = scene.view();
-        make(&view, &plan(&view), "192.0.2.1".parse().unwrap())
+        make(&view, &plan(&view), host())
     };
     let mut shown = status(&scene);
     for container in shown.container_statuses.iter_mut().flatten() {

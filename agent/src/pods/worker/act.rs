@@ -59,7 +59,7 @@ impl Worker {
             context: self.context.clone(),
             pod: self.pod.clone(),
             sandbox,
-            ip: self.memory.ip,
+            ips: self.memory.ips,
             halt,
             updates: self.updates.0.clone(),
         };
@@ -83,8 +83,9 @@ impl Worker {
         self.probes.end(&kill.id);
         let (context, pod) = (self.context.clone(), self.pod.clone());
         let updates = self.updates.0.clone();
+        let ip = self.memory.ips.first();
         self.tasks
-            .spawn(kill::kill(context, pod, kill, self.memory.ip, updates));
+            .spawn(kill::kill(context, pod, kill, ip, updates));
     }
 
     /// The last log of a container that begins again stays; those before it have had their time.

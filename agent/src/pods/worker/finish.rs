@@ -35,7 +35,7 @@ impl Worker {
         if self.is_gone {
             return;
         }
-        let last = status::make(&self.view(), plan, self.context.host_ip);
+        let last = status::make(&self.view(), plan, self.context.host.all());
         self.reporter.finish(last).await;
     }
 

@@ -221,6 +221,10 @@ messages! {
     }
     PodSandboxNetworkStatus {
         #[prost(string, tag = "1")] ip: String,
+        #[prost(message, repeated, tag = "2")] additional_ips: Vec<PodIp>,
+    }
+    PodIp {
+        #[prost(string, tag = "1")] ip: String,
     }
     LinuxPodSandboxStatus {
         #[prost(message, optional, tag = "1")] namespaces: Option<Namespace>,

@@ -6,6 +6,7 @@
 use super::super::{RuntimeError, contract::*};
 use super::messages::{self as cri, *};
 use super::{CREATE_MAX, Inner, failed, missing, time};
+use crate::families::Families;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -213,8 +214,8 @@ pub fn status(found: PodSandboxStatus, network_namespace: Option<PathBuf>) -> Sa
         config.shared_pid = options.pid == NAMESPACE_POD;
         config.host_ipc = options.ipc == NAMESPACE_NODE;
     }
-    let address = found.network.and_then(|network| network.ip.parse().ok());
     let is_host = config.host_network;
+    let network = found.network.filter(|_| !is_host);
     SandboxStatus {
         id: SandboxId(found.id),
         state: match found.state {
@@ -222,10 +223,16 @@ pub fn status(found: PodSandboxStatus, network_namespace: Option<PathBuf>) -> Sa
             _ => SandboxState::NotReady,
         },
         created_at: time(found.created_at).unwrap_or_default(),
-        address: address.filter(|_: &IpAddr| !is_host),
+        addresses: network.as_ref().map(addresses).unwrap_or_default(),
         network_namespace: network_namespace.filter(|_| !is_host),
         config,
     }
+}
+
+fn addresses(network: &PodSandboxNetworkStatus) -> Families<IpAddr> {
+    let others = network.additional_ips.iter().map(|other| &other.ip);
+    let all = std::iter::once(&network.ip).chain(others);
+    all.filter_map(|ip| ip.parse().ok()).collect()
 }
 
 /// Where the namespace is pinned, from what containerd and CRI-O tell of a sandbox besides.

@@ -172,6 +172,9 @@ async fn a_sandbox_keeps_its_configuration_in_itself() {
         state: 1,
         network: Some(PodSandboxNetworkStatus {
             ip: "10.1.2.3".into(),
+            additional_ips: vec![PodIp {
+                ip: "fd01::3".into(),
+            }],
         }),
         labels: asked.labels,
         annotations: asked.annotations,
@@ -180,7 +183,7 @@ async fn a_sandbox_keeps_its_configuration_in_itself() {
     let status = super::sandboxes::status(told, None);
     assert_eq!(status.config, config);
     assert_eq!(status.state, SandboxState::NotReady);
-    assert_eq!(status.address, "10.1.2.3".parse().ok());
+    assert_eq!(status.addresses.to_string(), "10.1.2.3,fd01::3");
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Sandbox {
             state: self.state(),
             created_at: self.record.created_at,
             network_namespace: (!is_host).then(|| self.directory.join("ns/net")),
-            address: None,
+            addresses: Default::default(),
         }
     }
 

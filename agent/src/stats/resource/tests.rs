@@ -50,7 +50,7 @@ pub fn seen() -> Seen {
             state: SandboxState::Ready,
             created_at: created,
             network_namespace: None,
-            address: None,
+            addresses: Default::default(),
         },
         at,
         usage: Some(usage(2_500_000_000)),

@@ -7,7 +7,7 @@ use crate::network::table::Table;
 use crate::network::testing::isolated_async;
 use crate::network::view::Protocol;
 use crate::runtime::{HostPort, SandboxId};
-use std::net::UdpSocket;
+use std::net::{IpAddr, UdpSocket};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,8 @@ fn between(before: &[(&str, HostPort)], now: &[(&str, HostPort)]) -> Option<Stal
         let ports = HostPorts::default();
         for (address, port) in pods {
             let ports_of_pod = std::slice::from_ref(port);
-            ports.set(&id(address), address.parse().unwrap(), ports_of_pod);
+            let address = address.parse::<IpAddr>().unwrap();
+            ports.set(&id(&address.to_string()), address.into(), ports_of_pod);
         }
         let wanted = ports.wanted.borrow().clone();
         entries(&wanted)
@@ -147,10 +148,11 @@ fn a_client_over_udp_is_led_to_the_next_pod() {
         // The kernel has in mind that it goes to the node.
         drop(client.send_to(b"?", "10.99.0.1:5353"));
         let asked = [port("UDP", "", 5353)];
-        ports.set(&id("one"), "10.42.0.2".parse().unwrap(), &asked);
+        let address = |text: &str| text.parse::<IpAddr>().unwrap().into();
+        ports.set(&id("one"), address("10.42.0.2"), &asked);
         reaches(&one).await;
         ports.remove(&id("one"));
-        ports.set(&id("next"), "10.42.0.3".parse().unwrap(), &asked);
+        ports.set(&id("next"), address("10.42.0.3"), &asked);
         reaches(&next).await;
         stop.cancel();
     });

@@ -1,6 +1,7 @@
 //! Routes and the tunnel in the kernel, in network namespaces of the tests' own.
 
 use super::{Observed, apply, network, observe, remove, routes};
+use crate::families::Families;
 use crate::network::link::Links;
 use crate::network::peers::plan::{Own, Plan, Problem, plan};
 use crate::network::peers::record::Peer;
@@ -8,7 +9,9 @@ use crate::network::subnet::Subnet;
 use crate::network::testing::isolated_async;
 use futures::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
+use rtnetlink::packet_route::address::AddressHeaderFlags;
 use rtnetlink::packet_route::link::LinkAttribute;
+use rtnetlink::packet_route::route::RouteAttribute;
 use rtnetlink::{LinkBridge, LinkUnspec, RouteMessageBuilder};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,17 +25,15 @@ async fn host() -> Links {
     let segment = LinkBridge::new("segment").up().build();
     handle.link().add(segment).execute().await.unwrap();
     let index = index(&links, "segment").await.unwrap();
-    let address: IpAddr = OWN.parse().unwrap();
-    handle
-        .address()
-        .add(index, address, 24)
-        .execute()
-        .await
-        .unwrap();
-    links
-        .make_bridge(Subnet::parse("10.42.0.0/24").unwrap())
-        .await
-        .unwrap();
+    for (address, length) in [(OWN, 24), ("fd99::1", 64)] {
+        let address: IpAddr = address.parse().unwrap();
+        let mut add = handle.address().add(index, address, length);
+        if address.is_ipv6() {
+            add.message_mut().header.flags |= AddressHeaderFlags::Nodad;
+        }
+        add.execute().await.unwrap();
+    }
+    links.make_bridge(networks_of_pods()).await.unwrap();
     links
 }
 
@@ -45,11 +46,21 @@ async fn index(links: &Links, name: &str) -> Option<u32> {
     link.map(|link| link.header.index)
 }
 
+fn networks_of_pods() -> Families<Subnet> {
+    let all = ["10.42.0.0/24", "fd42::/64"];
+    all.map(|text| Subnet::parse(text).unwrap())
+        .into_iter()
+        .collect()
+}
+
 fn own(observed: &Observed) -> Own {
     Own {
         name: "own".to_owned(),
-        network: Subnet::parse("10.42.0.0/24").unwrap(),
-        address: OWN.parse().unwrap(),
+        networks: networks_of_pods(),
+        addresses: [OWN, "fd99::1"]
+            .map(|text| text.parse().unwrap())
+            .into_iter()
+            .collect(),
         segments: observed.segments(),
         servers: BTreeSet::new(),
     }
@@ -58,8 +69,8 @@ fn own(observed: &Observed) -> Own {
 fn peer(name: &str, network: &str, address: &str) -> Peer {
     Peer {
         name: name.into(),
-        networks: Box::new([network.into()]),
-        addresses: Box::new([address.parse().unwrap()]),
+        networks: network.split(',').map(Into::into).collect(),
+        addresses: address.split(',').map(|one| one.parse().unwrap()).collect(),
         created: 0,
     }
 }
@@ -73,7 +84,7 @@ async fn reach(links: &Links, peers: &[Peer]) -> (u32, Vec<Problem>) {
         .map(|peer| (peer.name.clone(), peer.clone()))
         .collect();
     let plan: Plan = plan(&own, &nodes);
-    let mtu = observed.mtu_towards(own.address);
+    let mtu = observed.mtu_towards(own.underlay());
     let applied = apply(links, &observed, &own, &plan, mtu).await.unwrap();
     (applied.pod_mtu, applied.problems.into_iter().collect())
 }
@@ -142,6 +153,44 @@ fn routes_and_the_tunnel_follow_the_nodes() {
 }
 
 #[test]
+fn both_families_have_routes_and_ends() {
+    isolated_async(|| async {
+        let links = host().await;
+        let near = peer("near", "10.42.1.0/24,fd42:0:0:1::/64", "10.99.0.2,fd99::2");
+        let far = peer("far", "10.42.2.0/24,fd42:0:0:2::/64", "172.16.0.2,fd98::2");
+        for _ in 0..2 {
+            let reached = reach(&links, &[near.clone(), far.clone()]).await;
+            assert_eq!(reached, (1450, vec![]));
+            assert_eq!(
+                networks(&links).await,
+                [
+                    "10.42.1.0/24",
+                    "10.42.2.0/24",
+                    "fd42:0:0:1::/64",
+                    "fd42:0:0:2::/64"
+                ]
+            );
+        }
+        let ways = routes(links.handle()).await.unwrap();
+        let gateways: BTreeSet<_> = ways
+            .iter()
+            .flat_map(|route| &route.attributes)
+            .filter_map(|attribute| match attribute {
+                RouteAttribute::Gateway(gateway) => super::ip(gateway),
+                _ => None,
+            })
+            .map(|gateway| gateway.to_string())
+            .collect();
+        assert_eq!(
+            gateways.into_iter().collect::<Vec<_>>(),
+            ["10.42.2.0", "10.99.0.2", "fd42:0:0:2::", "fd99::2"]
+        );
+        reach(&links, &[]).await;
+        assert!(networks(&links).await.is_empty());
+    });
+}
+
+#[test]
 fn what_went_with_a_link_comes_back() {
     isolated_async(|| async {
         let links = host().await;
@@ -205,6 +254,6 @@ fn the_pods_own_links_are_no_segment() {
             .iter()
             .map(|segment| segment.subnet.to_string())
             .collect();
-        assert_eq!(subnets, ["10.99.0.0/24"]);
+        assert_eq!(subnets, ["10.99.0.0/24", "fd99::/64"]);
     });
 }

@@ -2,7 +2,7 @@
 //! what is known of the nodes.
 
 use crate::network::link::{LinkError, find, mtu_of, name, netlink};
-use crate::network::peers::plan::{FarEnd, Own, Plan, Way, hardware_address};
+use crate::network::peers::plan::{FarEnd, Own, Plan, Way};
 use futures::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::link::{
@@ -56,7 +56,7 @@ pub async fn apply(
         }
         return Ok(None);
     }
-    let index = device(handle, existing, own, inner_mtu(mtu, own.address)).await?;
+    let index = device(handle, existing, own, inner_mtu(mtu, own.underlay())).await?;
     let neighbours = far
         .iter()
         .map(|(base, far)| (*base, far.hardware))
@@ -82,14 +82,14 @@ async fn device(
     own: &Own,
     mtu: u32,
 ) -> Result<u32, LinkError> {
-    let hardware = hardware_address(own.network);
-    let fitting = existing.filter(|link| fits(link, hardware, own.address));
+    let (hardware, underlay) = (own.hardware_address(), own.underlay());
+    let fitting = existing.filter(|link| fits(link, hardware, underlay));
     if let (Some(link), None) = (existing, fitting) {
         remove(handle, link).await?;
     }
     let index = match fitting {
         Some(link) => link.header.index,
-        None => make(handle, hardware, own.address, mtu).await?,
+        None => make(handle, hardware, underlay, mtu).await?,
     };
     let is_up = fitting
         .is_some_and(|link| link.header.flags.contains(LinkFlags::Up) && mtu_of(link) == Some(mtu));

@@ -5,12 +5,17 @@ use super::{Own, Segment, Way, hardware_address, plan};
 use crate::network::subnet::Subnet;
 use expect_test::{Expect, expect};
 use std::fmt::Write;
+use std::net::IpAddr;
+
+fn address(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
 
 fn own() -> Own {
     Own {
         name: "own".to_owned(),
-        network: Subnet::parse("10.42.0.0/24").unwrap(),
-        address: "10.99.0.1".parse().unwrap(),
+        networks: Subnet::parse("10.42.0.0/24").unwrap().into(),
+        addresses: address("10.99.0.1").into(),
         segments: vec![
             Segment {
                 subnet: Subnet::parse("10.99.0.0/24").unwrap(),
@@ -119,6 +124,36 @@ fn both_families_have_their_ways() {
 }
 
 #[test]
+fn a_node_of_both_families_keeps_both_of_its_networks() {
+    let networks = ["fd42::/64", "10.42.0.0/24"].map(|text| Subnet::parse(text).unwrap());
+    let own = Own {
+        networks: networks.into_iter().collect(),
+        addresses: ["fd97::1", "172.16.0.1"].map(address).into_iter().collect(),
+        ..own()
+    };
+    // What is beyond the segments is behind the tunnel, whose ends are of IPv4.
+    check(
+        &own,
+        "a fd42:0:0:1::/64,10.42.1.0/24 fd99::2,10.99.0.2
+         b fd42:0:0:2::/64,10.42.2.0/24 fd98::3,172.17.0.3
+         c fd42::/60,10.42.0.0/23 fd99::4,10.99.0.4
+         d 10.42.3.0/24 172.17.0.5
+         e fd97::/64,10.42.4.0/24 fd99::5,172.16.0.1",
+        &expect![[r#"
+            10.42.1.0/24 via 10.99.0.2 link 2
+            10.42.2.0/24 tunnel 0a59fd420002 at 172.17.0.3
+            10.42.3.0/24 tunnel 0a590a2a0300 at 172.17.0.5
+            fd42:0:0:1::/64 via fd99::2 link 2
+            fd42:0:0:2::/64 tunnel 0a59fd420002 at 172.17.0.3
+            ! No route to the pods of node c: its podCIDR 10.42.0.0/23 overlaps 10.42.0.0/24 of this node
+            ! No route to the pods of node c: its podCIDR fd42::/60 overlaps fd42::/64 of this node
+            ! No route to the pods of node e: its podCIDR fd97::/64 has the address fd97::1 of a node in it
+            ! No route to the pods of node e in 10.42.4.0/24: it has no InternalIP that this node could send to
+        "#]],
+    );
+}
+
+#[test]
 fn what_overlaps_is_not_routed_and_the_older_node_keeps_its_own() {
     check(
         &own(),
@@ -217,7 +252,7 @@ fn what_is_refused_gives_no_end_of_the_tunnel() {
 #[test]
 fn pods_over_the_network_of_the_node_are_told_of() {
     let own = Own {
-        network: Subnet::parse("10.99.0.0/16").unwrap(),
+        networks: Subnet::parse("10.99.0.0/16").unwrap().into(),
         ..own()
     };
     check(
