@@ -8,6 +8,7 @@
 mod addresses; // Which sandbox has which address, on disk.
 mod bandwidth; // What a pod may send and be sent.
 mod bridged; // Made here.
+mod firewall; // Of others, that keep pods from the rest.
 mod host_ports; // Ports of the node that lead to pods.
 mod link; // Bridge, veth and routes, by netlink.
 mod masquerade; // Of what leaves pods for no pod.
@@ -31,6 +32,7 @@ use crate::runtime::{SandboxId, SandboxStatus};
 use bridged::Bridged;
 use coracle_client::Client;
 use coracle_client::events::Recorder;
+use firewall::Firewall;
 use parking_lot::RwLock;
 use peers::Peers;
 use std::collections::BTreeSet;
@@ -229,6 +231,13 @@ impl Network {
         let stop = &site.stop;
         let masquerading = masquerade::run(table.clone(), bridged.clone(), of_all, stop.clone());
         site.tasks.spawn(masquerading);
+        let firewall = Firewall {
+            table: table.clone(),
+            bridged: bridged.clone(),
+            recorder: site.recorder.clone(),
+            node_name: site.node_name.clone(),
+        };
+        site.tasks.spawn(firewall.run(stop.clone()));
         let (of_ports, table, stop) = (bridged.clone(), table.clone(), stop.clone());
         site.tasks
             .spawn(async move { of_ports.host_ports.run(table, stop).await });

@@ -34,7 +34,7 @@ pub(super) mod wire; // Headers and attributes.
 pub use batch::Batch;
 pub use chain::{Chain, ChainType, Hook, Policy};
 pub use datum::{Datum, Family, Kind};
-pub use dump::{ChainFound, RuleFound, SetFound, TableFound};
+pub use dump::{ChainFound, ForeignChain, RuleFound, SetFound, TableFound};
 pub use field::{
     CT_DNAT, CT_ESTABLISHED, CT_INVALID, CT_NEW, CT_RELATED, CT_SNAT, FIB_LOCAL, Field,
 };

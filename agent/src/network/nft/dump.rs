@@ -5,10 +5,11 @@ use super::batch::{
     DELETE_CHAIN, DELETE_ELEMENTS, DELETE_RULE, DELETE_SET, DELETE_TABLE, NEW_CHAIN, NEW_ELEMENTS,
     NEW_RULE, NEW_SET, NEW_TABLE,
 };
+use super::chain::{Hook, Policy};
 use super::datum::{Kind, split};
 use super::rule::Verdict;
 use super::set::{Element, FLAG_INTERVAL, Value};
-use super::wire::{Attributes, messages};
+use super::wire::{Attributes, FAMILY_INET, FAMILY_IP4, FAMILY_IP6, messages};
 use std::time::Duration;
 
 pub(super) const GET_TABLE: u16 = 1;
@@ -58,6 +59,43 @@ impl SetFound {
     pub(super) fn has_ranges(&self) -> bool {
         self.flags & FLAG_INTERVAL != 0
     }
+}
+
+/// A base chain in a table of someone else.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ForeignChain {
+    /// As `nft` has it: `ip`, `ip6` or `inet`.
+    pub family: &'static str,
+    pub table: String,
+    pub name: String,
+}
+
+impl ForeignChain {
+    /// Whether it sees packets of the IP family.
+    pub fn is_about(&self, is_ipv4: bool) -> bool {
+        self.family == "inet" || (self.family == "ip") == is_ipv4
+    }
+}
+
+/// One of this hook whose policy is to drop; None for others.
+pub(super) fn foreign_drop(body: &[u8], hook: Hook) -> Option<ForeignChain> {
+    let (family, attributes) = (*body.first()?, Attributes(body.get(4..)?));
+    let is_of_hook = attributes.nested(4).u32(1)? == hook.number();
+    let drops = attributes.u32(5)? == Policy::Drop.number();
+    let is_filter = attributes.text(7).as_deref() == Some("filter");
+    let family = match family {
+        FAMILY_INET => "inet",
+        FAMILY_IP4 => "ip",
+        FAMILY_IP6 => "ip6",
+        _ => return None,
+    };
+    let table = attributes.text(1)?;
+    let is_ours = family == "inet" && table == TABLE;
+    (is_of_hook && drops && is_filter && !is_ours).then_some(ForeignChain {
+        family,
+        name: attributes.text(3)?,
+        table,
+    })
 }
 
 /// Of our table; None for others.

@@ -10,7 +10,7 @@ use super::wire::{
     Attributes, DONE, ERROR, FAMILY_INET, FAMILY_UNSPECIFIED, FLAG_DUMP, FLAG_INTERRUPTED,
     HEADER_BYTES, Message, Writer, message_type, messages,
 };
-use super::{ChainFound, Element, RuleFound, SetFound, TABLE, TableFound};
+use super::{ChainFound, Element, ForeignChain, Hook, RuleFound, SetFound, TABLE, TableFound};
 use rtnetlink::sys::{AsyncSocket, AsyncSocketExt, SocketAddr, TokioSocket};
 use std::io;
 use std::sync::Arc;
@@ -169,6 +169,16 @@ impl Nft {
         Ok(chains.collect())
     }
 
+    /// Base chains of this hook, in tables of others, that drop what no rule of theirs accepts.
+    pub async fn others_that_drop(&self, hook: Hook) -> Result<Vec<ForeignChain>, NftError> {
+        let all = self.dump_of(FAMILY_UNSPECIFIED, dump::GET_CHAIN, |_| {});
+        let all = all.await?;
+        let chains = all
+            .iter()
+            .filter_map(|(_, body)| dump::foreign_drop(body, hook));
+        Ok(chains.collect())
+    }
+
     /// Of one chain, or of all; in their order in each.
     pub async fn rules(&self, chain: Option<&str>) -> Result<Vec<RuleFound>, NftError> {
         let all = self.dump(dump::GET_RULE, |writer| {
@@ -237,8 +247,17 @@ impl Nft {
         kind: u16,
         fill: impl Fn(&mut Writer),
     ) -> Result<Vec<(u16, Vec<u8>)>, NftError> {
+        self.dump_of(FAMILY_INET, kind, fill).await
+    }
+
+    async fn dump_of(
+        &self,
+        family: u8,
+        kind: u16,
+        fill: impl Fn(&mut Writer),
+    ) -> Result<Vec<(u16, Vec<u8>)>, NftError> {
         for _ in 0..DUMP_TRIES_MAX {
-            match self.ask(kind, FLAG_DUMP, FAMILY_INET, &fill).await {
+            match self.ask(kind, FLAG_DUMP, family, &fill).await {
                 Err(NftError::Io { source, .. }) if source.raw_os_error() == Some(libc::ENOENT) => {
                     return Ok(Vec::new());
                 }

@@ -7,6 +7,8 @@
 pub const SUBSYSTEM: u16 = 10;
 /// NFPROTO_INET, the family of the table.
 pub const FAMILY_INET: u8 = 1;
+pub const FAMILY_IP4: u8 = 2;
+pub const FAMILY_IP6: u8 = 10;
 pub const FAMILY_UNSPECIFIED: u8 = 0;
 
 pub const FLAG_REQUEST: u16 = 1;
