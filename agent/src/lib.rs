@@ -50,6 +50,7 @@ pub use dns::DOMAIN_DEFAULT as CLUSTER_DOMAIN_DEFAULT;
 
 mod atomic_file; // Replaces a file as a whole.
 mod file_watch; // Waits for changes of files.
+mod packed_file; // What is kept for a start without the server.
 
 mod port;
 mod stream; // Logs and exec, over a connection that the node dialled. // The same on the kubelet's own port, for API servers that dial.

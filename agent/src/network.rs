@@ -15,6 +15,7 @@ mod masquerade; // Of what leaves pods for no pod.
 #[allow(dead_code, unused_imports)] // Services and policy are its users.
 pub mod nft; // The kernel's packet filter.
 mod peers; // Ways to other nodes.
+pub mod policy; // Which connections pods may have.
 pub mod services; // Where their addresses lead.
 mod subnet;
 pub mod table; // Base chains, and who is behind them.
@@ -31,10 +32,12 @@ use crate::node::OwnAddresses;
 use crate::runtime::{SandboxId, SandboxStatus};
 use bridged::Bridged;
 use coracle_client::Client;
+use coracle_client::clock::Clock;
 use coracle_client::events::Recorder;
 use firewall::Firewall;
 use parking_lot::RwLock;
 use peers::Peers;
+use policy::Policies;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -62,6 +65,8 @@ pub enum NetworkError {
     Bandwidth(#[from] bandwidth::BandwidthError),
     #[error(transparent)]
     Link(#[from] LinkError),
+    #[error(transparent)]
+    Policy(#[from] policy::PolicyError),
     #[error(transparent)]
     Table(#[from] TableError),
 }
@@ -93,6 +98,9 @@ pub struct Site {
     pub client: Client,
     /// Where pods of other nodes are; None where the server lets this node see them.
     pub pod_networks: Option<Vec<String>>,
+    pub clock: Clock,
+    /// The sandboxes that a former agent left.
+    pub left: Vec<SandboxStatus>,
     pub recorder: Recorder,
     pub node_name: String,
     /// By which other nodes know it.
@@ -208,6 +216,11 @@ impl Network {
         }
     }
 
+    /// Others make it.
+    pub fn is_of_runtime(&self) -> bool {
+        matches!(self.0, Kind::OfRuntime(_))
+    }
+
     /// Takes in what a former agent left running.
     pub async fn adopt(&self, sandboxes: &[SandboxStatus]) {
         if let Kind::Bridged(bridged) = &self.0 {
@@ -238,9 +251,23 @@ impl Network {
             node_name: site.node_name.clone(),
         };
         site.tasks.spawn(firewall.run(stop.clone()));
-        let (of_ports, table, stop) = (bridged.clone(), table.clone(), stop.clone());
+        let (of_ports, of_table, of_stop) = (bridged.clone(), table.clone(), stop.clone());
         site.tasks
-            .spawn(async move { of_ports.host_ports.run(table, stop).await });
+            .spawn(async move { of_ports.host_ports.run(of_table, of_stop).await });
+        if !knows_nodes {
+            return;
+        }
+        let setting = policy::Setting {
+            client: site.client.clone(),
+            table: table.clone(),
+            view: site.view.clone(),
+            clock: site.clock,
+            file: site.directory.with_extension("policy"),
+        };
+        let policies = Policies::begin(setting, bridged, &site.left, &site.tasks, stop);
+        if bridged.policies.set(policies).is_err() {
+            tracing::error!("the network began twice");
+        }
         let peers = Peers {
             bridged: bridged.clone(),
             node_name: site.node_name,
@@ -251,9 +278,7 @@ impl Network {
             file: site.directory.with_extension("peers"),
             networks,
         };
-        if knows_nodes {
-            site.tasks.spawn(peers.run(site.client, site.stop));
-        }
+        site.tasks.spawn(peers.run(site.client, site.stop));
     }
 
     /// Takes back the addresses of sandboxes that a crash left without one.

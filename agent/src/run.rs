@@ -14,7 +14,7 @@ use crate::pods::{
     Confines, Context, PODS, Pods, Puller, Tallies, Tokens, VolumeWrites, admission,
 };
 use crate::port::{self, Port, Serving, Source};
-use crate::runtime::{self, Runtime};
+use crate::runtime::{self, Runtime, SandboxStatus};
 use crate::stats::Stats;
 use crate::{AgentError, Config, dns, kubelet_dir, node, pressure, stream, volumes};
 use coracle_client::Client;
@@ -348,6 +348,8 @@ async fn begin_network(
             .joining
             .as_ref()
             .map(|joining| joining.pod_networks.clone()),
+        clock: context.clock.clone(),
+        left: left(context).await,
         recorder: context.recorder.clone(),
         node_name: config.node_name.clone(),
         addresses: context.host.clone(),
@@ -359,6 +361,21 @@ async fn begin_network(
     };
     context.network.begin(site, &table);
     begin_services(context, config, table, tasks, stop);
+}
+
+/// Sandboxes that have the network from here, before the server is asked for their pods.
+async fn left(context: &Context) -> Vec<SandboxStatus> {
+    if context.network.is_of_runtime() {
+        return Vec::new();
+    }
+    context.first_sandboxes().await.unwrap_or_else(|error| {
+        let error: &dyn std::error::Error = &error;
+        tracing::warn!(
+            error,
+            "pods that run already may pass their NetworkPolicies"
+        );
+        Vec::new()
+    })
 }
 
 async fn network(config: &Config, runtime: &dyn Runtime) -> Result<Network, AgentError> {

@@ -24,7 +24,12 @@ const DIRECTORIES: [&str; 10] = [
     "pki-joined",
 ];
 
-const FILES: [&str; 3] = ["network.cidr", "network.peers", network::view::FILE];
+const FILES: [&str; 4] = [
+    "network.cidr",
+    "network.peers",
+    network::view::FILE,
+    "network.policy",
+];
 
 /// `data_dir` is the agent's own directory. A node that never was is wiped too.
 pub async fn wipe(data_dir: &Path) -> Result<(), WipeError> {

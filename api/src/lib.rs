@@ -48,6 +48,7 @@ pub mod frames; // Frames of the stream between API server and agent.
 pub mod node_endpoints; // What allows a path of a node's port.
 pub mod openapi; // OpenAPI v2 and v3 documents.
 pub mod patch; // JSON patch, merge patch, strategic merge patch.
+pub mod policy_feed; // What nodes are told for NetworkPolicy.
 pub mod protobuf; // The protobuf form of objects, to and from JSON.
 pub mod schema; // Types, fields, list types and merge keys of every kind.
 pub mod scheme; // What is said of bodies of the wrong kind.

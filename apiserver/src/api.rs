@@ -13,6 +13,7 @@ use crate::deadline;
 use crate::endpoints::Endpoints;
 use crate::fairness::{self, Fairness, Seat};
 use crate::metrics::Metrics;
+use crate::policy_feed;
 use crate::proxy;
 use crate::query::Query;
 use crate::registry::Registry;
@@ -369,6 +370,10 @@ impl Api {
         if let Some(node) = tunnel_node(info) {
             let response = self.access.tunnels.accept(parts, user, node)?;
             return Ok(response.map(|()| respond::full(Bytes::new())));
+        }
+        if policy_feed::is_asked(&parts.method, info) {
+            let shutdown = self.shutdown.clone();
+            return Ok(policy_feed::follow(self.registry.store.clone(), shutdown));
         }
         if let Some(response) = self.endpoints.answer(&parts, query, info) {
             return Ok(response);

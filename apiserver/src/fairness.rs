@@ -19,6 +19,7 @@ pub mod watchers; // Who would hear of a write.
 pub mod width; // How many seats a request takes.
 
 use crate::authenticate::User;
+use crate::policy_feed;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::respond;
@@ -402,7 +403,9 @@ impl Refused {
 pub fn is_stream(info: &RequestInfo) -> bool {
     let is_proxy = info.verb == "proxy";
     let streams = ["attach", "exec", "proxy", "log", "portforward"];
-    is_proxy || info.is_resource_request && streams.contains(&info.subresource.as_str())
+    is_proxy
+        || policy_feed::is_path(info)
+        || info.is_resource_request && streams.contains(&info.subresource.as_str())
 }
 
 #[cfg(test)]

@@ -51,6 +51,7 @@ pub mod fetch; // Documents from elsewhere.
 pub mod metrics; // What is counted.
 
 // Nodes.
+pub mod policy_feed; // What they need for NetworkPolicy.
 pub mod proxy; // Requests passed on to pods, services and nodes.
 pub mod streaming; // Logs, exec, attach, forwarded ports.
 pub mod tunnel; // The nodes' connections.

@@ -36,6 +36,7 @@ mod node_pressure;
 mod oidc;
 mod pod_network;
 mod pod_shapes;
+mod policies;
 mod power;
 mod registry;
 mod roles;

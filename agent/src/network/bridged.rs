@@ -5,6 +5,7 @@ use super::addresses::Addresses;
 use super::bandwidth::Bandwidth;
 use super::host_ports::HostPorts;
 use super::link::{self, Bridge, Given, Links};
+use super::policy::Policies;
 use super::subnet::Subnet;
 use crate::families::Families;
 use crate::runtime::{SandboxId, SandboxStatus};
@@ -12,6 +13,7 @@ use parking_lot::RwLock;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use tokio::sync::watch;
 
@@ -24,6 +26,8 @@ pub struct Bridged {
     /// What other nodes' pods can be sent, which may be less than the bridge's own.
     mtu_max: AtomicU32,
     pub host_ports: HostPorts,
+    /// Absent where others see to policies.
+    pub policies: OnceLock<Policies>,
     /// Pods are kept from the node's loopback address, so that it may lead to them.
     has_loopback: AtomicBool,
     /// The last `podCIDRs`, for a start without the server.
@@ -40,6 +44,7 @@ impl Bridged {
             subnets: watch::Sender::default(),
             mtu_max: AtomicU32::new(u32::MAX),
             host_ports: HostPorts::default(),
+            policies: OnceLock::new(),
             has_loopback: AtomicBool::new(false),
         })
     }
@@ -112,6 +117,9 @@ impl Bridged {
             addresses,
             bandwidth,
         };
+        if let Some(policies) = self.policies.get() {
+            policies.attach(sandbox, addresses).await?;
+        }
         self.links.attach(&bridge, &id.0, namespace, given).await?;
         // After the link is there: who sets it either sees the link or is seen here.
         if self.has_loopback.load(Ordering::Acquire) {
@@ -173,6 +181,9 @@ impl Bridged {
     pub async fn detach(&self, sandbox: &SandboxId) -> Result<(), NetworkError> {
         self.host_ports.remove(sandbox);
         self.links.detach(&sandbox.0).await?;
+        if let Some(policies) = self.policies.get() {
+            policies.detach(sandbox);
+        }
         self.addresses.release(sandbox)?;
         // Who adopts it at the same time found its address before.
         self.host_ports.remove(sandbox);

@@ -281,7 +281,7 @@ pub(super) fn is_exists(error: &rtnetlink::Error) -> bool {
         if message.raw_code().abs() == libc::EEXIST)
 }
 
-fn link_name(id: &str) -> String {
+pub(super) fn link_name(id: &str) -> String {
     format!("{LINK_PREFIX}{}", &id[..id.len().min(LINK_ID_BYTES)])
 }
 

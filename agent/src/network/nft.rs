@@ -38,7 +38,7 @@ pub use dump::{ChainFound, ForeignChain, RuleFound, SetFound, TableFound};
 pub use field::{
     CT_DNAT, CT_ESTABLISHED, CT_INVALID, CT_NEW, CT_RELATED, CT_SNAT, FIB_LOCAL, Field,
 };
-pub use ranges::{Range, merged};
+pub use ranges::{Range, merged, without};
 pub use rule::{Mark, Nat, Part, Reject, Remember, Rule, Target, Test, Verdict};
 pub use set::{Element, Set, Value};
 pub use socket::{CommitError, Nft, NftError, Refused};

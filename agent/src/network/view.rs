@@ -17,7 +17,7 @@ mod tables; // What is known. Pure.
 pub use feed::{Feed, follow};
 pub use kept::Keeper;
 pub use record::{
-    Distribution, Endpoint, Protocol, Service, ServiceKind, ServicePort, Slice, SlicePort,
+    Distribution, Endpoint, Protocol, Service, ServiceKind, ServicePort, Slice, SlicePort, uid,
 };
 pub use subscription::Subscription;
 

@@ -4,6 +4,7 @@ use super::asked;
 use super::environment::expand;
 use super::sizes::{self, amount};
 use super::{admission, groups, state};
+use crate::network::policy::named_port;
 use crate::runtime::{ContainerConfig, HostPort, Propagation, Resources, SandboxConfig};
 use coracle_api::quantity::Quantity;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
@@ -82,6 +83,10 @@ pub fn sandbox(pod: &Pod, attempt: u32, hostname: String, quality: &str) -> Sand
             security.and_then(|security| security.privileged) == Some(true)
         }),
         ports: all_containers(spec).flat_map(host_ports).collect(),
+        named_ports: lasting_containers(spec)
+            .flat_map(|container| container.ports.iter().flatten())
+            .filter_map(named_port)
+            .collect(),
         labels: {
             let mut all = meta.labels.clone().unwrap_or_default();
             all.extend(labels(pod, None));
@@ -94,6 +99,12 @@ pub fn sandbox(pod: &Pod, attempt: u32, hostname: String, quality: &str) -> Sand
 
 fn all_containers(spec: &PodSpec) -> impl Iterator<Item = &Container> {
     state::init_containers(spec).iter().chain(&spec.containers)
+}
+
+fn lasting_containers(spec: &PodSpec) -> impl Iterator<Item = &Container> {
+    let beside = state::init_containers(spec).iter();
+    let beside = beside.filter(|one| one.restart_policy.as_deref() == Some("Always"));
+    beside.chain(&spec.containers)
 }
 
 fn host_ports(container: &Container) -> impl Iterator<Item = HostPort> {

@@ -1,6 +1,7 @@
 //! The words of the `Runtime` trait: what a caller asks for and what it is told.
 
 use crate::families::Families;
+use coracle_api::policy_feed::NamedPort;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -62,6 +63,8 @@ pub struct SandboxConfig {
     pub log_directory: PathBuf,
     /// For a runtime that makes the network.
     pub ports: Vec<HostPort>,
+    /// Of containers that run as long as the pod does.
+    pub named_ports: Vec<NamedPort>,
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
 }

@@ -196,6 +196,7 @@ fn requests_that_stay_open_hold_no_seat() {
         Method::GET,
         "/api/v1/namespaces/a/pods/p/log?follow=true"
     ));
+    assert!(stream(Method::GET, "/coracle/v1/policy"));
     assert!(!stream(Method::GET, "/api/v1/pods?watch=1"));
     assert!(!stream(Method::GET, "/api/v1/namespaces/a/pods/p"));
 }

@@ -39,7 +39,7 @@ const OPEN_CREATES: [&str; 3] = [
 ];
 
 /// Paths beside resources that no index names.
-const HIDDEN: [&str; 15] = [
+const HIDDEN: [&str; 16] = [
     "/",
     "/metrics/slis",
     "/healthz/ping",
@@ -53,6 +53,7 @@ const HIDDEN: [&str; 15] = [
     "/logs/",
     "/coracle/v1/ca/",
     "/coracle/v1/nodes/n1/tunnel",
+    "/coracle/v1/policy",
     "/coracle/v1/secrets/rotate",
     "/nowhere",
 ];

@@ -15,7 +15,6 @@ use crate::network::nft::{
     Part, Reject, Remember, Set, SetFound, Test, Verdict,
 };
 use crate::network::table::{SERVICES, SERVICES_CLOSED, SERVICES_GUARD, SERVICES_MASQUERADE};
-use crate::network::view::Protocol;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -121,14 +120,6 @@ fn halves(number: u64) -> [u32; 2] {
     let bytes = number.to_be_bytes();
     let (high, low) = bytes.split_at(4);
     [high, low].map(|half| u32::from_be_bytes(*half.first_chunk().expect("eight bytes")))
-}
-
-fn protocol_number(protocol: Protocol) -> u8 {
-    match protocol {
-        Protocol::Tcp => 6,
-        Protocol::Udp => 17,
-        Protocol::Sctp => 132,
-    }
 }
 
 /// All of it, in place of whatever is there under our names. What clients hold to by their
@@ -394,11 +385,11 @@ fn socket(target: &Target) -> [Datum; 2] {
 
 fn key(element: &Element) -> Vec<Datum> {
     let frontend = |of: &Frontend| {
-        let protocol = Datum::Protocol(protocol_number(of.protocol));
+        let protocol = Datum::Protocol(of.protocol.number());
         vec![of.address.into(), protocol, Datum::Port(of.port)]
     };
     let node_port = |of: &NodePort| {
-        let protocol = Datum::Protocol(protocol_number(of.protocol));
+        let protocol = Datum::Protocol(of.protocol.number());
         vec![protocol, Datum::Port(of.port)]
     };
     match element {

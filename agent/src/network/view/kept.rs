@@ -1,33 +1,20 @@
 //! The view on the node's disk, for a start without the server.
 //!
-//! One file, replaced as a whole: gzip (whose checksum tells a damaged one) over JSON. Under
-//! steady change it is written the less often the larger it is, so that a flash card bears it.
+//! Under steady change it is written the less often the larger it is.
 
 use super::{Key, Origin, Service, Slice, Subscription, View};
-use crate::atomic_file;
-use flate2::Compression;
-use flate2::read::GzDecoder;
-use flate2::write::GzEncoder;
+use crate::packed_file::{self, PAUSE_MAX, PAUSE_MIN, pause_after};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// Of another layout nothing is read.
 const LAYOUT: u32 = 2;
-/// Bounds what a damaged file can cost; a hundred thousand endpoints are below.
-const PLAIN_BYTES_MAX: u64 = 64 << 20;
-/// Between two writes at least: what changes together is written together.
-const PAUSE_MIN: Duration = Duration::from_secs(10);
-const PAUSE_MAX: Duration = Duration::from_secs(300);
-/// What constant change may write.
-const BYTES_PER_SECOND: u64 = 1024;
 
 #[derive(Default, Deserialize, Serialize)]
 struct Content<'a> {
@@ -101,19 +88,10 @@ impl Keeper {
     }
 }
 
-fn pause_after(bytes: u64) -> Duration {
-    Duration::from_secs(bytes / BYTES_PER_SECOND).clamp(PAUSE_MIN, PAUSE_MAX)
-}
-
 fn load(path: &Path) -> io::Result<Option<Content<'static>>> {
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file?,
+    let Some(content) = packed_file::read::<Content<'static>>(path)? else {
+        return Ok(None);
     };
-    let mut plain = GzDecoder::new(BufReader::new(file)).take(PLAIN_BYTES_MAX);
-    let content: Content<'static> = serde_json::from_reader(BufReader::new(&mut plain))?;
-    // The checksum is behind the last byte.
-    io::copy(&mut plain, &mut io::sink())?;
     let is_sound = content.layout == LAYOUT
         && content.slices.iter().all(|(_, slice)| {
             let endpoints = slice.endpoints.iter();
@@ -162,11 +140,7 @@ fn write(view: &View, path: &Path) -> io::Result<u64> {
             content.services.push((key, service));
         }
     }
-    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    serde_json::to_writer(&mut packed, &content)?;
-    let packed = packed.finish()?;
-    atomic_file::write(path, &packed, 0o600)?;
-    Ok(packed.len() as u64)
+    packed_file::write(path, &content)
 }
 
 #[cfg(test)]

@@ -72,6 +72,15 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// In the header of IP.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Tcp => 6,
+            Self::Udp => 17,
+            Self::Sctp => 132,
+        }
+    }
+
     /// As names of SRV records and variables have it.
     pub fn lower(self) -> &'static str {
         match self {
@@ -135,7 +144,7 @@ impl Endpoint {
 }
 
 /// As text.
-mod uid {
+pub mod uid {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
     use uuid::Uuid;

@@ -112,6 +112,9 @@ fn a_node_reads_what_its_network_needs_and_writes_none_of_it() {
             assert!(allowed(&authorizer, &node, &format!("{verb} {resource}")));
         }
     }
+    assert!(allowed(&authorizer, &node, "get /coracle/v1/policy"));
+    let other = User::named("jane");
+    assert!(!allowed(&authorizer, &other, "get /coracle/v1/policy"));
     for text in [
         "get secrets web theirs-env",
         "list secrets",

@@ -1,0 +1,198 @@
+//! What the server tells, into the state. Goes on for ever; what was told last stays when the
+//! server is away.
+
+use super::decode;
+use super::labels::Labels;
+use super::record::Key;
+use super::shared::{Shared, Source};
+use super::state::State;
+use coracle_api::policy_feed::{PATH, Told};
+use coracle_client::Client;
+use futures::AsyncBufReadExt;
+use rand::RngExt;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+const RETRY_FIRST: Duration = Duration::from_millis(200);
+const RETRY_LONGEST: Duration = Duration::from_secs(10);
+/// A server that does not know of this, or does not let this node: it may be another one later.
+const REFUSED_PAUSE: Duration = Duration::from_secs(60);
+
+#[derive(Debug, thiserror::Error)]
+enum FeedError {
+    #[error(transparent)]
+    Ask(#[from] kube::Error),
+    #[error("cannot make the request")]
+    Request(#[from] http::Error),
+    #[error("cannot read what the server tells")]
+    Read(#[from] std::io::Error),
+    #[error("the server said what is not understood")]
+    Line(#[from] serde_json::Error),
+    #[error("the server ended it")]
+    Ended,
+}
+
+impl FeedError {
+    fn is_refusal(&self) -> bool {
+        matches!(self, Self::Ask(kube::Error::Api(status)) if [403, 404, 405].contains(&status.code))
+    }
+}
+
+/// Until `stop`.
+pub async fn follow(shared: Arc<Shared>, client: Client, stop: CancellationToken) {
+    let mut pause = RETRY_FIRST;
+    let mut is_told = false;
+    loop {
+        let mut hearing = Hearing::default();
+        let ended = tokio::select! {
+            () = stop.cancelled() => return,
+            ended = listen(&shared, &client, &mut hearing) => ended,
+        };
+        shared.set_listing(false);
+        if hearing.was_listed {
+            (pause, is_told) = (RETRY_FIRST, false);
+        }
+        let Err(error) = ended;
+        let is_refusal = error.is_refusal();
+        if is_refusal {
+            shared.reach(Source::Refused);
+        }
+        tell(&error, std::mem::replace(&mut is_told, true));
+        let wait = if is_refusal { REFUSED_PAUSE } else { pause };
+        let jitter = rand::rng().random_range(0.5..1.5);
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(wait.mul_f64(jitter)) => {}
+        }
+        pause = (pause * 2).min(RETRY_LONGEST);
+    }
+}
+
+fn tell(error: &FeedError, is_told: bool) {
+    let shown: &dyn std::error::Error = error;
+    if is_told || !error.is_refusal() {
+        tracing::debug!(error = shown, "NetworkPolicies are those known last");
+    } else {
+        tracing::warn!(
+            error = shown,
+            "this node is told nothing of NetworkPolicies"
+        );
+    }
+}
+
+async fn listen(
+    shared: &Shared,
+    client: &Client,
+    hearing: &mut Hearing,
+) -> Result<std::convert::Infallible, FeedError> {
+    let request = http::Request::get(PATH).body(Vec::new())?;
+    let mut lines = std::pin::pin!(client.request_stream(request).await?);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if lines.read_until(b'\n', &mut line).await? == 0 {
+            return Err(FeedError::Ended);
+        }
+        let told: Told = serde_json::from_slice(&line)?;
+        shared.hear(|state| hearing.hear(state, told));
+    }
+}
+
+/// One connection's.
+#[derive(Debug, Default)]
+pub struct Hearing {
+    /// While a list is told: what it has.
+    seen: Option<Seen>,
+    was_listed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    policies: BTreeSet<Key>,
+    namespaces: BTreeSet<Box<str>>,
+    pods: BTreeSet<Key>,
+}
+
+/// What to make of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Heard {
+    /// A list begins: what comes is not whole.
+    Begun,
+    Listed,
+    /// Of policies and of labels of namespaces, or none.
+    Rules {
+        is_news: bool,
+    },
+    Pod {
+        is_news: bool,
+    },
+}
+
+impl Hearing {
+    pub fn hear(&mut self, state: &mut State, told: Told) -> Heard {
+        match told {
+            Told::Begin => {
+                self.seen = Some(Seen::default());
+                Heard::Begun
+            }
+            Told::Listed => {
+                if let Some(seen) = self.seen.take() {
+                    state.retain(&seen.policies, &seen.namespaces, &seen.pods);
+                }
+                self.was_listed = true;
+                Heard::Listed
+            }
+            Told::Policy {
+                namespace,
+                name,
+                spec,
+            } => {
+                let key = key(&namespace, &name);
+                if let (Some(seen), true) = (&mut self.seen, spec.is_some()) {
+                    seen.policies.insert(key.clone());
+                }
+                let policy = spec.map(|spec| decode::policy(&namespace, spec));
+                let is_news = match policy {
+                    Some(Some(policy)) => state.set_policy(&key, Some(policy)),
+                    Some(None) => {
+                        // What it said before goes on.
+                        tracing::warn!(%key, "a NetworkPolicy is not understood");
+                        false
+                    }
+                    None => state.set_policy(&key, None),
+                };
+                Heard::Rules { is_news }
+            }
+            Told::Namespace { name, labels } => {
+                if let (Some(seen), true) = (&mut self.seen, labels.is_some()) {
+                    seen.namespaces.insert(name.as_str().into());
+                }
+                let labels = labels.as_ref().map(Labels::from);
+                let is_news = state.set_namespace(&name, labels);
+                Heard::Rules { is_news }
+            }
+            Told::Pod {
+                namespace,
+                name,
+                pod,
+            } => {
+                let key = key(&namespace, &name);
+                if let (Some(seen), true) = (&mut self.seen, pod.is_some()) {
+                    seen.pods.insert(key.clone());
+                }
+                let pod = pod.as_ref().map(decode::pod);
+                let is_news = state.set_pod(&key, pod);
+                Heard::Pod { is_news }
+            }
+        }
+    }
+}
+
+fn key(namespace: &str, name: &str) -> Key {
+    format!("{namespace}/{name}").into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! The state, and who waits for what of it: the feed and the pods' links change it, one task brings
+//! it into the kernel, another one keeps it on disk.
+
+use super::feed::Heard;
+use super::state::{Here, Link, State};
+use parking_lot::Mutex;
+use std::net::IpAddr;
+use tokio::sync::{Notify, watch};
+
+/// From where what is known is.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Source {
+    Nothing,
+    /// What the server said last before a restart.
+    Disk,
+    /// The server says nothing of it.
+    Refused,
+    Server,
+}
+
+#[derive(Debug)]
+pub struct Shared {
+    inner: Mutex<Inner>,
+    /// The kernel is to be looked after.
+    pub changed: Notify,
+    /// How far that is done.
+    applied: watch::Sender<u64>,
+    source: watch::Sender<Source>,
+    /// The disk is to be looked after.
+    pub news: Notify,
+    /// And soon: rules are other ones.
+    pub new_rules: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    state: State,
+    /// A list is under way: what is known is not whole.
+    is_listing: bool,
+    /// Counts changes that someone waits for.
+    asked: u64,
+}
+
+impl Shared {
+    pub fn new(state: State, source: Source) -> Self {
+        Self {
+            inner: Mutex::new(Inner {
+                state,
+                ..Inner::default()
+            }),
+            changed: Notify::new(),
+            applied: watch::Sender::new(0),
+            source: watch::Sender::new(source),
+            news: Notify::new(),
+            new_rules: Notify::new(),
+        }
+    }
+
+    /// Looks at it under the lock. Must be quick.
+    pub fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.inner.lock().state)
+    }
+
+    pub fn hear(&self, hear: impl FnOnce(&mut State) -> Heard) {
+        let mut inner = self.inner.lock();
+        let heard = hear(&mut inner.state);
+        match heard {
+            Heard::Begun => inner.is_listing = true,
+            Heard::Listed => inner.is_listing = false,
+            _ => {}
+        }
+        drop(inner);
+        match heard {
+            Heard::Begun => {}
+            Heard::Listed => {
+                self.reach(Source::Server);
+                self.changed.notify_one();
+                self.new_rules.notify_one();
+            }
+            Heard::Rules { is_news: true } => {
+                self.changed.notify_one();
+                self.new_rules.notify_one();
+            }
+            Heard::Pod { is_news: true } => {
+                self.changed.notify_one();
+                self.news.notify_one();
+            }
+            Heard::Rules { .. } | Heard::Pod { .. } => {}
+        }
+    }
+
+    pub fn set_listing(&self, is_listing: bool) {
+        self.inner.lock().is_listing = is_listing;
+        self.changed.notify_one();
+    }
+
+    pub fn set_names(&self, addresses: &[IpAddr]) {
+        self.inner.lock().state.set_names(addresses);
+    }
+
+    /// The number that `applied` reaches when the kernel has it.
+    pub fn set_here(&self, link: &Link, here: Option<Here>) -> u64 {
+        let mut inner = self.inner.lock();
+        inner.state.set_here(link, here);
+        inner.asked += 1;
+        self.changed.notify_one();
+        inner.asked
+    }
+
+    /// Gives what is to be written, and the number that is reached then. None while a list is under
+    /// way.
+    pub fn take<T>(&self, take: impl FnOnce(&mut State) -> T) -> Option<(u64, T)> {
+        let mut inner = self.inner.lock();
+        if inner.is_listing {
+            return None;
+        }
+        Some((inner.asked, take(&mut inner.state)))
+    }
+
+    pub fn has_applied(&self, number: u64) {
+        self.applied.send_replace(number);
+    }
+
+    pub async fn applied(&self, number: u64) {
+        let mut applied = self.applied.subscribe();
+        let reached = applied.wait_for(|reached| *reached >= number).await;
+        reached.expect("the sender is here");
+    }
+
+    pub fn reach(&self, source: Source) {
+        self.source.send_if_modified(|known| {
+            let is_later = *known < source;
+            *known = (*known).max(source);
+            is_later
+        });
+    }
+
+    pub fn source(&self) -> Source {
+        *self.source.borrow()
+    }
+
+    pub async fn reached(&self, least: Source) {
+        let mut source = self.source.subscribe();
+        let reached = source.wait_for(|source| *source >= least).await;
+        reached.expect("the sender is here");
+    }
+}
