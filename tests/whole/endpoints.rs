@@ -123,6 +123,50 @@ fn services_follow_their_pods() {
     });
 }
 
+/// Its readiness probe says so from when it was asked to end; its liveness probe, which would fail
+/// then, is not asked any more.
+#[test]
+fn a_pod_that_ends_may_say_that_it_takes_no_more() {
+    let mut lab = Lab::new();
+    let cluster = with_images(&mut lab, "ending");
+    cluster.apply(&format!(
+        r#"
+apiVersion: v1
+kind: Pod
+metadata: {{ name: web, labels: {{ app: web }} }}
+spec:
+  terminationGracePeriodSeconds: 100
+  containers:
+  - name: web
+    image: {IMAGE}
+    command: ["sh", "-c", "trap 'rm /ready /alive' TERM; touch /ready /alive; until test -e /end; do sleep 1; done"]
+    readinessProbe: {{ exec: {{ command: ["test", "-e", "/ready"] }}, periodSeconds: 1 }}
+    livenessProbe: {{ exec: {{ command: ["test", "-e", "/alive"] }}, periodSeconds: 1, failureThreshold: 1 }}
+---
+apiVersion: v1
+kind: Service
+metadata: {{ name: web }}
+spec:
+  selector: {{ app: web }}
+  publishNotReadyAddresses: true
+  ports: [{{ port: 80 }}]
+"#
+    ));
+    let ready = "{.status.conditions[?(@.type==\"Ready\")].status}";
+    cluster.wait_value(&["pod", "web"], ready, "True");
+    let conditions = "{.items[*].endpoints[*].conditions.serving},{.items[*].endpoints[*].conditions.terminating}";
+    cluster.wait_value(OF_WEB, conditions, "true,false");
+    cluster.kubectl(&["delete", "pod", "web", "--wait=false"]);
+    cluster.wait_value(&["pod", "web"], ready, "False");
+    cluster.wait_value(OF_WEB, conditions, "false,true");
+    let events = cluster.kubectl(&["get", "events", "-o", "custom-columns=:.message"]);
+    assert!(events.contains("Readiness probe failed"), "{events}");
+    assert!(!events.contains("Liveness"), "{events}");
+    cluster.kubectl(&["exec", "web", "--", "busybox", "touch", "/end"]);
+    let gone = "--ignore-not-found";
+    cluster.wait_value(&["pod", "web", gone], "{.metadata.name}", "");
+}
+
 #[test]
 fn endpoints_that_people_write_are_mirrored() {
     let mut lab = Lab::new();

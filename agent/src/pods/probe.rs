@@ -1,7 +1,8 @@
 //! Startup, readiness and liveness probes: one task a running container and probe.
 //!
 //! Counting is pure (`count`); what a probe asks is in `ask`. Liveness and readiness wait until
-//! the startup probe has succeeded. A probe that changes nothing says nothing.
+//! the startup probe has succeeded. Readiness is asked until the container is gone, the others until
+//! it is to end. A probe that changes nothing says nothing.
 
 mod ask;
 mod count;
@@ -58,7 +59,15 @@ impl Kind {
 pub struct Probes {
     context: Arc<Context>,
     updates: mpsc::Sender<Update>,
-    running: HashMap<ContainerId, DropGuard>,
+    running: HashMap<ContainerId, Running>,
+}
+
+/// Dropping a guard ends the probes behind it.
+#[derive(Debug)]
+struct Running {
+    _readiness: DropGuard,
+    /// Startup and liveness, until the container is asked to end.
+    others: Option<DropGuard>,
 }
 
 /// One probe of one container.
@@ -113,7 +122,7 @@ impl Probes {
                 .map(|_| known.is_some_and(|known| known.1)),
             ..Health::default()
         };
-        let stop = CancellationToken::new();
+        let (until_gone, until_ending) = (CancellationToken::new(), CancellationToken::new());
         let shared = Arc::new(Mutex::new(health.clone()));
         let started = watch::Sender::new(health.started.unwrap_or(true));
         let probes = [
@@ -136,7 +145,10 @@ impl Probes {
                 started: started.clone(),
                 updates: self.updates.clone(),
             };
-            let stop = stop.clone();
+            let stop = match kind {
+                Kind::Readiness => until_gone.clone(),
+                Kind::Startup | Kind::Liveness => until_ending.clone(),
+            };
             tokio::spawn(async move {
                 tokio::select! {
                     () = stop.cancelled() => {}
@@ -144,8 +156,20 @@ impl Probes {
                 }
             });
         }
-        self.running.insert(status.id.clone(), stop.drop_guard());
+        let running = Running {
+            _readiness: until_gone.drop_guard(),
+            others: Some(until_ending.drop_guard()),
+        };
+        self.running.insert(status.id.clone(), running);
         health
+    }
+
+    /// The container is asked to end. Nobody minds any more whether it lives, but until it is gone
+    /// it may say that it takes no more work.
+    pub fn ending(&mut self, id: &ContainerId) {
+        if let Some(running) = self.running.get_mut(id) {
+            running.others = None;
+        }
     }
 
     pub fn end(&mut self, id: &ContainerId) {

@@ -80,7 +80,7 @@ impl Worker {
         if kill.is_for_resize {
             self.memory.restarting.insert(kill.name.clone());
         }
-        self.probes.end(&kill.id);
+        self.probes.ending(&kill.id);
         let (context, pod) = (self.context.clone(), self.pod.clone());
         let updates = self.updates.0.clone();
         let ip = self.memory.ips.first();
