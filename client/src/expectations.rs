@@ -34,6 +34,12 @@ impl Expectations {
         Self::default()
     }
 
+    /// Replaces what was expected for the key, for a pass that does both. `uids` name the objects
+    /// about to be deleted.
+    pub fn expect(&self, key: &ObjectKey, creations: usize, uids: HashSet<String>) {
+        self.set(key, creations as i64, uids);
+    }
+
     /// Replaces what was expected for the key.
     pub fn expect_creations(&self, key: &ObjectKey, count: usize) {
         self.set(key, count as i64, HashSet::new());

@@ -201,12 +201,7 @@ impl Controller {
 
     /// The deployment that controls an object, if it is still the same one.
     fn owner_of(&self, meta: &ObjectMeta) -> Option<Arc<Deployment>> {
-        let controller = controller_of(meta).filter(|owner| owner.kind == "Deployment")?;
-        let namespace = meta.namespace.as_deref().unwrap_or_default();
-        let deployment = self
-            .deployments
-            .get(&ObjectKey::new(namespace, &controller.name))?;
-        (deployment.metadata.uid.as_ref() == Some(&controller.uid)).then_some(deployment)
+        ownership::owner_of(&self.deployments, meta)
     }
 }
 

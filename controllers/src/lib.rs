@@ -50,14 +50,19 @@ mod csr_sign;
 
 mod discovery;
 mod endpoint_slices; // What both loops that write slices have in common.
+#[allow(dead_code)]
+mod history; // What DaemonSets and StatefulSets were before.
 mod labels;
 mod node_pods;
 mod nodes;
 mod ownership;
+mod pod_control;
 mod pods;
 mod refusal;
+mod scaled;
 mod services; // Services as the loops of endpoints know them.
 mod subsets; // The canonical form of Endpoints.
+mod templates;
 mod trigger_time;
 mod wire_order; // How upstream sorts ports and subsets.
 

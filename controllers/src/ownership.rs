@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use coracle_client::ObjectKey;
 use coracle_client::informer::{Informer, Kind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Api;
@@ -75,6 +76,14 @@ fn orphans_of(namespace: &str) -> String {
     format!("orphans/{namespace}")
 }
 
+/// The controller that an object names, if it is of this kind and still the same one.
+pub(crate) fn owner_of<O: Kind>(owners: &Informer<O>, meta: &ObjectMeta) -> Option<Arc<O>> {
+    let controller = controller_of(meta).filter(|owner| owner.kind == O::kind(&()))?;
+    let namespace = meta.namespace.as_deref().unwrap_or_default();
+    let owner = owners.get(&ObjectKey::new(namespace, &controller.name))?;
+    (owner.meta().uid.as_ref() == Some(&controller.uid)).then_some(owner)
+}
+
 /// The reference under which a controller object owns others.
 pub(crate) fn controller_reference<K: Kind>(owner: &K) -> OwnerReference {
     let meta = owner.meta();
@@ -100,6 +109,37 @@ pub(crate) fn claim(owner: &ObjectMeta, selector: &Selector, object: &ObjectMeta
         Some(_) => Claim::Release,
         None if matches && !owner_deleting && object.deletion_timestamp.is_none() => Claim::Adopt,
         None => Claim::Ignore,
+    }
+}
+
+/// What objects are to one controller, and what makes it so.
+#[derive(Debug)]
+pub(crate) struct Claims<K> {
+    /// Those to be adopted among them.
+    pub owned: Vec<Arc<K>>,
+    pub adopt: Vec<Arc<K>>,
+    pub release: Vec<Arc<K>>,
+}
+
+impl<K: Kind> Claims<K> {
+    pub(crate) fn of(owner: &ObjectMeta, selector: &Selector, objects: Vec<Arc<K>>) -> Self {
+        let mut claims = Self {
+            owned: Vec::new(),
+            adopt: Vec::new(),
+            release: Vec::new(),
+        };
+        for object in objects {
+            match claim(owner, selector, object.meta()) {
+                Claim::Own => claims.owned.push(object),
+                Claim::Adopt => {
+                    claims.adopt.push(object.clone());
+                    claims.owned.push(object);
+                }
+                Claim::Release => claims.release.push(object),
+                Claim::Ignore => {}
+            }
+        }
+        claims
     }
 }
 

@@ -8,6 +8,8 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
+use crate::scaled::{Rounding, scaled};
+
 fn spec(deployment: &Deployment) -> Option<&DeploymentSpec> {
     deployment.spec.as_ref()
 }
@@ -80,28 +82,5 @@ fn fence_posts(deployment: &Deployment) -> (i32, i32) {
         (0, 1)
     } else {
         (surge, unavailable)
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Rounding {
-    Up,
-    Down,
-}
-
-fn scaled(value: &IntOrString, total: i32, rounding: Rounding) -> i32 {
-    match value {
-        IntOrString::Int(number) => *number,
-        IntOrString::String(text) => {
-            let percent = text
-                .strip_suffix('%')
-                .and_then(|digits| digits.parse::<i64>().ok());
-            let hundredths = percent.unwrap_or(0).saturating_mul(i64::from(total));
-            let scaled = match rounding {
-                Rounding::Up => hundredths.saturating_add(99).div_euclid(100),
-                Rounding::Down => hundredths.div_euclid(100),
-            };
-            i32::try_from(scaled).unwrap_or(i32::MAX)
-        }
     }
 }

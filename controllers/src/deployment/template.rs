@@ -6,12 +6,12 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use serde_json::Value;
 
+use crate::templates::{drop_empty, fnv1a, safe_text};
+
 /// The label that keeps the pods of two revisions apart.
 pub(super) const HASH_LABEL: &str = "pod-template-hash";
 /// Names are at most this long.
 const NAME_LENGTH_MAX: usize = 253;
-/// Upstream's alphabet for generated names: no vowels, no look-alikes.
-const SAFE_ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// The oldest set with the deployment's template. More than one happens only when somebody else
 /// made them, and then the choice must not change from pass to pass.
@@ -60,45 +60,15 @@ fn canonical(template: &PodTemplateSpec) -> Value {
     value
 }
 
-/// Empty maps stay: `emptyDir: {}` means something.
-fn drop_empty(value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            map.values_mut().for_each(drop_empty);
-            map.retain(|_, value| match value {
-                Value::Null => false,
-                Value::Array(items) => !items.is_empty(),
-                _ => true,
-            });
-        }
-        Value::Array(items) => items.iter_mut().for_each(drop_empty),
-        _ => {}
-    }
-}
-
 /// A short text that depends on the template alone, and on how often it met another's.
 pub(super) fn hash(template: &PodTemplateSpec, collisions: Option<i32>) -> String {
     let mut value = canonical(template);
     // The order of keys must not depend on how the JSON library was built.
     value.sort_all_objects();
-    let mut hash = fnv1a(FNV_OFFSET, value.to_string().as_bytes());
-    if let Some(collisions) = collisions {
-        hash = fnv1a(hash, &collisions.to_le_bytes());
-    }
-    let digits = hash.to_string();
-    digits
-        .bytes()
-        .map(|digit| char::from(SAFE_ALPHABET[usize::from(digit) % 27]))
-        .collect()
-}
-
-const FNV_OFFSET: u32 = 0x811c_9dc5;
-const FNV_PRIME: u32 = 0x0100_0193;
-
-fn fnv1a(start: u32, bytes: &[u8]) -> u32 {
-    bytes.iter().fold(start, |hash, byte| {
-        (hash ^ u32::from(*byte)).wrapping_mul(FNV_PRIME)
-    })
+    let text = value.to_string();
+    let collisions = collisions.map(i32::to_le_bytes);
+    let collisions = collisions.as_ref().map_or(&[] as &[u8], |bytes| bytes);
+    safe_text(fnv1a(&[text.as_bytes(), collisions]))
 }
 
 /// The name of the set with this hash: always the same, so that making it twice is harmless.

@@ -2,26 +2,17 @@
 
 use std::sync::Arc;
 
-use coracle_client::events::{self, EventType};
 use coracle_client::patch;
-use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
-use kube::api::PostParams;
 
 use super::kind::{Replicated, Spec};
 use super::plan::Plan;
 use super::{Controller, ObjectKey, Requeue, status};
-use crate::ownership::{self, ClaimError, controller_reference};
+use crate::ownership::{self, ClaimError};
+use crate::pod_control::{PodControl, pod_from};
 use crate::refusal;
-
-/// The first batch of creations; each batch that succeeds doubles the next. A cause that fails
-/// one pod fails them all, and is then found out with one request.
-const FIRST_BATCH: usize = 1;
-/// The longest a generated name's prefix may be, for the name to fit with its suffix.
-const PREFIX_LENGTH_MAX: usize = 253;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReconcileError {
@@ -67,13 +58,18 @@ impl<K: Replicated> Controller<K> {
         plan: &Plan,
         pods: &Api<Pod>,
     ) -> Result<(), ReconcileError> {
+        let control = PodControl {
+            key,
+            owner: set.as_ref(),
+            pods,
+            expectations: &self.expectations,
+            recorder: &self.recorder,
+        };
         if plan.create > 0 {
             self.expectations.expect_creations(key, plan.create);
-            let (created, outcome) = self.create(set, spec, plan.create, pods).await;
-            // What was not created will not be seen either.
-            self.expectations
-                .creations_observed(key, plan.create - created);
-            outcome.map_err(ReconcileError::Create)?;
+            let pod = pod_from(set.as_ref(), spec.template);
+            let created = control.create(plan.create, |_| pod.clone()).await;
+            created.map_err(ReconcileError::Create)?;
         }
         if !plan.delete.is_empty() {
             let uids = plan
@@ -81,121 +77,10 @@ impl<K: Replicated> Controller<K> {
                 .iter()
                 .filter_map(|pod| pod.metadata.uid.clone());
             self.expectations.expect_deletions(key, uids);
-            let deletions = plan
-                .delete
-                .iter()
-                .map(|pod| self.delete_one(key, set, pod, pods));
-            let outcomes = join_all(deletions).await;
-            outcomes
-                .into_iter()
-                .collect::<Result<(), _>>()
-                .map_err(ReconcileError::Delete)?;
+            let deleted = control.delete(plan.delete.iter().map(Arc::as_ref)).await;
+            deleted.map_err(ReconcileError::Delete)?;
         }
         Ok(())
-    }
-
-    /// Creates in batches that double. Returns how many were made, and what stopped it.
-    async fn create(
-        &self,
-        set: &Arc<K>,
-        spec: &Spec<'_>,
-        count: usize,
-        pods: &Api<Pod>,
-    ) -> (usize, Result<(), kube::Error>) {
-        let pod = pod_from(set.as_ref(), spec);
-        let (mut created, mut batch) = (0, FIRST_BATCH);
-        while created < count {
-            let size = batch.min(count - created);
-            let outcomes = join_all((0..size).map(|_| self.create_one(set, &pod, pods))).await;
-            let mut failure = None;
-            for outcome in outcomes {
-                match outcome {
-                    Ok(()) => created += 1,
-                    Err(error) => failure = failure.or(Some(error)),
-                }
-            }
-            if let Some(error) = failure {
-                return (created, Err(error));
-            }
-            batch *= 2;
-        }
-        (created, Ok(()))
-    }
-
-    async fn create_one(
-        &self,
-        set: &Arc<K>,
-        pod: &Pod,
-        pods: &Api<Pod>,
-    ) -> Result<(), kube::Error> {
-        let about = events::reference(set.as_ref());
-        match pods.create(&PostParams::default(), pod).await {
-            Ok(created) => {
-                let name = created.metadata.name.unwrap_or_default();
-                let message = format!("Created pod: {name}");
-                self.recorder
-                    .event(&about, EventType::Normal, "SuccessfulCreate", message);
-                Ok(())
-            }
-            // Counts as done: no pod can be made here any more, and none is needed.
-            Err(error) if refusal::is_namespace_terminating(&error) => Ok(()),
-            Err(error) => {
-                let message = format!("Error creating: {}", refusal::message(&error));
-                self.recorder
-                    .event(&about, EventType::Warning, "FailedCreate", message);
-                Err(error)
-            }
-        }
-    }
-
-    async fn delete_one(
-        &self,
-        key: &ObjectKey,
-        set: &Arc<K>,
-        pod: &Pod,
-        pods: &Api<Pod>,
-    ) -> Result<(), kube::Error> {
-        let about = events::reference(set.as_ref());
-        let name = pod.metadata.name.as_deref().unwrap_or_default();
-        let Err(error) = pods.delete(name, &patch::delete_exactly(pod)).await else {
-            let message = format!("Deleted pod: {name}");
-            self.recorder
-                .event(&about, EventType::Normal, "SuccessfulDelete", message);
-            return Ok(());
-        };
-        // Its deletion will not be seen, or was seen already.
-        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-        self.expectations.deletion_observed(key, uid);
-        if refusal::is_not_found(&error) {
-            return Ok(());
-        }
-        let message = format!("Error deleting: {}", refusal::message(&error));
-        self.recorder
-            .event(&about, EventType::Warning, "FailedDelete", message);
-        Err(error)
-    }
-}
-
-/// The pod that a set's template describes.
-fn pod_from<K: Replicated>(set: &K, spec: &Spec<'_>) -> Pod {
-    let meta = spec.template.metadata.clone().unwrap_or_default();
-    let name = set.meta().name.as_deref().unwrap_or_default();
-    let dashed = name.len() < PREFIX_LENGTH_MAX;
-    Pod {
-        metadata: ObjectMeta {
-            generate_name: Some(if dashed {
-                format!("{name}-")
-            } else {
-                name.to_owned()
-            }),
-            labels: meta.labels,
-            annotations: meta.annotations,
-            finalizers: meta.finalizers,
-            owner_references: Some(vec![controller_reference(set)]),
-            ..ObjectMeta::default()
-        },
-        spec: spec.template.spec.clone(),
-        status: None,
     }
 }
 
