@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::fake_api::FakeApi;
+use crate::fake_api::{FakeApi, merge};
 use crate::{Config, Context};
 
 mod web;
@@ -230,11 +230,7 @@ impl FakeCluster {
             });
             object["metadata"]["ownerReferences"] = owners.collect();
         } else {
-            for field in ["ownerReferences", "finalizers"] {
-                if let Some(value) = patch["metadata"].get(field) {
-                    object["metadata"][field] = value.clone();
-                }
-            }
+            merge(&mut object, patch);
         }
         self.settle(path, object.clone());
         reply(200, &object)

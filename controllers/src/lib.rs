@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 mod supervise;
 
+mod daemonset;
 mod deployment;
 mod replicaset;
 
@@ -50,7 +51,6 @@ mod csr_sign;
 
 mod discovery;
 mod endpoint_slices; // What both loops that write slices have in common.
-#[allow(dead_code)]
 mod history; // What DaemonSets and StatefulSets were before.
 mod labels;
 mod node_pods;
@@ -194,6 +194,11 @@ pub static LOOPS: &[Loop] = &[
         name: "replicationcontroller",
         identity: "replication-controller",
         run: replicaset::run_replication_controllers,
+    },
+    Loop {
+        name: "daemonset",
+        identity: "daemon-set-controller",
+        run: daemonset::run,
     },
     Loop {
         name: "service-account",

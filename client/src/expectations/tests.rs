@@ -49,3 +49,13 @@ async fn a_deleted_object_expects_nothing() {
     expectations.forget(&key());
     assert!(expectations.satisfied(&key()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_may_expect_both() {
+    let expectations = Expectations::new();
+    expectations.expect(&key(), 1, HashSet::from(["a".to_owned()]));
+    expectations.creation_observed(&key());
+    assert!(!expectations.satisfied(&key()));
+    expectations.deletion_observed(&key(), "a");
+    assert!(expectations.satisfied(&key()));
+}
