@@ -336,6 +336,22 @@ pub struct AgentArgs {
     /// [default: /etc/resolv.conf; for pods what systemd-resolved has behind it]
     #[arg(long, value_name = "FILE", env = "CORACLE_RESOLV_CONF")]
     pub resolv_conf: Option<String>,
+    /// Directory of the configuration of network plugins; the first one by name makes the pods'
+    /// network in place of the agent [default: /etc/cni/net.d]
+    #[arg(long, value_name = "DIR", env = "CORACLE_CNI_CONF_DIR")]
+    pub cni_conf_dir: Option<String>,
+    /// Directories of network plugins, in the order in which they are looked in
+    /// [default: /opt/cni/bin,/usr/lib/cni]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "CORACLE_CNI_BIN_DIR",
+        value_delimiter = ','
+    )]
+    pub cni_bin_dir: Vec<String>,
+    /// After which a network plugin is killed [default: 60s]
+    #[arg(long, value_name = "DURATION", env = "CORACLE_CNI_TIMEOUT")]
+    pub cni_timeout: Option<String>,
     /// Route Services on this node: true or false [default: true, and false in a cluster that is
     /// not Coracle's, which has a kube-proxy]
     #[arg(long, value_name = "BOOL", env = "CORACLE_ROUTE_SERVICES")]

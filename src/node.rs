@@ -91,6 +91,7 @@ pub fn config(
         resources: settings.resources.clone(),
         container_runtime: settings.container_runtime.clone(),
         resolv_conf: settings.resolv_conf.clone(),
+        cni: settings.cni.clone(),
         routing: settings.routing.clone(),
         dns: settings.dns.clone(),
         data_dir: settings.data_dir.join("agent"),

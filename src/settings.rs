@@ -3,6 +3,7 @@
 //! All values are checked here, before a port or a file is opened, and the first bad one becomes
 //! one line that names the flag, the value and what is right. Never touches the cluster.
 
+mod cni; // Network plugins.
 pub mod dns;
 pub mod file;
 mod joining; // Clusters that are not Coracle's.
@@ -94,6 +95,7 @@ pub struct AgentSettings {
     pub resources: coracle_agent::Resources,
     pub container_runtime: Option<Endpoints>,
     pub resolv_conf: Option<PathBuf>,
+    pub cni: coracle_agent::CniSettings,
     pub routing: Option<coracle_agent::Routing>,
     /// What pods are told in place of what the cluster says.
     pub dns: coracle_agent::PodDns,
@@ -341,6 +343,7 @@ pub fn agent(
         .clone()
         .unwrap_or_else(|| host_name.to_lowercase());
     let routing = routing::routing(args, joining.is_some())?;
+    let cni = cni::cni(args)?;
     let kubelet_dir = kubelet_dir(args, &data_dir)?;
     Ok(AgentSettings {
         data_dir,
@@ -379,6 +382,7 @@ pub fn agent(
             args.container_runtime_endpoint.as_deref(),
             args.image_service_endpoint.as_deref(),
         )?,
+        cni,
         routing,
         resolv_conf: match args.resolv_conf.as_deref() {
             Some(path) => Some(parse::file("resolv-conf", path)?),

@@ -42,7 +42,11 @@ pub fn run(mut args: UpArgs) -> Result<(), Failure> {
         None
     };
     let server = settings::server(&args.common, &args.server)?;
-    let agent = settings::agent(&args.common, &args.agent, &node::host_name()?, false)?;
+    let mut agent = settings::agent(&args.common, &args.agent, &node::host_name()?, false)?;
+    if args.demo && args.agent.cni_conf_dir.is_none() {
+        // Plugins would leave something behind.
+        agent.cni.configurations = agent.data_dir.join("net.d");
+    }
     logging::start(
         args.common.log.as_deref(),
         if args.demo { "warn" } else { "info" },

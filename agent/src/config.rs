@@ -3,6 +3,7 @@
 use crate::KubeletDir;
 use crate::collect::ImagePolicy;
 use crate::families::Families;
+use crate::network::CniSettings;
 use crate::pressure;
 use crate::runtime::Endpoints;
 use coracle_api::amounts::Amounts;
@@ -36,6 +37,8 @@ pub struct Config {
     pub container_runtime: Option<Endpoints>,
     /// Where the node's resolvers are named. None: the usual file.
     pub resolv_conf: Option<PathBuf>,
+    /// Of pods' networks, where a configuration is there.
+    pub cni: CniSettings,
     /// None: others route Services on this node.
     pub routing: Option<Routing>,
     pub dns: PodDns,

@@ -44,6 +44,7 @@ mod families; // One of each IP family.
 pub use families::Families;
 
 mod network; // A bridge, and the addresses of a pod.
+pub use network::CniSettings;
 
 mod dns; // Names of the cluster.
 pub use dns::DOMAIN_DEFAULT as CLUSTER_DOMAIN_DEFAULT;

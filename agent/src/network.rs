@@ -1,6 +1,6 @@
 //! The pods' network on this node: a gateway, an address a sandbox, a veth pair into it, and ways
-//! to other nodes. Or that of a runtime that makes it, of which nothing is known here but whether it
-//! is ready.
+//! to other nodes; or what plugins make. Or that of a runtime that makes it, of which nothing is known
+//! here but whether it is ready.
 //!
 //! Addresses come from the Node's `podCIDR`; until it is known the network is not ready. All is
 //! done over netlink, and repeated after a crash without harm.
@@ -8,12 +8,14 @@
 mod addresses; // Which sandbox has which address, on disk.
 mod bandwidth; // What a pod may send and be sent.
 mod bridged; // Made here.
+mod cni; // Made by plugins.
 mod firewall; // Of others, that keep pods from the rest.
 mod host_ports; // Ports of the node that lead to pods.
 mod link; // Bridge, veth and routes, by netlink.
 mod masquerade; // Of what leaves pods for no pod.
 #[allow(dead_code, unused_imports)] // Services and policy are its users.
 pub mod nft; // The kernel's packet filter.
+mod own; // Which of the two.
 mod peers; // Ways to other nodes.
 pub mod policy; // Which connections pods may have.
 pub mod services; // Where their addresses lead.
@@ -24,23 +26,24 @@ pub mod testing;
 pub mod view; // What is known of Services.
 
 pub use addresses::AddressError;
+pub use cni::{CniError, Resolvers, Settings as CniSettings};
 pub use link::{LinkError, Links, is_of_ours, machine_addresses};
 pub use peers::changes as link_changes;
 
 use crate::families::Families;
 use crate::node::OwnAddresses;
 use crate::runtime::{SandboxId, SandboxStatus};
-use bridged::Bridged;
 use coracle_client::Client;
 use coracle_client::clock::Clock;
 use coracle_client::events::Recorder;
 use firewall::Firewall;
+use own::Own;
 use parking_lot::RwLock;
 use peers::Peers;
 use policy::Policies;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use subnet::Subnet;
 use table::{Table, TableError};
@@ -64,11 +67,19 @@ pub enum NetworkError {
     #[error(transparent)]
     Bandwidth(#[from] bandwidth::BandwidthError),
     #[error(transparent)]
+    Cni(#[from] CniError),
+    #[error(transparent)]
     Link(#[from] LinkError),
     #[error(transparent)]
     Policy(#[from] policy::PolicyError),
     #[error(transparent)]
     Table(#[from] TableError),
+}
+
+/// Takes all sandboxes off the networks that plugins made. `directory` is the one that the network
+/// was opened with; no agent may run.
+pub async fn detach_from_plugins(directory: &Path) {
+    cni::Cni::wipe(directory.with_extension("cni")).await;
 }
 
 /// Takes all that was made away from the namespace of the calling process.
@@ -82,7 +93,7 @@ pub struct Network(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    Bridged(Arc<Bridged>),
+    Own(Arc<Own>),
     OfRuntime(RwLock<Told>),
 }
 
@@ -125,9 +136,9 @@ impl std::fmt::Debug for Site {
 
 impl Network {
     /// `directory` keeps the addresses. Needs a tokio runtime.
-    pub fn open(directory: PathBuf) -> Result<Self, NetworkError> {
-        let bridged = Bridged::open(directory)?;
-        Ok(Self(Kind::Bridged(Arc::new(bridged))))
+    pub fn open(directory: PathBuf, plugins: CniSettings) -> Result<Self, NetworkError> {
+        let own = Own::open(directory, plugins)?;
+        Ok(Self(Kind::Own(Arc::new(own))))
     }
 
     /// The runtime's own; nothing is known of it yet.
@@ -139,7 +150,7 @@ impl Network {
     /// is up. True when a runtime that makes the network is to be told.
     pub async fn use_cidrs(&self, cidrs: &str) -> Result<bool, NetworkError> {
         match &self.0 {
-            Kind::Bridged(bridged) => bridged.use_cidrs(cidrs).await.map(|()| false),
+            Kind::Own(own) => own.use_cidrs(cidrs).await.map(|()| false),
             Kind::OfRuntime(told) => {
                 let mut told = told.write();
                 let is_new = told.cidrs != cidrs;
@@ -159,7 +170,7 @@ impl Network {
     /// With the podCIDRs that the node had last, if it had some.
     pub async fn use_kept_cidrs(&self) -> Result<(), NetworkError> {
         match &self.0 {
-            Kind::Bridged(bridged) => bridged.use_kept_cidrs().await,
+            Kind::Own(own) => own.use_kept_cidrs().await,
             Kind::OfRuntime(_) => Ok(()),
         }
     }
@@ -167,7 +178,7 @@ impl Network {
     /// The podCIDRs that the node had last, if it had some.
     pub fn kept_cidrs(&self) -> Option<String> {
         match &self.0 {
-            Kind::Bridged(bridged) => bridged.kept_cidrs(),
+            Kind::Own(own) => own.bridged.kept_cidrs(),
             Kind::OfRuntime(_) => None,
         }
     }
@@ -182,20 +193,24 @@ impl Network {
     /// Why no pod can have an address yet, in upstream's words.
     pub fn problem(&self) -> Option<String> {
         match &self.0 {
-            Kind::Bridged(bridged) => {
-                (!bridged.is_ready()).then(|| crate::node::NETWORK_NOT_READY.to_owned())
-            }
+            Kind::Own(own) => own
+                .problem()
+                .map(|why| crate::node::network_not_ready(&why)),
             Kind::OfRuntime(told) => told.read().problem.clone(),
         }
     }
 
     /// Gives the sandbox its addresses and link, or finds them again. None on the host's network.
-    pub async fn attach(&self, sandbox: &SandboxStatus) -> Result<Families<IpAddr>, NetworkError> {
+    pub async fn attach(
+        &self,
+        sandbox: &SandboxStatus,
+        resolvers: &Resolvers,
+    ) -> Result<Families<IpAddr>, NetworkError> {
         if sandbox.config.host_network {
             return Ok(Families::default());
         }
         match &self.0 {
-            Kind::Bridged(bridged) => bridged.attach(sandbox).await,
+            Kind::Own(own) => own.attach(sandbox, resolvers).await,
             Kind::OfRuntime(_) if sandbox.addresses.is_empty() => Err(NetworkError::NoAddress),
             Kind::OfRuntime(_) => Ok(sandbox.addresses),
         }
@@ -204,14 +219,14 @@ impl Network {
     /// Takes link and address back. No error when there are none.
     pub async fn detach(&self, sandbox: &SandboxId) -> Result<(), NetworkError> {
         match &self.0 {
-            Kind::Bridged(bridged) => bridged.detach(sandbox).await,
+            Kind::Own(own) => own.detach(sandbox).await,
             Kind::OfRuntime(_) => Ok(()),
         }
     }
 
     pub fn addresses_of(&self, sandbox: &SandboxStatus) -> Families<IpAddr> {
         match &self.0 {
-            Kind::Bridged(bridged) => bridged.addresses_of(&sandbox.id),
+            Kind::Own(own) => own.addresses_of(&sandbox.id),
             Kind::OfRuntime(_) => sandbox.addresses,
         }
     }
@@ -223,16 +238,26 @@ impl Network {
 
     /// Takes in what a former agent left running.
     pub async fn adopt(&self, sandboxes: &[SandboxStatus]) {
-        if let Kind::Bridged(bridged) = &self.0 {
-            bridged.adopt(sandboxes).await;
+        if let Kind::Own(own) = &self.0 {
+            own.bridged.adopt(sandboxes).await;
+        }
+    }
+
+    /// Begins to look after plugins, until `stop`.
+    pub fn tend(&self, tasks: &TaskTracker, stop: &CancellationToken) {
+        if let Kind::Own(own) = &self.0 {
+            tasks.spawn(own.cni.clone().watch(stop.clone()));
+            tasks.spawn(own.cni.clone().sweep(stop.clone()));
+            tasks.spawn(own.clone().settle(stop.clone()));
         }
     }
 
     /// Begins what goes on beside the pods, until the site's stop.
     pub fn begin(&self, site: Site, table: &Table) {
-        let Kind::Bridged(bridged) = &self.0 else {
+        let Kind::Own(own) = &self.0 else {
             return;
         };
+        let bridged = &own.bridged;
         let knows_nodes = site.pod_networks.is_none();
         let told = |texts: Vec<String>| {
             texts
@@ -284,7 +309,7 @@ impl Network {
     /// Takes back the addresses of sandboxes that a crash left without one.
     pub fn reclaim(&self, alive: &BTreeSet<SandboxId>) -> Result<(), NetworkError> {
         match &self.0 {
-            Kind::Bridged(bridged) => bridged.reclaim(alive),
+            Kind::Own(own) => own.reclaim(alive),
             Kind::OfRuntime(_) => Ok(()),
         }
     }

@@ -33,7 +33,10 @@ pub fn reference(name: &str) -> ObjectReference {
     }
 }
 
-/// Of the Ready condition and of pods that wait, while there is no podCIDR.
-pub const NETWORK_NOT_READY: &str = "container runtime network not ready: NetworkReady=false \
-     reason:NetworkPluginNotReady message:Network plugin returns error: no podCIDR was given to \
-     this node yet";
+/// Of the Ready condition and of pods that wait, in the words of a runtime.
+pub fn network_not_ready(why: &str) -> String {
+    format!(
+        "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady \
+         message:Network plugin returns error: {why}"
+    )
+}

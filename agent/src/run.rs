@@ -329,6 +329,7 @@ async fn begin_network(
     tasks: &TaskTracker,
     stop: &CancellationToken,
 ) {
+    context.network.tend(tasks, stop);
     tasks.spawn(context.host.clone().follow(stop.clone()));
     if let Err(error) = context.network.use_kept_cidrs().await {
         tracing::warn!(%error, "pods wait for their network");
@@ -384,7 +385,7 @@ async fn network(config: &Config, runtime: &dyn Runtime) -> Result<Network, Agen
         network.heard(runtime.health().await.network);
         return Ok(network);
     }
-    let network = Network::open(config.data_dir.join("network"));
+    let network = Network::open(config.data_dir.join("network"), config.cni.clone());
     network.map_err(|error| AgentError::Network(Box::new(error)))
 }
 

@@ -11,7 +11,7 @@ use std::io;
 use std::path::Path;
 
 /// What goes; the images stay.
-const DIRECTORIES: [&str; 10] = [
+const DIRECTORIES: [&str; 11] = [
     "containers",
     "sandboxes",
     "parts",
@@ -19,6 +19,7 @@ const DIRECTORIES: [&str; 10] = [
     "plugins",
     "plugins_registry",
     "network",
+    "network.cni",
     "logs",
     "pki",
     "pki-joined",
@@ -35,6 +36,11 @@ const FILES: [&str; 4] = [
 pub async fn wipe(data_dir: &Path) -> Result<(), WipeError> {
     if !data_dir.exists() {
         return Ok(());
+    }
+    {
+        // While sandboxes have their namespaces.
+        let _no_agent = runtime::embedded::lock(data_dir)?;
+        network::detach_from_plugins(&data_dir.join("network")).await;
     }
     runtime::wipe(data_dir).await?;
     let network = network::remove_all().await;

@@ -383,7 +383,9 @@ impl Host {
             .arg(format!("--net=/run/netns/{}", self.namespace))
             .arg("--")
             .arg(program)
-            .env("CORACLE_EVICTION_HARD", EVICTION_HARD);
+            .env("CORACLE_EVICTION_HARD", EVICTION_HARD)
+            // The machine's own network plugins are none of a lab's.
+            .env("CORACLE_CNI_CONF_DIR", self.data_dir.join("net.d"));
         command
     }
 }

@@ -12,6 +12,7 @@ mod pictures; // Image archives made from this machine's busybox.
 mod bad_containers;
 mod bad_images;
 mod claims;
+mod cni;
 mod command_line;
 mod confinement;
 mod connections;

@@ -246,6 +246,10 @@ fn nodes_that_go_are_forgotten_and_a_wipe_leaves_nothing() {
     });
     // Without the server too, after a restart of the agent.
     let server = trio.server.process;
+    wait("the agent keeps the way", || {
+        let kept = std::fs::read_to_string(one.data_dir.join("agent/network.peers"));
+        kept.is_ok_and(|kept| kept.contains(&gone)).then_some(())
+    });
     trio.lab.process(trio.agents[0]).kill();
     trio.lab.process(server).signal("STOP");
     run("ip", &["-n", &one.namespace, "route", "del", &gone]);

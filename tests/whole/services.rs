@@ -6,7 +6,7 @@ use crate::workloads::{IMAGE, with_images};
 use std::collections::BTreeSet;
 
 /// Answers with its name and with who asked.
-fn web(name: &str) -> String {
+pub fn web(name: &str) -> String {
     let script = "mkdir -p /www/cgi-bin && printf '#!/bin/sh\\necho Content-Type: text/plain\\n\
                   echo\\necho $(hostname) $REMOTE_ADDR\\n' > /www/cgi-bin/who && \
                   touch /www/x && /bin/busybox chmod 755 /www/cgi-bin/who && \
@@ -26,7 +26,7 @@ spec:
     )
 }
 
-fn service(spec: &str) -> String {
+pub fn service(spec: &str) -> String {
     format!(
         r#"
 apiVersion: v1
@@ -40,7 +40,7 @@ spec:
 }
 
 /// Of pods of this node, and of one address on another.
-fn endpoints(cluster: &Cluster, pods: &[&str], elsewhere: Option<&str>) {
+pub fn endpoints(cluster: &Cluster, pods: &[&str], elsewhere: Option<&str>) {
     let node = cluster.value(&["nodes"], "{.items[0].metadata.name}");
     let mut items = Vec::new();
     for pod in pods {
@@ -68,13 +68,13 @@ endpoints: [{}]
 }
 
 /// Who answered and whom it saw; None when nobody did.
-fn ask(host: &Host, url: &str) -> Option<(String, String)> {
+pub fn ask(host: &Host, url: &str) -> Option<(String, String)> {
     let mut command = host.command("curl");
     let output = command.args(["-s", "-m", "3", url]).output().unwrap();
     parse(&String::from_utf8_lossy(&output.stdout))
 }
 
-fn ask_in_pod(cluster: &Cluster, pod: &str, url: &str) -> Option<(String, String)> {
+pub fn ask_in_pod(cluster: &Cluster, pod: &str, url: &str) -> Option<(String, String)> {
     // busybox's own option of a timeout breaks it.
     let ask = format!(
         "wget -q -O - {url} & n=0; while kill -0 $! >/dev/null 2>&1 && test $n -lt 30; \
@@ -97,12 +97,12 @@ fn fails(host: &Host, url: &str) -> i32 {
     output.status.code().unwrap()
 }
 
-fn names(mut ask: impl FnMut() -> Option<(String, String)>) -> BTreeSet<String> {
+pub fn names(mut ask: impl FnMut() -> Option<(String, String)>) -> BTreeSet<String> {
     let answers = (0..24).map(|_| ask().expect("an answer").0);
     answers.collect()
 }
 
-fn running(cluster: &Cluster, pods: &[&str]) {
+pub fn running(cluster: &Cluster, pods: &[&str]) {
     for pod in pods {
         cluster.apply(&web(pod));
     }

@@ -123,6 +123,10 @@ impl Addresses {
         self.held.lock().of(sandbox)
     }
 
+    pub fn has_any(&self) -> bool {
+        !self.held.lock().by_address.is_empty()
+    }
+
     pub fn reclaim(&self, alive: &BTreeSet<SandboxId>) -> Result<(), AddressError> {
         let lost: Vec<_> = {
             let held = self.held.lock();

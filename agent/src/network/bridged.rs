@@ -32,6 +32,12 @@ pub struct Bridged {
     has_loopback: AtomicBool,
     /// The last `podCIDRs`, for a start without the server.
     cidr_file: PathBuf,
+    /// All of it was taken away.
+    is_down: AtomicBool,
+    /// Held by who makes it, or takes it away.
+    making: tokio::sync::Mutex<()>,
+    /// Held while a pod is attached; nothing is taken away then.
+    attaching: tokio::sync::RwLock<()>,
 }
 
 impl Bridged {
@@ -46,33 +52,64 @@ impl Bridged {
             host_ports: HostPorts::default(),
             policies: OnceLock::new(),
             has_loopback: AtomicBool::new(false),
+            is_down: AtomicBool::new(false),
+            making: tokio::sync::Mutex::default(),
+            attaching: tokio::sync::RwLock::default(),
         })
     }
 
     /// Makes the bridge for the node's `podCIDRs`, with a comma between them; nothing to do when it
     /// is up.
     pub async fn use_cidrs(&self, cidrs: &str) -> Result<(), NetworkError> {
+        let _alone = self.making.lock().await;
         let is_known = matches!(&*self.bridge.read(), Some((known, _)) if known == cidrs);
         if is_known {
             return Ok(());
         }
         let subnets = parse(cidrs)?;
+        self.is_down.store(false, Ordering::Release);
         let bridge = self.links.make_bridge(subnets).await?;
         *self.bridge.write() = Some((cidrs.to_owned(), bridge));
         self.subnets.send_replace(subnets);
-        if let Err(error) = crate::atomic_file::write(&self.cidr_file, cidrs.as_bytes(), 0o644) {
-            tracing::warn!(%error, "the podCIDR is not kept for a start without the server");
-        }
+        self.keep_cidrs(cidrs)?;
         tracing::info!(cidrs, "pods have their network");
         Ok(())
     }
 
-    /// With the podCIDRs that the node had last, if it had some.
-    pub async fn use_kept_cidrs(&self) -> Result<(), NetworkError> {
-        match self.kept_cidrs() {
-            Some(cidrs) => self.use_cidrs(&cidrs).await,
-            None => Ok(()),
+    /// For a start without the server.
+    pub fn keep_cidrs(&self, cidrs: &str) -> Result<(), NetworkError> {
+        parse(cidrs)?;
+        if self.kept_cidrs().as_deref() == Some(cidrs) {
+            return Ok(());
         }
+        if let Err(error) = crate::atomic_file::write(&self.cidr_file, cidrs.as_bytes(), 0o644) {
+            tracing::warn!(%error, "the podCIDR is not kept for a start without the server");
+        }
+        Ok(())
+    }
+
+    /// Sandboxes that have an address of it.
+    pub fn has_pods(&self) -> bool {
+        self.addresses.has_any()
+    }
+
+    pub fn is_down(&self) -> bool {
+        self.is_down.load(Ordering::Acquire)
+    }
+
+    /// Takes away what was made for pods, once there are none; who else makes something for them
+    /// learns of it by `subscribe` and `is_down`.
+    pub async fn stand_down(&self) -> Result<(), NetworkError> {
+        let _alone = self.making.lock().await;
+        let _none_comes = self.attaching.write().await;
+        if self.is_down() || self.has_pods() {
+            return Ok(());
+        }
+        *self.bridge.write() = None;
+        self.links.remove_named(link::BRIDGE).await?;
+        self.is_down.store(true, Ordering::Release);
+        self.subnets.send_replace(Families::default());
+        Ok(())
     }
 
     /// Of the pods here; none before there is a bridge.
@@ -96,6 +133,11 @@ impl Bridged {
         }
     }
 
+    /// They are not.
+    pub fn keep_loopback(&self) {
+        self.has_loopback.store(false, Ordering::Release);
+    }
+
     pub fn kept_cidrs(&self) -> Option<String> {
         let text = std::fs::read_to_string(&self.cidr_file).ok()?;
         Some(text.trim().to_owned())
@@ -109,6 +151,7 @@ impl Bridged {
     pub async fn attach(&self, sandbox: &SandboxStatus) -> Result<Families<IpAddr>, NetworkError> {
         let (id, namespace) = (&sandbox.id, sandbox.network_namespace.as_ref());
         let namespace = namespace.ok_or(NetworkError::NoNamespace)?;
+        let _attaching = self.attaching.read().await;
         let mut bridge = self.bridge().ok_or(NetworkError::NotReady)?;
         bridge.mtu = bridge.mtu.min(self.mtu_max.load(Ordering::Relaxed));
         let bandwidth = Bandwidth::of(&sandbox.config.annotations)?;
@@ -148,6 +191,9 @@ impl Bridged {
             }
         }
         self.host_ports.complete();
+        if !self.has_pods() {
+            return;
+        }
         let mut subnets = self.subscribe();
         let are_known = |subnets: &Families<Subnet>| !subnets.is_empty();
         if subnets.wait_for(are_known).await.is_err() {

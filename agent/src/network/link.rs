@@ -10,7 +10,8 @@ mod pod; // A pod's pair of links.
 mod shape; // Of bandwidth.
 mod uplink; // The way to the rest of the world.
 
-pub(super) use kernel::route_loopback_of_pods;
+pub(super) use inside::bring_up_loopback;
+pub(super) use kernel::{route_loopback_of_pods, serve_plugins};
 pub(super) use pod::Given;
 pub(super) use uplink::mtu_of;
 
@@ -124,6 +125,14 @@ impl Links {
         let set = self.0.link().set(up).execute().await;
         set.map_err(netlink("bring up the bridge"))?;
         Ok(bridge)
+    }
+
+    /// Nothing to do when there is none.
+    pub async fn remove_named(&self, name: &str) -> Result<(), LinkError> {
+        match self.find(name).await? {
+            Some(link) => self.delete(link.header.index).await,
+            None => Ok(()),
+        }
     }
 
     /// Leaves the bridge with the gateways' addresses alone.

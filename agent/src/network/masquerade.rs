@@ -37,9 +37,17 @@ pub async fn run(
         let own_networks = *own.borrow_and_update();
         let all = networks.borrow_and_update().clone();
         let mut is_written = true;
-        let batch = wanted(own_networks, all.as_ref()).filter(|_| is_there);
-        if let Some(batch) = batch {
+        let is_down = bridged.is_down();
+        if is_down {
+            bridged.keep_loopback();
+        }
+        let batch = match is_down {
+            true => Some(nothing()),
+            false => wanted(own_networks, all.as_ref()),
+        };
+        if let Some(batch) = batch.filter(|_| is_there) {
             match table.nft.commit(&batch).await {
+                Ok(()) if is_down => {}
                 // Not before pods are kept from there.
                 Ok(()) => bridged.lead_loopback(),
                 Err(error) => {
@@ -69,6 +77,14 @@ fn set_name(family: Family) -> &'static str {
 fn wanted(own: Families<Subnet>, networks: Option<&PodNetworks>) -> Option<Batch> {
     let networks = networks.filter(|_| !own.is_empty());
     networks.map(|networks| plan(own, networks))
+}
+
+/// For pods that are not ours.
+fn nothing() -> Batch {
+    let mut batch = Batch::new();
+    batch.flush_chain(PODS_MASQUERADE);
+    batch.flush_chain(HOST_GUARD);
+    batch
 }
 
 /// All of it, in place of what there was: nodes come and go seldom.

@@ -116,6 +116,10 @@ impl Peers {
         known: &Known,
         told: &mut BTreeSet<Problem>,
     ) -> Result<(), super::LinkError> {
+        if self.bridged.is_down() {
+            told.clear();
+            return kernel::remove(links).await;
+        }
         let (networks, nodes) = (self.bridged.subnets(), known.nodes());
         let Some(nodes) = nodes.filter(|_| !networks.is_empty()) else {
             return Ok(());

@@ -1,6 +1,32 @@
 //! Network namespaces of a test's own. Needs root, as the agent does.
 
 use nix::sched::{CloneFlags, unshare};
+use std::path::PathBuf;
+use std::sync::mpsc;
+
+/// A namespace with nothing in it, there as long as this is.
+pub struct Namespace {
+    pub path: PathBuf,
+    _keep: mpsc::SyncSender<()>,
+}
+
+impl Namespace {
+    pub fn new() -> Self {
+        let (tell, told) = mpsc::sync_channel(1);
+        let (keep, kept) = mpsc::sync_channel::<()>(1);
+        std::thread::spawn(move || {
+            unshare(CloneFlags::CLONE_NEWNET).expect("root makes network namespaces");
+            let (process, thread) = (std::process::id(), nix::unistd::gettid());
+            let path = format!("/proc/{process}/task/{thread}/ns/net");
+            tell.send(path.into()).unwrap();
+            let _ = kept.recv();
+        });
+        Self {
+            path: told.recv().unwrap(),
+            _keep: keep,
+        }
+    }
+}
 
 /// Runs `work` in a fresh network namespace.
 pub fn isolated<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

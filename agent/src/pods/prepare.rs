@@ -95,9 +95,10 @@ async fn make(
         Failure::of_sandbox(format!("Failed to create pod sandbox: {}", chain(error)))
     };
     let unwritten = |error: std::io::Error| Failure::of_sandbox(error.to_string());
+    let resolv_conf = resolv_conf(context, pod).map_err(unwritten)?;
     if is_host_network {
         // Such a sandbox counts as prepared once it is there: the files come first.
-        write_files(context, pod, Families::default()).map_err(unwritten)?;
+        write_files(context, pod, Families::default(), &resolv_conf).map_err(unwritten)?;
     } else {
         forget_files(&directory).map_err(unwritten)?;
     }
@@ -121,10 +122,15 @@ async fn make(
     };
     let status = context.runtime.sandbox_status(&sandbox).await;
     let status = status.map_err(|error| failed(&error))?;
-    let attached = context.network.attach(&status).await;
+    let resolvers = resolver::resolvers(&resolv_conf);
+    let attached = tokio::select! {
+        attached = context.network.attach(&status, &resolvers) => attached,
+        // A plugin may take long, and nobody needs the pod any more.
+        () = halt.cancelled() => return Err(Failure::silent(Retry::Soon)),
+    };
     let ips = attached.map_err(|error| failed(&error))?;
     if !is_host_network {
-        write_files(context, pod, ips).map_err(unwritten)?;
+        write_files(context, pod, ips, &resolv_conf).map_err(unwritten)?;
     }
     Ok((status, ips))
 }
@@ -220,17 +226,32 @@ fn forget_files(directory: &Path) -> std::io::Result<()> {
     }
 }
 
-fn write_files(context: &Context, pod: &Pod, ips: Families<IpAddr>) -> std::io::Result<()> {
+fn write_files(
+    context: &Context,
+    pod: &Pod,
+    ips: Families<IpAddr>,
+    resolv_conf: &str,
+) -> std::io::Result<()> {
     let directory = context.pod_directory(pod);
     std::fs::create_dir_all(&directory)?;
-    let node = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let hosts = files::hosts(pod, ips, &node("/etc/hosts"), &context.cluster_domain());
+    let hosts = files::hosts(pod, ips, &of_node("/etc/hosts"), &context.cluster_domain());
     std::fs::write(directory.join(HOSTS), hosts)?;
+    // After a power cut there is no sandbox either, and it is written anew.
+    let path = directory.join(RESOLV_CONF);
+    crate::atomic_file::write_soon(&path, resolv_conf.as_bytes(), 0o644)
+}
+
+fn of_node(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// What is to stand in that file of the pod; what cannot stand there is told of.
+fn resolv_conf(context: &Context, pod: &Pod) -> std::io::Result<String> {
     let resolvers = match &context.resolv_conf {
         Some(path) => std::fs::read_to_string(path)?,
         // systemd-resolved's stub on 127.0.0.53 is not reachable from a pod's own network.
-        None => match node("/run/systemd/resolve/resolv.conf") {
-            text if text.is_empty() => node("/etc/resolv.conf"),
+        None => match of_node("/run/systemd/resolve/resolv.conf") {
+            text if text.is_empty() => of_node("/etc/resolv.conf"),
             text => text,
         },
     };
@@ -246,7 +267,5 @@ fn write_files(context: &Context, pod: &Pod, ips: Families<IpAddr>) -> std::io::
         }
         context.event(pod, EventType::Warning, problem.reason, problem.message);
     }
-    // After a power cut there is no sandbox either, and it is written anew.
-    let path = directory.join(RESOLV_CONF);
-    crate::atomic_file::write_soon(&path, text.as_bytes(), 0o644)
+    Ok(text)
 }

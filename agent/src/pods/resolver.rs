@@ -2,6 +2,7 @@
 
 use super::state;
 use crate::dns::ClusterDns;
+use crate::network::Resolvers;
 use k8s_openapi::api::core::v1::{Pod, PodDNSConfig};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -69,6 +70,16 @@ fn missing(pod: &Pod) -> Problem {
         reason: MISSING_CLUSTER_DNS,
         message: format!("pod: \"{name}_{namespace}({uid})\". {MISSING}"),
         of_node: Some(MISSING),
+    }
+}
+
+/// What such a file says.
+pub fn resolvers(text: &str) -> Resolvers {
+    let said = Resolver::of_node(text);
+    Resolvers {
+        servers: said.servers,
+        searches: said.searches,
+        options: said.options,
     }
 }
 

@@ -25,6 +25,7 @@ fn config(data_dir: &Path, token: Option<&str>) -> Config {
         container_runtime: None,
         resolv_conf: None,
         dns: Default::default(),
+        cni: Default::default(),
         routing: None,
         data_dir: data_dir.to_owned(),
     }

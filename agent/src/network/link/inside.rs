@@ -9,6 +9,7 @@ use rtnetlink::packet_route::route::{RouteMessage, RouteProtocol, RouteScope};
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
 
 /// What a pod is given.
 #[derive(Clone, Debug)]
@@ -63,6 +64,16 @@ pub async fn configure(namespace: File, inside: Inside) -> Result<(), LinkError>
             added.map_err(netlink("give the pod its route"))?;
         }
         Ok(())
+    })
+    .await
+}
+
+/// Of a sandbox whose other links are none of ours.
+pub async fn bring_up_loopback(namespace: &Path) -> Result<(), LinkError> {
+    let file = File::open(namespace).map_err(io_error("open the network namespace"))?;
+    in_namespace(file, |handle| async move {
+        let loopback = index_of(&handle, "lo").await?;
+        up(&handle, loopback).await
     })
     .await
 }

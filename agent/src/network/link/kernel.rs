@@ -1,5 +1,8 @@
 //! Settings of the kernel that the pods' network needs. A read-only /proc may have them right.
 
+use std::path::Path;
+use tokio::process::Command;
+
 /// Lets packets of the family pass between the pods and the rest.
 pub fn forward(is_ipv4: bool) {
     let path = if is_ipv4 {
@@ -22,6 +25,26 @@ fn keep_listening_to_routers() {
             let path = path.display();
             tracing::warn!(%path, %error, "routers of IPv6 are not heard any more");
         }
+    }
+}
+
+const BRIDGE_SETTINGS: &str = "/proc/sys/net/bridge";
+
+/// For plugins that put pods on a bridge: what passes it passes the packet filter too, where Services
+/// are resolved; and packets pass between it and the rest.
+pub async fn serve_plugins() {
+    forward(true);
+    if !Path::new(BRIDGE_SETTINGS).exists() {
+        let loaded = Command::new("modprobe").arg("br_netfilter").output().await;
+        tracing::debug!(?loaded, "asked for br_netfilter");
+    }
+    for name in ["iptables", "ip6tables"] {
+        let path = format!("{BRIDGE_SETTINGS}/bridge-nf-call-{name}");
+        set(
+            &path,
+            "1",
+            "pods on one bridge do not reach each other by Services",
+        );
     }
 }
 

@@ -286,7 +286,7 @@ pub async fn remove(links: &Links) -> Result<(), LinkError> {
     for route in routes(handle).await? {
         delete(handle, &route).await?;
     }
-    Ok(())
+    links.remove_named(tunnel::VXLAN).await
 }
 
 #[cfg(test)]

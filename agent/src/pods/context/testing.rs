@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::csi::Csi;
-use crate::network::Network;
+use crate::network::{CniSettings, Network};
 use crate::pods::ledger::Ledger;
 use crate::pods::sizes;
 use crate::pods::{Confines, Puller, Tallies, Tokens, VolumeWrites};
@@ -17,6 +17,14 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
+/// The machine may have a configuration of plugins, which is no business of a test's.
+fn no_plugins(data_dir: &Path) -> CniSettings {
+    CniSettings {
+        configurations: data_dir.join("net.d"),
+        ..CniSettings::default()
+    }
+}
+
 /// Nothing listens where its client points.
 pub fn bare(data_dir: &Path, stop: &CancellationToken) -> Context {
     let endpoint = Endpoint::new("http://127.0.0.1:1", Trust::Anybody, Identity::anonymous());
@@ -29,7 +37,7 @@ pub fn bare(data_dir: &Path, stop: &CancellationToken) -> Context {
         client,
         csi: Arc::new(csi),
         runtime: Arc::new(runtime),
-        network: Arc::new(Network::open(data_dir.join("network")).unwrap()),
+        network: Arc::new(Network::open(data_dir.join("network"), no_plugins(data_dir)).unwrap()),
         clock: Clock::system(),
         view: Default::default(),
         dns: Default::default(),

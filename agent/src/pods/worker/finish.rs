@@ -4,6 +4,7 @@ use super::super::plan::Plan;
 use super::super::status;
 use super::super::unmount::{Extent, unmount};
 use super::Worker;
+use super::act::detach;
 use std::time::Duration;
 
 /// Between two tries to remove what does not go; a mount may be busy for a moment.
@@ -69,8 +70,7 @@ impl Worker {
     /// One that was not stopped but lost, as in a reboot, still has its address.
     async fn stop_sandboxes(&self) -> Result<(), String> {
         for sandbox in &self.observed.sandboxes {
-            let detached = self.context.network.detach(&sandbox.id).await;
-            detached.map_err(|error| super::super::start::chain(&error))?;
+            detach(&self.context, &self.pod, &sandbox.id).await?;
             let stopped = self.context.runtime.stop_sandbox(&sandbox.id).await;
             stopped.map_err(|error| super::super::start::chain(&error))?;
         }
@@ -79,8 +79,7 @@ impl Worker {
 
     async fn clean(&mut self) -> Result<(), String> {
         for sandbox in &self.observed.sandboxes {
-            let detached = self.context.network.detach(&sandbox.id).await;
-            detached.map_err(|error| super::super::start::chain(&error))?;
+            detach(&self.context, &self.pod, &sandbox.id).await?;
             let removed = self.context.runtime.remove_sandbox(&sandbox.id).await;
             removed.map_err(|error| super::super::start::chain(&error))?;
         }

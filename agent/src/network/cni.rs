@@ -1,0 +1,325 @@
+//! Pods' networks made by plugins of the Container Network Interface, where a configuration asks
+//! for them (docs/cni.md).
+//!
+//! Knows no link and no address: plugins do. Invariants: of one sandbox one thing is done at a time;
+//! what plugins were told at ADD is on disk before they are told, and until their DEL is done; what
+//! was begun is undone or goes on, whoever waited for it.
+
+mod attachment; // What is kept of a sandbox.
+mod capabilities; // Pure.
+mod chain; // All plugins of a network.
+mod configuration; // Which network. Start reading here.
+mod outcome; // Pure.
+mod plugin; // One run of one.
+mod tend; // The state of the node, and what is lost.
+#[cfg(test)]
+pub mod testing; // Plugins that are scripts.
+
+pub use capabilities::Resolvers;
+
+use crate::runtime::{SandboxId, SandboxStatus};
+use attachment::{Attachment, Attachments};
+use capabilities::CapabilityError;
+use chain::{ChainError, Runner};
+use configuration::ConfigurationError;
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tend::State;
+use tokio::sync::{Notify, OwnedMutexGuard, watch};
+use tokio_util::sync::CancellationToken;
+
+/// Where configurations and plugins are, and how long one plugin may take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    pub configurations: PathBuf,
+    pub plugins: Vec<PathBuf>,
+    pub time_max: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            configurations: "/etc/cni/net.d".into(),
+            plugins: vec!["/opt/cni/bin".into(), "/usr/lib/cni".into()],
+            time_max: Duration::from_secs(60),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CniError {
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    #[error(transparent)]
+    Capability(#[from] CapabilityError),
+    #[error("the sandbox has no network namespace")]
+    NoNamespace,
+    #[error("failed to setup network for sandbox {sandbox:?}")]
+    Add { sandbox: String, source: ChainError },
+    #[error("failed to destroy network for sandbox {sandbox:?}")]
+    Delete { sandbox: String, source: ChainError },
+    #[error("failed to find network info for sandbox {0:?}")]
+    NoAddress(String),
+    #[error("cannot {action} what network plugins were told of sandbox {sandbox:?}")]
+    Disk {
+        action: &'static str,
+        sandbox: String,
+        source: io::Error,
+    },
+    #[error("the agent stops")]
+    Stopped,
+}
+
+/// A cheap handle; all share.
+#[derive(Clone, Debug)]
+pub struct Cni(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    configurations: PathBuf,
+    runner: Runner,
+    attachments: Attachments,
+    pod_cidrs: RwLock<Vec<String>>,
+    busy: Mutex<HashMap<SandboxId, Arc<tokio::sync::Mutex<()>>>>,
+    /// Held by all but GC, which is for itself.
+    exclusion: tokio::sync::RwLock<()>,
+    state: watch::Sender<State>,
+    /// Attached by former agents; empty once it is known which of them are alive.
+    former: Mutex<BTreeSet<SandboxId>>,
+    /// Whose sandboxes were gone when this agent began.
+    lost: Mutex<BTreeSet<SandboxId>>,
+    has_lost: Notify,
+}
+
+impl Cni {
+    /// `directory` keeps what is known of sandboxes.
+    pub fn open(settings: Settings, directory: PathBuf) -> Self {
+        let attachments = Attachments::new(directory);
+        let inner = Inner {
+            runner: Runner::new(settings.plugins, settings.time_max),
+            former: Mutex::new(attachments.sandboxes()),
+            attachments,
+            pod_cidrs: RwLock::default(),
+            busy: Mutex::default(),
+            exclusion: tokio::sync::RwLock::default(),
+            state: watch::Sender::new(State::of(&configuration::find(&settings.configurations))),
+            configurations: settings.configurations,
+            lost: Mutex::default(),
+            has_lost: Notify::new(),
+        };
+        Self(Arc::new(inner))
+    }
+
+    /// Of this node's pods; plugins may be told.
+    pub fn use_cidrs(&self, cidrs: Vec<String>) {
+        *self.0.pod_cidrs.write() = cidrs;
+    }
+
+    /// A configuration is there, be it one that cannot be used.
+    pub fn is_used(&self) -> bool {
+        *self.0.state.borrow() != State::Unused
+    }
+
+    /// Why no pod can have a network.
+    pub fn problem(&self) -> Option<String> {
+        match &*self.0.state.borrow() {
+            State::Problem(problem) => Some(problem.clone()),
+            State::Unused | State::Ready => None,
+        }
+    }
+
+    /// Tells when `is_used` may have changed.
+    pub fn subscribe(&self) -> watch::Receiver<State> {
+        self.0.state.subscribe()
+    }
+
+    /// Gives the sandbox its network, or finds it again. None when no configuration is there.
+    pub async fn attach(
+        &self,
+        sandbox: &SandboxStatus,
+        resolvers: &Resolvers,
+    ) -> Result<Option<Vec<IpAddr>>, CniError> {
+        let (inner, sandbox, resolvers) = (self.0.clone(), sandbox.clone(), resolvers.clone());
+        supervised(|stop| async move { inner.attach(&sandbox, &resolvers, &stop).await }).await
+    }
+
+    /// Takes the sandbox off its network. False when it is on none.
+    pub async fn detach(&self, sandbox: &SandboxId) -> Result<bool, CniError> {
+        let (inner, sandbox) = (self.0.clone(), sandbox.clone());
+        supervised(|stop| async move { inner.detach(&sandbox, &stop).await }).await
+    }
+
+    /// None for a sandbox that is on no network of plugins, or not yet.
+    pub fn addresses_of(&self, sandbox: &SandboxId) -> Option<Vec<IpAddr>> {
+        let found = self.0.attachments.find(sandbox).ok()??;
+        found.addresses()
+    }
+
+    /// What a crash left without a sandbox is taken off its network.
+    pub fn reclaim(&self, alive: &BTreeSet<SandboxId>) {
+        let former = std::mem::take(&mut *self.0.former.lock());
+        self.0.lost.lock().extend(former.difference(alive).cloned());
+        self.0.has_lost.notify_one();
+    }
+
+    /// Takes all sandboxes off their networks, for a node that goes, as far as their plugins do it.
+    pub async fn wipe(directory: PathBuf) {
+        let time_max = Settings::default().time_max;
+        let attachments = Attachments::new(directory);
+        for sandbox in attachments.sandboxes() {
+            let Ok(Some(known)) = attachments.find(&sandbox) else {
+                continue;
+            };
+            let runner = Runner::new(known.directories.clone(), time_max);
+            let stop = CancellationToken::new();
+            if let Err(error) = runner.delete(&known, &stop).await {
+                let error = crate::pods::chain(&error);
+                tracing::warn!(error, %sandbox, "network plugins keep something of a sandbox");
+            }
+        }
+    }
+}
+
+/// Work that is not broken off with whoever waits for it: it is told, and comes to an end.
+async fn supervised<T: Send + 'static, Running>(
+    work: impl FnOnce(CancellationToken) -> Running,
+) -> Result<T, CniError>
+where
+    Running: Future<Output = Result<T, CniError>> + Send + 'static,
+{
+    let stop = CancellationToken::new();
+    let waited_for = stop.clone().drop_guard();
+    let done = tokio::spawn(work(stop)).await;
+    drop(waited_for);
+    match done {
+        Ok(done) => done,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(CniError::Stopped),
+    }
+}
+
+fn disk(action: &'static str, sandbox: &SandboxId) -> impl FnOnce(io::Error) -> CniError {
+    let sandbox = sandbox.0.clone();
+    move |source| CniError::Disk {
+        action,
+        sandbox,
+        source,
+    }
+}
+
+impl Inner {
+    async fn attach(
+        &self,
+        sandbox: &SandboxStatus,
+        resolvers: &Resolvers,
+        stop: &CancellationToken,
+    ) -> Result<Option<Vec<IpAddr>>, CniError> {
+        let id = &sandbox.id;
+        let _alone = self.alone(id).await;
+        let _beside_others = self.exclusion.read().await;
+        let known = self.attachments.find(id).map_err(disk("read", id))?;
+        if let Some(known) = known {
+            if let Some(addresses) = self.checked(&known, stop).await {
+                return Ok(Some(addresses));
+            }
+            self.delete(&known, stop).await?;
+        }
+        let Some(network) = configuration::find(&self.configurations)? else {
+            return Ok(None);
+        };
+        let namespace = sandbox.network_namespace.clone();
+        let pod_cidrs = self.pod_cidrs.read().clone();
+        let mut attachment = Attachment {
+            sandbox: id.clone(),
+            network,
+            namespace: namespace.ok_or(CniError::NoNamespace)?,
+            arguments: capabilities::arguments(id, &sandbox.config),
+            capabilities: capabilities::offered(&sandbox.config, resolvers, &pod_cidrs)?,
+            directories: self.runner.directories.clone(),
+            outcome: None,
+        };
+        self.keep(&attachment)?;
+        match self.add(&mut attachment, stop).await {
+            Ok(addresses) => Ok(Some(addresses)),
+            Err(error) => {
+                // As the specification wants it. What fails here is tried again with the pod.
+                if let Err(error) = self.delete(&attachment, stop).await {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, "a network that was begun is not taken back");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn add(
+        &self,
+        attachment: &mut Attachment,
+        stop: &CancellationToken,
+    ) -> Result<Vec<IpAddr>, CniError> {
+        let sandbox = attachment.sandbox.0.clone();
+        match self.runner.add(attachment, stop).await {
+            Ok(outcome) => attachment.outcome = Some(outcome),
+            Err(source) => return Err(CniError::Add { sandbox, source }),
+        }
+        self.keep(attachment)?;
+        attachment.addresses().ok_or(CniError::NoAddress(sandbox))
+    }
+
+    /// Of a sandbox that was attached before, if its network is as it should be.
+    async fn checked(&self, known: &Attachment, stop: &CancellationToken) -> Option<Vec<IpAddr>> {
+        let addresses = known.addresses()?;
+        match self.runner.check(known, stop).await {
+            Ok(()) => Some(addresses),
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::info!(error, sandbox = %known.sandbox, "makes a sandbox's network again");
+                None
+            }
+        }
+    }
+
+    async fn detach(&self, id: &SandboxId, stop: &CancellationToken) -> Result<bool, CniError> {
+        let _alone = self.alone(id).await;
+        let _beside_others = self.exclusion.read().await;
+        let known = self.attachments.find(id).map_err(disk("read", id))?;
+        let Some(known) = known else {
+            return Ok(false);
+        };
+        self.delete(&known, stop).await?;
+        Ok(true)
+    }
+
+    async fn delete(&self, known: &Attachment, stop: &CancellationToken) -> Result<(), CniError> {
+        let id = &known.sandbox;
+        let deleted = self.runner.delete(known, stop).await;
+        deleted.map_err(|source| CniError::Delete {
+            sandbox: id.0.clone(),
+            source,
+        })?;
+        self.attachments.forget(id).map_err(disk("forget", id))
+    }
+
+    fn keep(&self, attachment: &Attachment) -> Result<(), CniError> {
+        let kept = self.attachments.keep(attachment);
+        kept.map_err(disk("keep", &attachment.sandbox))
+    }
+
+    /// Until what is returned is dropped, nobody else does anything with the sandbox.
+    async fn alone(&self, sandbox: &SandboxId) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut busy = self.busy.lock();
+            busy.retain(|_, lock| Arc::strong_count(lock) > 1);
+            busy.entry(sandbox.clone()).or_default().clone()
+        };
+        lock.lock_owned().await
+    }
+}
+
+#[cfg(test)]
+mod tests;

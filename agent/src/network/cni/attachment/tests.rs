@@ -1,0 +1,61 @@
+//! What is on disk.
+
+use super::{Attachment, Attachments};
+use crate::network::cni::configuration::find;
+use crate::network::cni::testing::Node;
+use crate::runtime::SandboxId;
+use serde_json::Map;
+
+fn id(name: &str) -> SandboxId {
+    SandboxId(name.into())
+}
+
+#[test]
+fn what_was_told_is_kept() {
+    let node = Node::new();
+    node.configure(
+        "10-a.conflist",
+        r#"{"cniVersion": "1.1.0", "name": "n", "disableCheck": true,
+            "plugins": [{"type": "a", "own": [1.5, null]}]}"#,
+    );
+    let attachments = Attachments::new(node.path("network.cni"));
+    assert!(attachments.sandboxes().is_empty());
+    let one = Attachment {
+        sandbox: id("one"),
+        network: find(&node.path("net.d")).unwrap().unwrap(),
+        namespace: "/run/netns/x".into(),
+        arguments: "A=b".into(),
+        capabilities: Map::from_iter([("mac".to_owned(), "x".into())]),
+        directories: vec!["/opt/cni/bin".into()],
+        outcome: None,
+    };
+    attachments.keep(&one).unwrap();
+    let again = Attachments::new(node.path("network.cni"));
+    assert_eq!(again.find(&id("one")).unwrap(), Some(one.clone()));
+    assert_eq!(again.find(&id("two")).unwrap(), None);
+    assert_eq!(one.addresses(), None);
+    let outcome = serde_json::json!({"ips": [{"address": "10.1.0.2/16"}]});
+    let done = Attachment {
+        outcome: outcome.as_object().cloned(),
+        ..one
+    };
+    again.keep(&done).unwrap();
+    let found = attachments.find(&id("one")).unwrap().unwrap();
+    assert_eq!(found.addresses(), Some(vec!["10.1.0.2".parse().unwrap()]));
+    assert_eq!(again.sandboxes(), [id("one")].into());
+    again.forget(&id("one")).unwrap();
+    again.forget(&id("one")).unwrap();
+    assert!(again.sandboxes().is_empty());
+}
+
+#[test]
+fn what_a_bad_disk_left_is_set_aside() {
+    let node = Node::new();
+    let directory = node.path("network.cni");
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::write(directory.join("one"), "{\"sandbox\":").unwrap();
+    let attachments = Attachments::new(directory.clone());
+    assert_eq!(attachments.find(&id("one")).unwrap(), None);
+    assert!(attachments.sandboxes().is_empty());
+    assert!(directory.join(".unreadable-one").exists());
+}

@@ -1,0 +1,153 @@
+//! What goes on beside the pods: which network there is and how it is, and what was lost.
+
+use super::configuration::{self, ConfigurationError, Network, Version};
+use super::{Cni, Inner};
+use crate::file_watch::FileWatch;
+use rustix::fs::inotify::WatchFlags;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// A look at the directory, and at the plugins' STATUS, without a reason.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// Between two tries to take a lost sandbox off its network.
+const RETRY: Duration = Duration::from_secs(16);
+const COLLECT_EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// Of the node's network, as far as plugins make it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum State {
+    /// No configuration is there.
+    Unused,
+    Ready,
+    Problem(String),
+}
+
+impl State {
+    pub fn of(found: &Result<Option<Network>, ConfigurationError>) -> Self {
+        match found {
+            Ok(None) => Self::Unused,
+            Ok(Some(_)) => Self::Ready,
+            Err(error) => Self::Problem(crate::pods::chain(error)),
+        }
+    }
+}
+
+impl Cni {
+    /// Knows the state of the network, until `stop`.
+    pub async fn watch(self, stop: CancellationToken) {
+        loop {
+            // Before the look, so that nothing is missed; there need not be a directory.
+            let watched = watch(&self.0);
+            let state = self.0.look(&stop).await;
+            self.0.state.send_if_modified(|known| {
+                let is_new = *known != state;
+                if let (State::Problem(problem), true) = (&state, is_new) {
+                    tracing::warn!(problem, "network plugins cannot be used");
+                }
+                *known = state;
+                is_new
+            });
+            let changed = async {
+                match &watched {
+                    Some(watch) => watch.changed().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                // What cannot be watched is looked at.
+                Ok(()) = changed => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+
+    /// Takes what is lost off its network, and has plugins clean up, until `stop`.
+    pub async fn sweep(self, stop: CancellationToken) {
+        // Not before the sandboxes that there are were told.
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = self.0.has_lost.notified() => {}
+        }
+        loop {
+            let is_clean = self.0.take_back(&stop).await;
+            if is_clean {
+                self.0.collect(&stop).await;
+            }
+            let pause = if is_clean { COLLECT_EVERY } else { RETRY };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+}
+
+fn watch(inner: &Inner) -> Option<FileWatch> {
+    let flags = WatchFlags::CREATE
+        | WatchFlags::CLOSE_WRITE
+        | WatchFlags::MOVE
+        | WatchFlags::DELETE
+        | WatchFlags::DELETE_SELF
+        | WatchFlags::MOVE_SELF;
+    FileWatch::open(&[(&inner.configurations, flags)]).ok()
+}
+
+impl Inner {
+    async fn look(&self, stop: &CancellationToken) -> State {
+        let found = configuration::find(&self.configurations);
+        if let Ok(Some(network)) = &found
+            && network.version >= Version::V1_1_0
+            && let Err(error) = self.runner.status(network, stop).await
+        {
+            return State::Problem(crate::pods::chain(&error));
+        }
+        State::of(&found)
+    }
+
+    /// True when nothing is lost any more.
+    async fn take_back(&self, stop: &CancellationToken) -> bool {
+        let lost = self.lost.lock().clone();
+        for sandbox in lost {
+            match self.detach(&sandbox, stop).await {
+                Ok(_) => {
+                    self.lost.lock().remove(&sandbox);
+                }
+                Err(error) => {
+                    let error = crate::pods::chain(&error);
+                    tracing::warn!(error, "a lost sandbox stays on its network");
+                }
+            }
+        }
+        self.lost.lock().is_empty()
+    }
+
+    async fn collect(&self, stop: &CancellationToken) {
+        let Ok(Some(network)) = configuration::find(&self.configurations) else {
+            return;
+        };
+        if network.version < Version::V1_1_0 || network.disable_gc {
+            return;
+        }
+        let _alone = self.exclusion.write().await;
+        let mut valid = Vec::new();
+        for sandbox in self.attachments.sandboxes() {
+            match self.attachments.find(&sandbox) {
+                Ok(Some(known)) if known.network.name == network.name => valid.push(known),
+                Ok(_) => {}
+                Err(error) => {
+                    // Its network would be taken from it.
+                    tracing::warn!(%error, %sandbox, "network plugins are not cleaned up");
+                    return;
+                }
+            }
+        }
+        if let Err(error) = self.runner.collect(&network, &valid, stop).await {
+            let error = crate::pods::chain(&error);
+            tracing::warn!(error, "network plugins are not cleaned up");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

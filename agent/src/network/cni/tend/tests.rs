@@ -1,0 +1,150 @@
+//! The state of the node, and what is cleaned up.
+
+use super::State;
+use crate::network::cni::Cni;
+use crate::network::cni::testing::{Node, PATIENCE, attach, wait};
+use crate::runtime::SandboxId;
+use serde_json::json;
+use std::time::Duration;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+const RESULT: &str = r#"{"ips": [{"address": "10.1.0.2/16"}]}"#;
+
+fn list(version: &str) -> String {
+    format!(
+        r#"{{"cniVersion": "{version}", "name": "lab", "plugins": [{{"type": "one"}},
+            {{"type": "two"}}]}}"#
+    )
+}
+
+fn node(version: &str) -> Node {
+    let node = Node::new();
+    node.plugin("one", RESULT);
+    node.plugin("two", RESULT);
+    node.configure("10-lab.conflist", &list(version));
+    node
+}
+
+fn watch(cni: &Cni) -> DropGuard {
+    let stop = CancellationToken::new();
+    tokio::spawn(cni.clone().watch(stop.clone()));
+    stop.drop_guard()
+}
+
+fn sweep(cni: &Cni) -> DropGuard {
+    let stop = CancellationToken::new();
+    tokio::spawn(cni.clone().sweep(stop.clone()));
+    stop.drop_guard()
+}
+
+async fn until(cni: &Cni, what: &str, holds: impl FnMut(&State) -> bool) {
+    let mut states = cni.subscribe();
+    let waited = tokio::time::timeout(PATIENCE, states.wait_for(holds)).await;
+    assert!(
+        waited.is_ok_and(|state| state.is_ok()),
+        "waited until {what}"
+    );
+}
+
+#[tokio::test]
+async fn configurations_come_and_go() {
+    let node = node("1.0.0");
+    let cni = node.cni(PATIENCE);
+    let _watch = watch(&cni);
+    assert_eq!(*cni.subscribe().borrow(), State::Ready);
+    node.unconfigure("10-lab.conflist");
+    until(&cni, "none is there", |state| *state == State::Unused).await;
+    assert!(!cni.is_used());
+    node.configure("10-lab.conflist", "no JSON");
+    until(&cni, "a bad one is told of", |state| {
+        matches!(state, State::Problem(text) if text.contains("10-lab.conflist: it is no JSON"))
+    })
+    .await;
+    assert!(cni.is_used() && cni.problem().is_some());
+    node.configure("10-lab.conflist", &list("1.0.0"));
+    until(&cni, "a good one is there", |state| *state == State::Ready).await;
+    assert_eq!(cni.problem(), None);
+    // None is asked for STATUS before 1.1.0.
+    assert_eq!(node.log(), "");
+}
+
+#[tokio::test]
+async fn plugins_say_how_they_are() {
+    let node = node("1.1.0");
+    node.fails("two", "STATUS", true);
+    let cni = node.cni(PATIENCE);
+    let _watch = watch(&cni);
+    until(&cni, "one complains", |state| {
+        *state == State::Problem("plugin type=\"two\" failed (status): not now; later".into())
+    })
+    .await;
+    assert!(node.log().starts_with("one STATUS  [] \ntwo STATUS  [] \n"));
+    let told = json!({"type": "two", "name": "lab", "cniVersion": "1.1.0"});
+    assert_eq!(node.told("two", "STATUS"), told);
+    node.fails("two", "STATUS", false);
+    node.configure("11-more.conflist", "wakes who looks");
+    until(&cni, "none complains", |state| *state == State::Ready).await;
+}
+
+#[tokio::test]
+async fn one_that_hangs_is_not_well() {
+    let node = node("1.1.0");
+    node.script(
+        "two",
+        "if [ $CNI_COMMAND = STATUS ]; then exec sleep 1000; fi",
+    );
+    let cni = node.cni(Duration::from_secs(2));
+    let _watch = watch(&cni);
+    until(&cni, "it is told of", |state| {
+        matches!(state, State::Problem(text) if text.ends_with("(status): it did not end within 2s and \
+                                                                was killed"))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_lost_is_taken_back_and_the_rest_is_told() {
+    let node = node("1.1.0");
+    let cni = node.cni(PATIENCE);
+    attach(&cni, "s1").await;
+    attach(&cni, "s2").await;
+    node.log();
+    let cni = node.cni(PATIENCE);
+    let _sweep = sweep(&cni);
+    cni.reclaim(&[SandboxId("s2".into())].into());
+    wait("both were told", || node.path("two-GC").exists()).await;
+    wait("all of it", || {
+        let text = std::fs::read_to_string(node.path("log")).unwrap();
+        text.ends_with("two GC  [] \n")
+    })
+    .await;
+    assert_eq!(
+        node.log(),
+        "two DEL s1 [/proc/self/ns/net] eth0\none DEL s1 [/proc/self/ns/net] eth0\n\
+         one GC  [] \ntwo GC  [] \n"
+    );
+    let valid = json!([{"containerID": "s2", "ifname": "eth0"}]);
+    for plugin in ["one", "two"] {
+        let told = node.told(plugin, "GC");
+        assert_eq!(told["cni.dev/valid-attachments"], valid);
+        assert_eq!(told["cni.dev/attachments"], valid);
+        assert_eq!(told["name"], "lab");
+    }
+}
+
+#[tokio::test]
+async fn networks_that_know_no_gc_are_not_asked() {
+    for text in [
+        list("1.0.0"),
+        list("1.1.0").replacen('{', r#"{"disableGC": true, "#, 1),
+    ] {
+        let node = node("1.0.0");
+        node.configure("10-lab.conflist", &text);
+        let cni = node.cni(PATIENCE);
+        attach(&cni, "s1").await;
+        node.log();
+        assert!(cni.0.take_back(&CancellationToken::new()).await);
+        cni.0.collect(&CancellationToken::new()).await;
+        assert_eq!(node.log(), "");
+    }
+}
