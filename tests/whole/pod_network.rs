@@ -246,9 +246,11 @@ fn nodes_that_go_are_forgotten_and_a_wipe_leaves_nothing() {
     });
     // Without the server too, after a restart of the agent.
     let server = trio.server.process;
-    wait("the agent keeps the way", || {
+    let far = trio.hosts[2].address.clone();
+    wait("the agent keeps the network and the way to it", || {
         let kept = std::fs::read_to_string(one.data_dir.join("agent/network.peers"));
-        kept.is_ok_and(|kept| kept.contains(&gone)).then_some(())
+        kept.is_ok_and(|kept| kept.contains(&gone) && kept.contains(&far))
+            .then_some(())
     });
     trio.lab.process(trio.agents[0]).kill();
     trio.lab.process(server).signal("STOP");
