@@ -154,6 +154,7 @@ impl Heartbeat {
             &images,
         );
         object::keep_extended(&mut status, old);
+        object::keep_foreign_addresses(&mut status, old);
         if let Some(joining) = &self.config.joining {
             status.daemon_endpoints = Some(object::endpoints(joining.port));
         }

@@ -85,6 +85,10 @@ pub fn endpoints(port: u16) -> NodeDaemonEndpoints {
     }
 }
 
+/// Types of the addresses that the node itself knows.
+const INTERNAL_IP: &str = "InternalIP";
+const HOSTNAME: &str = "Hostname";
+
 /// All of the status but conditions, which need the time.
 pub fn status(
     node_name: &str,
@@ -100,8 +104,8 @@ pub fn status(
     };
     let addresses = internal_ips
         .iter()
-        .map(|ip| address("InternalIP", ip.to_string()));
-    let hostname = address("Hostname", node_name.to_owned());
+        .map(|ip| address(INTERNAL_IP, ip.to_string()));
+    let hostname = address(HOSTNAME, node_name.to_owned());
     let capacity = allocatable::capacity(facts, resources);
     let allocatable = allocatable::allocatable(&capacity, resources);
     NodeStatus {
@@ -141,6 +145,15 @@ pub fn keep_extended(status: &mut NodeStatus, old: &NodeStatus) {
             list.insert(name.clone(), amount.clone());
         }
     }
+}
+
+/// So does where else the node is known: the address outside that someone gave it.
+pub fn keep_foreign_addresses(status: &mut NodeStatus, old: &NodeStatus) {
+    let own = [HOSTNAME, INTERNAL_IP];
+    let known = old.addresses.iter().flatten();
+    let foreign = known.filter(|address| !own.contains(&address.type_.as_str()));
+    let all = status.addresses.get_or_insert_default();
+    all.extend(foreign.cloned());
 }
 
 /// None of a runtime that does not tell.
