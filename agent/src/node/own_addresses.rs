@@ -12,6 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 /// A machine that gets another address has none for a moment.
 const SETTLE: Duration = Duration::from_millis(200);
+/// A look without a reason: the way to the server may come after the address.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// Never empty. Cheap to clone; clones share.
 #[derive(Clone, Debug)]
@@ -69,7 +71,7 @@ impl OwnAddresses {
         self.told.subscribe()
     }
 
-    /// Looks whenever links or addresses change, until `stop`.
+    /// Looks whenever links or addresses change, and now and then, until `stop`.
     pub async fn follow(self, stop: CancellationToken) {
         let Some(search) = self.search.clone() else {
             return;
@@ -80,6 +82,7 @@ impl OwnAddresses {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = changes.next() => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
             }
             tokio::time::sleep(SETTLE).await;
         }

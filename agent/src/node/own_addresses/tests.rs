@@ -62,6 +62,8 @@ fn a_machine_that_loses_its_address_has_the_next() {
         let stop = CancellationToken::new();
         let mut told = own.subscribe();
         tokio::spawn(own.clone().follow(stop.clone()));
+        // It has looked once and waits for a word of the kernel.
+        tokio::task::yield_now().await;
         ip("addr del 10.99.0.2/24 dev segment");
         ip("addr add 10.99.0.9/24 dev segment");
         let next = address("10.99.0.9");
