@@ -58,8 +58,7 @@ impl Stale {
         let family = Family::of(flow.destination.address);
         let protocol = match flow.protocol {
             Protocol::Tcp => return false,
-            Protocol::Udp => Datum::Protocol(17),
-            Protocol::Sctp => Datum::Protocol(132),
+            other => Datum::Protocol(other.number()),
         };
         let port = Datum::Port(flow.destination.port);
         let address = flow.destination.address;
@@ -91,7 +90,7 @@ fn way(entry: &Entry) -> Option<(Key, Vec<Datum>)> {
         return None;
     };
     let key = &entry.element.key;
-    let is_tcp = key.contains(&Datum::Protocol(6));
+    let is_tcp = key.contains(&Datum::Protocol(Protocol::Tcp.number()));
     (!is_tcp).then(|| ((entry.set, key.clone()), target.clone()))
 }
 
