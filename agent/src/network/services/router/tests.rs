@@ -17,6 +17,9 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+/// At most, for what takes a moment.
+const WAIT: Duration = Duration::from_secs(10);
+
 fn service(name: &str, address: &str, protocol: &str) -> Service {
     serde_json::from_value(json!({
         "metadata": { "namespace": "default", "name": name },
@@ -168,9 +171,12 @@ fn what_is_stale_is_swept_while_others_change() {
             let name = format!("svc-c4/default/{name}/tcp/x");
             chains.iter().any(|found| found.name == name)
         };
-        while !has_chain("web").await {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        let made = async {
+            while !has_chain("web").await {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(WAIT, made).await.unwrap();
         running.view.forget("default/web");
         for change in 0..100 {
             let endpoint = format!("10.99.0.{}", 6 + change % 2);

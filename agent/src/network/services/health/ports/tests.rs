@@ -102,5 +102,6 @@ async fn a_port_goes_from_one_service_to_another_at_once() {
     answers("other").await;
     stop.cancel();
     running.await.unwrap();
-    while TcpStream::connect(address).await.is_ok() {}
+    let refused = async { while TcpStream::connect(address).await.is_ok() {} };
+    timeout(RETRY, refused).await.unwrap();
 }
