@@ -18,7 +18,7 @@ pub use links::changes;
 use super::bridged::Bridged;
 use super::link::Links;
 use super::subnet::Subnet;
-use super::view::View;
+use super::view::{Subscription, View};
 use crate::node::OwnAddresses;
 use coracle_client::Client;
 use coracle_client::events::{EventType, Recorder};
@@ -86,12 +86,14 @@ impl Peers {
         let mut bridges = self.bridged.subscribe();
         let mut addresses = self.addresses.subscribe();
         let mut changes = links::changes();
+        let mut services = self.view.subscribe();
         let mut told = BTreeSet::new();
         loop {
             nodes.mark_unchanged();
             bridges.mark_unchanged();
             addresses.mark_unchanged();
             let pause = match self.reconcile(&links, known, &mut told).await {
+                Ok(()) if told.iter().any(Problem::may_pass) => RETRY,
                 Ok(()) => LOOK_EVERY,
                 Err(error) => {
                     let error: &dyn std::error::Error = &error;
@@ -104,6 +106,7 @@ impl Peers {
                 Ok(()) = bridges.changed() => {}
                 Ok(()) = addresses.changed() => {}
                 () = changes.next() => {}
+                () = servers_changed(&mut services) => {}
                 () = tokio::time::sleep(pause) => {}
             }
             tokio::time::sleep(SETTLE).await;
@@ -176,4 +179,14 @@ impl Peers {
         }
         *told = problems;
     }
+}
+
+/// Of a network that hides an API server nothing is known before that is.
+async fn servers_changed(services: &mut Subscription) {
+    while !services
+        .changed()
+        .await
+        .iter()
+        .any(|key| &**key == API_SERVERS)
+    {}
 }

@@ -134,6 +134,13 @@ pub enum Problem {
     Refused { network: Subnet, reason: String },
 }
 
+impl Problem {
+    /// Without a change of nodes or links: the kernel may have been short of memory.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Refused { .. })
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -339,7 +346,11 @@ fn far_end<'a>(
     let (name, node) = (&*peer.name, || peer.name.to_string());
     let mut reachable = peer.addresses.iter();
     let is_ipv4 = own.underlay().is_ipv4();
-    let address = reachable.find(|one| one.is_ipv4() == is_ipv4 && own.may_send_to(**one));
+    // Its own end is of the family that it prefers as this node does: at another it hears nothing.
+    let has_its_end = peer.addresses.iter().any(IpAddr::is_ipv4) == is_ipv4;
+    let address = reachable
+        .find(|one| one.is_ipv4() == is_ipv4 && own.may_send_to(**one))
+        .filter(|_| has_its_end);
     let Some(address) = address else {
         return Err(Problem::NoAddress {
             node: node(),

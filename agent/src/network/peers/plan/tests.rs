@@ -279,6 +279,22 @@ fn a_network_within_a_large_one_of_the_site_is_routed() {
 }
 
 #[test]
+fn an_end_of_the_tunnel_of_another_family_is_no_way() {
+    let own = Own {
+        addresses: address("fd99::1").into(),
+        ..own()
+    };
+    check(
+        &own,
+        "a 10.42.1.0/24 fd98::2,10.98.0.2\nb 10.42.2.0/24 fd98::3",
+        &expect![[r#"
+            10.42.2.0/24 tunnel 0a590a2a0200 at fd98::3
+            ! No route to the pods of node a in 10.42.1.0/24: it has no InternalIP that this node could send to
+        "#]],
+    );
+}
+
+#[test]
 fn hardware_addresses_differ_with_the_networks() {
     let of = |text: &str| hex::encode(hardware_address(Subnet::parse(text).unwrap()));
     assert_eq!(of("10.42.3.0/24"), "0a590a2a0300");
