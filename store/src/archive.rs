@@ -323,15 +323,17 @@ pub fn restore_newest_snapshot(
         let path = path.to_owned();
         move |source| RestoreError::Io { path, source }
     };
-    let _lock = layout.lock().map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => RestoreError::InUse {
-            directory: directory.to_owned(),
-        },
-        _ => RestoreError::Io {
-            path: layout.lock.clone(),
-            source: error,
-        },
-    })?;
+    let _lock = layout
+        .lock(Duration::ZERO)
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::WouldBlock => RestoreError::InUse {
+                directory: directory.to_owned(),
+            },
+            _ => RestoreError::Io {
+                path: layout.lock.clone(),
+                source: error,
+            },
+        })?;
     let none = || RestoreError::NoSnapshot {
         directory: layout.snapshots.clone(),
     };

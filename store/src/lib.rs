@@ -11,6 +11,7 @@ mod record; // One change as it stands on disk.
 mod seal; // Values that are no plain text there.
 
 mod backend; // The trait, and sled behind it.
+mod lock; // On a file that may be let go in a moment.
 mod mark; // What must be in it.
 
 mod history; // The newest changes of a partition, in memory.

@@ -2,6 +2,7 @@
 
 use crate::backend::{Backend, BackendError, Loaded, SledBackend};
 use crate::history::Map;
+use crate::lock::lock_within;
 use crate::mark::{Mark, MarkFile, is_database};
 use crate::record::{Operation, Record};
 use crate::revision::Revision;
@@ -53,6 +54,9 @@ pub struct Config {
     pub tick: Duration,
     /// How often the writer remembers which revision was the newest.
     pub mark_every: Duration,
+    /// How long another process may hold the store before it is said to be in use: what a killed
+    /// process was just starting holds its files until it runs.
+    pub lock_wait: Duration,
 }
 
 impl Config {
@@ -71,6 +75,7 @@ impl Config {
             snapshot_every: Duration::from_secs(12 * 60 * 60),
             tick: Duration::from_secs(60),
             mark_every: Duration::from_secs(60),
+            lock_wait: Duration::from_secs(10),
         }
     }
 }
@@ -124,14 +129,15 @@ impl Layout {
             .collect()
     }
 
-    /// Held as long as the file is open; `WouldBlock` when another process holds it.
-    pub(crate) fn lock(&self) -> std::io::Result<File> {
+    /// Held as long as the file is open; `WouldBlock` when another process holds it for longer
+    /// than `wait`.
+    pub(crate) fn lock(&self, wait: Duration) -> std::io::Result<File> {
         let file = File::options()
             .create(true)
             .truncate(false)
             .write(true)
             .open(&self.lock)?;
-        file.try_lock().map_err(std::io::Error::from)?;
+        lock_within(&file, wait)?;
         Ok(file)
     }
 }
@@ -189,12 +195,14 @@ impl Store {
         let layout = Layout::new(&directory);
         let unusable = |source| unusable(&directory, source);
         std::fs::create_dir_all(&directory).map_err(unusable)?;
-        let lock = layout.lock().map_err(|error| match error.kind() {
-            std::io::ErrorKind::WouldBlock => OpenError::InUse {
-                directory: directory.clone(),
-            },
-            _ => unusable(error),
-        })?;
+        let lock = layout
+            .lock(config.lock_wait)
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::WouldBlock => OpenError::InUse {
+                    directory: directory.clone(),
+                },
+                _ => unusable(error),
+            })?;
         let Opened {
             backend,
             maps,

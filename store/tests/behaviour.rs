@@ -361,8 +361,34 @@ async fn lazy_writes_are_visible_at_once_and_on_disk_later() {
 async fn two_processes_cannot_use_one_store() {
     let directory = tempfile::tempdir().unwrap();
     let _store = Store::open(config(directory.path())).unwrap();
-    let second = Store::open(config(directory.path()));
-    assert!(matches!(second, Err(OpenError::InUse { .. })));
+    let mut second = config(directory.path());
+    second.lock_wait = Duration::ZERO;
+    assert!(matches!(Store::open(second), Err(OpenError::InUse { .. })));
+}
+
+#[tokio::test]
+async fn a_store_that_is_let_go_a_moment_later_is_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    Store::open(config(directory.path())).unwrap().close().await;
+    let held = std::fs::File::open(directory.path().join("lock")).unwrap();
+    held.lock().unwrap();
+    // What a killed process was starting has its files until it runs.
+    let mut child = std::process::Command::new("cat")
+        .stdin(std::process::Stdio::piped())
+        .stdout(held)
+        .spawn()
+        .unwrap();
+    let mut second = config(directory.path());
+    second.lock_wait = Duration::ZERO;
+    assert!(matches!(
+        Store::open(second.clone()),
+        Err(OpenError::InUse { .. })
+    ));
+    second.lock_wait = Duration::from_secs(60);
+    let opening = std::thread::spawn(move || Store::open(second));
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert!(opening.join().unwrap().is_ok());
 }
 
 #[tokio::test]

@@ -3,11 +3,12 @@
 //! every revision, so that one batch changes both.
 
 use super::{Backend, BackendError, Loaded, Numbered, Reader};
+use crate::lock::lock_within;
 use crate::record::Record;
 use crate::revision::Revision;
 use crate::seal::{Codec, DecodeError};
 use std::collections::HashSet;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -24,7 +25,6 @@ const RESERVED_KEY: &[u8] = b"~reserved";
 const CACHE_BYTES: u64 = 4 * 1024 * 1024;
 /// For threads of sled that still hold a database which was closed.
 const LET_GO_MAX: Duration = Duration::from_secs(10);
-const LET_GO_LOOK: Duration = Duration::from_millis(5);
 
 #[derive(Clone)]
 pub(crate) struct SledBackend {
@@ -177,16 +177,7 @@ fn until_let_go(file: &Path) -> Result<(), BackendError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(io(error)),
     };
-    let mut waited = Duration::ZERO;
-    while let Err(error) = file.try_lock() {
-        match error {
-            TryLockError::WouldBlock if waited < LET_GO_MAX => {
-                std::thread::sleep(LET_GO_LOOK);
-                waited += LET_GO_LOOK;
-            }
-            error => return Err(io(error.into())),
-        }
-    }
+    lock_within(&file, LET_GO_MAX).map_err(io)?;
     file.unlock().map_err(io)
 }
 

@@ -1,0 +1,20 @@
+//! A lock on a file that whoever had it may be about to let go.
+
+use std::fs::{File, TryLockError};
+use std::time::{Duration, Instant};
+
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Nothing tells of a lock that is let go with a bound to the wait, so it is looked at.
+/// `WouldBlock` when it is still held after `wait`.
+pub(crate) fn lock_within(file: &File, wait: Duration) -> std::io::Result<()> {
+    let until = Instant::now() + wait;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            ended => return ended.map_err(std::io::Error::from),
+        }
+    }
+}
