@@ -276,6 +276,12 @@ fn events(cluster: &Cluster, pod: &str, reason: &str) -> String {
     cluster.try_kubectl(&arguments).unwrap_or_default()
 }
 
+/// How many of them the agent has on disk.
+fn kept(cluster: &Cluster, what: &str) -> usize {
+    let directory = cluster.host.data_dir.join("agent").join(what);
+    fs::read_dir(directory).unwrap().count()
+}
+
 const ON_HOST: &str = r#"
 apiVersion: v1
 kind: Pod
@@ -292,7 +298,13 @@ spec:
 #[test]
 fn plugins_that_misbehave_are_told_of_and_keep_nothing_else() {
     let node = Node::within("2s", "hung", |lab| {
-        script(lab, "hangs", "test $CNI_COMMAND != ADD || exec sleep 1000");
+        let asked = lab.path("asked");
+        let body = format!(
+            "echo $CNI_COMMAND $CNI_CONTAINERID >> {}\n\
+             test $CNI_COMMAND != ADD || exec sleep 1000",
+            asked.display()
+        );
+        script(lab, "hangs", &body);
         only("hangs")
     });
     let cluster = &node.cluster;
@@ -312,6 +324,42 @@ fn plugins_that_misbehave_are_told_of_and_keep_nothing_else() {
     cluster.wait_value(&["pod", "beside"], "{.status.phase}", "Running");
     let ready = "{.status.conditions[?(@.type==\"Ready\")].status}";
     assert_eq!(cluster.value(&["node", "hung"], ready), "True");
+
+    // However often it fails, one sandbox is kept for it.
+    let asked = || fs::read_to_string(node.lab.path("asked")).unwrap();
+    let added = |lines: String| {
+        let all = lines.lines().filter_map(|line| line.strip_prefix("ADD "));
+        all.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let tries = wait("it is tried again and again", || {
+        let tries = added(asked());
+        (tries.len() >= 3).then_some(tries)
+    });
+    assert_eq!(BTreeSet::from_iter(tries).len(), 1);
+    assert_eq!(
+        kept(cluster, "sandboxes"),
+        2,
+        "and one on the host's network"
+    );
+
+    // A pod that is deleted while its network is made is taken off it before it is gone.
+    let before = added(asked());
+    cluster.apply(&web("brief"));
+    let brief = wait("its network is being made", || {
+        let new = added(asked());
+        new.into_iter().find(|id| !before.contains(id))
+    });
+    node.delete("brief");
+    gone(cluster, "brief");
+    let of_brief = asked();
+    let of_brief: Vec<_> = of_brief
+        .lines()
+        .filter(|line| line.ends_with(&brief))
+        .collect();
+    let last = format!("DEL {brief}");
+    assert_eq!(of_brief.last(), Some(&last.as_str()), "{of_brief:?}");
+    let file = cluster.host.data_dir.join("agent/network.cni").join(&brief);
+    assert!(!file.exists());
 
     // Another configuration helps, and an address of the agent's is not what counts.
     let refuses = node.lab.path("refuses");

@@ -57,17 +57,32 @@ pub async fn prepare(
     quality: &str,
     halt: &CancellationToken,
 ) -> Update {
-    match make(context, pod, attempt, existing, quality, halt).await {
-        Ok((sandbox, ips)) => Update::Prepared(Box::new(sandbox), ips),
-        Err(failure) => {
-            if !failure.message.is_empty() {
-                context.event(pod, EventType::Warning, failure.reason, failure.message);
-            }
-            Update::PrepareFailed(failure.retry)
+    let failed = |failure: Failure, sandbox| {
+        if !failure.message.is_empty() {
+            context.event(pod, EventType::Warning, failure.reason, failure.message);
         }
+        Update::PrepareFailed(failure.retry, sandbox)
+    };
+    let made = make(context, pod, attempt, existing, quality, halt).await;
+    let (sandbox, resolv_conf) = match made {
+        Ok((sandbox, resolv_conf)) => (Box::new(sandbox), resolv_conf),
+        Err(failure) => return failed(failure, None),
+    };
+    match connect(context, pod, &sandbox, &resolv_conf, halt).await {
+        Ok(ips) => Update::Prepared(sandbox, ips),
+        Err(failure) => failed(failure, Some(sandbox)),
     }
 }
 
+fn not_made(error: &dyn std::error::Error) -> Failure {
+    Failure::of_sandbox(format!("Failed to create pod sandbox: {}", chain(error)))
+}
+
+fn unwritten(error: std::io::Error) -> Failure {
+    Failure::of_sandbox(error.to_string())
+}
+
+/// The sandbox without its network.
 async fn make(
     context: &Arc<Context>,
     pod: &Arc<Pod>,
@@ -75,7 +90,7 @@ async fn make(
     existing: Option<SandboxId>,
     quality: &str,
     halt: &CancellationToken,
-) -> Result<(SandboxStatus, Families<IpAddr>), Failure> {
+) -> Result<(SandboxStatus, String), Failure> {
     let is_host_network = state::spec(pod).host_network.unwrap_or(false);
     if let Some(problem) = context.network.problem().filter(|_| !is_host_network) {
         let message = format!("network is not ready: {problem}");
@@ -91,10 +106,6 @@ async fn make(
         let message = "Pod sandbox changed, it will be killed and re-created.";
         context.event(pod, EventType::Normal, "SandboxChanged", message);
     }
-    let failed = |error: &dyn std::error::Error| {
-        Failure::of_sandbox(format!("Failed to create pod sandbox: {}", chain(error)))
-    };
-    let unwritten = |error: std::io::Error| Failure::of_sandbox(error.to_string());
     let resolv_conf = resolv_conf(context, pod).map_err(unwritten)?;
     if is_host_network {
         // Such a sandbox counts as prepared once it is there: the files come first.
@@ -117,22 +128,33 @@ async fn make(
                 Failure::of_sandbox(format!("Failed to create pod sandbox: {error}"))
             })?;
             let made = context.runtime.run_sandbox(config).await;
-            made.map_err(|error| failed(&error))?
+            made.map_err(|error| not_made(&error))?
         }
     };
     let status = context.runtime.sandbox_status(&sandbox).await;
-    let status = status.map_err(|error| failed(&error))?;
-    let resolvers = resolver::resolvers(&resolv_conf);
+    let status = status.map_err(|error| not_made(&error))?;
+    Ok((status, resolv_conf))
+}
+
+/// Its network, and what depends on that.
+async fn connect(
+    context: &Context,
+    pod: &Pod,
+    sandbox: &SandboxStatus,
+    resolv_conf: &str,
+    halt: &CancellationToken,
+) -> Result<Families<IpAddr>, Failure> {
+    let resolvers = resolver::resolvers(resolv_conf);
     let attached = tokio::select! {
-        attached = context.network.attach(&status, &resolvers) => attached,
+        attached = context.network.attach(sandbox, &resolvers) => attached,
         // A plugin may take long, and nobody needs the pod any more.
         () = halt.cancelled() => return Err(Failure::silent(Retry::Soon)),
     };
-    let ips = attached.map_err(|error| failed(&error))?;
-    if !is_host_network {
-        write_files(context, pod, ips, &resolv_conf).map_err(unwritten)?;
+    let ips = attached.map_err(|error| not_made(&error))?;
+    if !state::spec(pod).host_network.unwrap_or(false) {
+        write_files(context, pod, ips, resolv_conf).map_err(unwritten)?;
     }
-    Ok((status, ips))
+    Ok(ips)
 }
 
 /// A sandbox that broke off, since its own process died, still has its network and its namespaces.

@@ -62,6 +62,11 @@ impl Observed {
             .filter(|container| is_alive(container))
     }
 
+    pub fn update_sandbox(&mut self, status: SandboxStatus) {
+        self.sandboxes.retain(|known| known.id != status.id);
+        self.sandboxes.push(status);
+    }
+
     pub fn update(&mut self, status: ContainerStatus) {
         match self
             .containers

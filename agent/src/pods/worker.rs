@@ -75,7 +75,8 @@ pub enum Update {
     Container(Box<ContainerStatus>),
     Removed(ContainerId),
     Prepared(Box<SandboxStatus>, Families<IpAddr>),
-    PrepareFailed(Retry),
+    /// With the sandbox that is there nevertheless.
+    PrepareFailed(Retry, Option<Box<SandboxStatus>>),
     Started(String),
     Waits(String, Waiting),
     StartsDone,
@@ -240,12 +241,16 @@ impl Worker {
             }
             Update::Prepared(sandbox, ips) => {
                 memory.prepared(ips);
-                self.observed
-                    .sandboxes
-                    .retain(|known| known.id != sandbox.id);
-                self.observed.sandboxes.push(*sandbox);
+                self.observed.update_sandbox(*sandbox);
             }
-            Update::PrepareFailed(retry) => memory.prepare_failed(retry, self.context.clock.now()),
+            Update::PrepareFailed(retry, sandbox) => {
+                memory.prepare_failed(retry, self.context.clock.now());
+                if let Some(sandbox) = sandbox {
+                    // They were those of a sandbox before it.
+                    memory.ips = Families::default();
+                    self.observed.update_sandbox(*sandbox);
+                }
+            }
             Update::Started(name) => {
                 memory.waiting.remove(&name);
             }
@@ -384,3 +389,6 @@ impl Worker {
             .container_event(&self.pod, name, type_, "BackOff", message);
     }
 }
+
+#[cfg(test)]
+mod tests;
