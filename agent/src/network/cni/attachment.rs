@@ -84,13 +84,36 @@ impl Attachments {
         atomic_file::remove(&self.path(sandbox))
     }
 
+    /// Those that can be found.
     pub fn sandboxes(&self) -> BTreeSet<SandboxId> {
-        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let names = self.names().unwrap_or_default().into_iter();
         names
             .filter(|name| !name.starts_with('.'))
             .map(SandboxId)
             .collect()
+    }
+
+    /// Also those whose files are set aside.
+    pub fn all_sandboxes(&self) -> io::Result<BTreeSet<SandboxId>> {
+        let names = self.names()?.into_iter();
+        let ids = names.filter_map(|name| match name.strip_prefix(ASIDE) {
+            Some(id) => Some(id.to_owned()),
+            None => (!name.starts_with('.')).then_some(name),
+        });
+        Ok(ids.map(SandboxId).collect())
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(&self.0) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            names.extend(entry?.file_name().into_string().ok());
+        }
+        Ok(names)
     }
 
     fn path(&self, sandbox: &SandboxId) -> PathBuf {

@@ -5,6 +5,7 @@ use super::capabilities;
 use super::configuration::{Network, Plugin, Version};
 use super::outcome::{self, Outcome};
 use super::plugin::{self, Invocation, PluginError};
+use crate::runtime::SandboxId;
 use nix::sys::statfs::{NSFS_MAGIC, statfs};
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
@@ -153,12 +154,12 @@ impl Runner {
     pub async fn collect(
         &self,
         network: &Network,
-        valid: &[Attachment],
+        valid: &[SandboxId],
         stop: &CancellationToken,
     ) -> Result<(), ChainError> {
         let valid = valid.iter().map(|one| {
             json!({
-                "containerID": one.sandbox.0,
+                "containerID": one.0,
                 "ifname": LINK,
             })
         });

@@ -3,6 +3,7 @@
 use super::configuration::{self, ConfigurationError, Network, Version};
 use super::{Cni, Inner};
 use crate::file_watch::FileWatch;
+use crate::runtime::SandboxId;
 use rustix::fs::inotify::WatchFlags;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -130,22 +131,30 @@ impl Inner {
             return;
         }
         let _alone = self.exclusion.write().await;
-        let mut valid = Vec::new();
-        for sandbox in self.attachments.sandboxes() {
-            match self.attachments.find(&sandbox) {
-                Ok(Some(known)) if known.network.name == network.name => valid.push(known),
-                Ok(_) => {}
-                Err(error) => {
-                    // Its network would be taken from it.
-                    tracing::warn!(%error, %sandbox, "network plugins are not cleaned up");
-                    return;
-                }
+        let valid = match self.valid(&network) {
+            Ok(valid) => valid,
+            Err(error) => {
+                tracing::warn!(%error, "network plugins are not cleaned up");
+                return;
             }
-        }
+        };
         if let Err(error) = self.runner.collect(&network, &valid, stop).await {
             let error = crate::pods::chain(&error);
             tracing::warn!(error, "network plugins are not cleaned up");
         }
+    }
+
+    /// The sandboxes on the network, and those that may be: what is not among them loses it.
+    fn valid(&self, network: &Network) -> std::io::Result<Vec<SandboxId>> {
+        let mut valid = Vec::new();
+        for sandbox in self.attachments.all_sandboxes()? {
+            let known = self.attachments.find(&sandbox)?;
+            // Nothing is known of one whose file is unreadable.
+            if known.is_none_or(|known| known.network.name == network.name) {
+                valid.push(sandbox);
+            }
+        }
+        Ok(valid)
     }
 }
 

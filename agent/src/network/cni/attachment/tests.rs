@@ -58,4 +58,10 @@ fn what_a_bad_disk_left_is_set_aside() {
     assert_eq!(attachments.find(&id("one")).unwrap(), None);
     assert!(attachments.sandboxes().is_empty());
     assert!(directory.join(".unreadable-one").exists());
+    assert_eq!(attachments.all_sandboxes().unwrap(), [id("one")].into());
+    // What cannot be read is not the same as nothing.
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert!(attachments.all_sandboxes().unwrap().is_empty());
+    std::fs::write(&directory, "").unwrap();
+    assert!(attachments.all_sandboxes().is_err());
 }

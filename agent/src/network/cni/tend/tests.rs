@@ -133,6 +133,28 @@ async fn what_is_lost_is_taken_back_and_the_rest_is_told() {
 }
 
 #[tokio::test]
+async fn what_is_unreadable_keeps_its_network() {
+    let node = node("1.1.0");
+    let cni = node.cni(PATIENCE);
+    attach(&cni, "s1").await;
+    attach(&cni, "s2").await;
+    std::fs::write(node.path("network.cni/s1"), "{").unwrap();
+    let valid = ["s1", "s2"].map(|id| json!({"containerID": id, "ifname": "eth0"}));
+    // As long as it is set aside.
+    for _ in 0..2 {
+        cni.0.collect(&CancellationToken::new()).await;
+        let told = node.told("one", "GC");
+        assert_eq!(told["cni.dev/valid-attachments"], json!(valid));
+        std::fs::remove_file(node.path("one-GC")).unwrap();
+    }
+    // Where nothing can be read, nothing is taken.
+    std::fs::remove_dir_all(node.path("network.cni")).unwrap();
+    std::fs::write(node.path("network.cni"), "").unwrap();
+    cni.0.collect(&CancellationToken::new()).await;
+    assert!(!node.path("one-GC").exists());
+}
+
+#[tokio::test]
 async fn networks_that_know_no_gc_are_not_asked() {
     for text in [
         list("1.0.0"),
