@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tend::State;
-use tokio::sync::{Notify, OwnedMutexGuard, watch};
+use tokio::sync::{Notify, OwnedMutexGuard, RwLockReadGuard, watch};
 use tokio_util::sync::CancellationToken;
 
 /// Where configurations and plugins are, and how long one plugin may take.
@@ -71,7 +71,7 @@ pub enum CniError {
         sandbox: String,
         source: io::Error,
     },
-    #[error("the agent stops")]
+    #[error("the agent does not wait for it any more")]
     Stopped,
 }
 
@@ -220,8 +220,7 @@ impl Inner {
         stop: &CancellationToken,
     ) -> Result<Option<Vec<IpAddr>>, CniError> {
         let id = &sandbox.id;
-        let _alone = self.alone(id).await;
-        let _beside_others = self.exclusion.read().await;
+        let _turn = self.turn(id, stop).await?;
         let known = self.attachments.find(id).map_err(disk("read", id))?;
         if let Some(known) = known {
             if let Some(addresses) = self.checked(&known, stop).await {
@@ -285,8 +284,7 @@ impl Inner {
     }
 
     async fn detach(&self, id: &SandboxId, stop: &CancellationToken) -> Result<bool, CniError> {
-        let _alone = self.alone(id).await;
-        let _beside_others = self.exclusion.read().await;
+        let _turn = self.turn(id, stop).await?;
         let known = self.attachments.find(id).map_err(disk("read", id))?;
         let Some(known) = known else {
             return Ok(false);
@@ -308,6 +306,17 @@ impl Inner {
     fn keep(&self, attachment: &Attachment) -> Result<(), CniError> {
         let kept = self.attachments.keep(attachment);
         kept.map_err(disk("keep", &attachment.sandbox))
+    }
+
+    /// For something to be done with the sandbox by nobody else, unless nobody waits for it any more.
+    async fn turn(
+        &self,
+        sandbox: &SandboxId,
+        stop: &CancellationToken,
+    ) -> Result<(OwnedMutexGuard<()>, RwLockReadGuard<'_, ()>), CniError> {
+        let turn = async { (self.alone(sandbox).await, self.exclusion.read().await) };
+        let turn = stop.run_until_cancelled(turn).await;
+        turn.ok_or(CniError::Stopped)
     }
 
     /// Until what is returned is dropped, nobody else does anything with the sandbox.

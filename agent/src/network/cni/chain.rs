@@ -76,6 +76,13 @@ impl Runner {
         }
     }
 
+    /// All of them: no plugin runs meanwhile.
+    #[cfg(test)]
+    pub async fn permits(&self) -> tokio::sync::SemaphorePermit<'_> {
+        let all = u32::try_from(RUNNING_MAX).unwrap();
+        self.permits.acquire_many(all).await.unwrap()
+    }
+
     /// What the last plugin says.
     pub async fn add(
         &self,
@@ -216,7 +223,10 @@ impl Runner {
         mut environment: Vec<(&'static str, OsString)>,
         stop: &CancellationToken,
     ) -> Result<Vec<u8>, ChainError> {
-        let _permit = self.permits.acquire().await;
+        let _permit = tokio::select! {
+            permit = self.permits.acquire() => permit,
+            () = stop.cancelled() => return Err(failed(verb, plugin)(PluginError::Stopped)),
+        };
         let program = plugin::find(plugin.program(), &self.directories);
         environment.push(("CNI_COMMAND", verb.names().0.into()));
         environment.push(("CNI_PATH", plugin::joined(&self.directories)));

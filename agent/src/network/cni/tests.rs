@@ -6,6 +6,7 @@ use crate::runtime::SandboxId;
 use expect_test::expect;
 use serde_json::json;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 const RESULT: &str = r#"{"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]}"#;
 const CHANGED: &str =
@@ -239,6 +240,43 @@ async fn what_is_broken_off_is_undone_before_it_is_done_again() {
         chained ADD s1 [/proc/self/ns/net] eth0
     "#]]
     .assert_eq(&node.log());
+}
+
+#[tokio::test]
+async fn who_waits_no_more_gives_up_its_turn() {
+    let node = two();
+    let cni = node.cni(PATIENCE);
+    attach(&cni, "s1").await;
+    let id = SandboxId("s1".into());
+    let (sandbox, resolvers) = (sandbox("s1"), Resolvers::default());
+    let stopped = |stop: CancellationToken| {
+        let (cni, id, sandbox, resolvers) = (&cni, &id, &sandbox, &resolvers);
+        async move {
+            let attached = cni.0.attach(sandbox, resolvers, &stop).await;
+            assert!(attached.is_err(), "{attached:?}");
+            let detached = cni.0.detach(id, &stop).await;
+            assert!(detached.is_err(), "{detached:?}");
+        }
+    };
+    let all = cni.0.runner.permits().await;
+    let stop = CancellationToken::new();
+    let stopping = async {
+        tokio::task::yield_now().await;
+        stop.cancel();
+    };
+    let waited = tokio::time::timeout(PATIENCE, async {
+        tokio::join!(stopped(stop.clone()), stopping);
+        drop(all);
+        let stop = CancellationToken::new();
+        stop.cancel();
+        let locked = cni.0.exclusion.write().await;
+        stopped(stop.clone()).await;
+        drop(locked);
+        let _alone = cni.0.alone(&id).await;
+        stopped(stop).await;
+    });
+    waited.await.unwrap();
+    assert_eq!(addresses_of(&cni, "s1").unwrap(), "[10.1.0.2]");
 }
 
 #[tokio::test]
