@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 /// A look at the directory, and at the plugins' STATUS, without a reason.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
-/// Between two tries to take a lost sandbox off its network.
+/// Between two tries to take a lost sandbox off its network, or to find plugins idle.
 const RETRY: Duration = Duration::from_secs(16);
 const COLLECT_EVERY: Duration = Duration::from_secs(60 * 60);
 
@@ -71,10 +71,7 @@ impl Cni {
             () = self.0.has_lost.notified() => {}
         }
         loop {
-            let is_clean = self.0.take_back(&stop).await;
-            if is_clean {
-                self.0.collect(&stop).await;
-            }
+            let is_clean = self.0.take_back(&stop).await && self.0.collect(&stop).await;
             let pause = if is_clean { COLLECT_EVERY } else { RETRY };
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -123,25 +120,29 @@ impl Inner {
         self.lost.lock().is_empty()
     }
 
-    async fn collect(&self, stop: &CancellationToken) {
+    /// False when plugins are busy with pods: those do not wait for this.
+    async fn collect(&self, stop: &CancellationToken) -> bool {
+        let Ok(_alone) = self.exclusion.try_write() else {
+            return false;
+        };
         let Ok(Some(network)) = configuration::find(&self.configurations) else {
-            return;
+            return true;
         };
         if network.version < Version::V1_1_0 || network.disable_gc {
-            return;
+            return true;
         }
-        let _alone = self.exclusion.write().await;
         let valid = match self.valid(&network) {
             Ok(valid) => valid,
             Err(error) => {
                 tracing::warn!(%error, "network plugins are not cleaned up");
-                return;
+                return true;
             }
         };
         if let Err(error) = self.runner.collect(&network, &valid, stop).await {
             let error = crate::pods::chain(&error);
             tracing::warn!(error, "network plugins are not cleaned up");
         }
+        true
     }
 
     /// The sandboxes on the network, and those that may be: what is not among them loses it.

@@ -155,6 +155,23 @@ async fn what_is_unreadable_keeps_its_network() {
 }
 
 #[tokio::test]
+async fn who_cleans_up_keeps_no_pod_waiting() {
+    let node = node("1.1.0");
+    let cni = node.cni(PATIENCE);
+    let stop = CancellationToken::new();
+    let slow = cni.0.exclusion.read().await;
+    let worked = tokio::time::timeout(PATIENCE, async {
+        assert!(!cni.0.collect(&stop).await, "a plugin works for a pod");
+        attach(&cni, "s1").await;
+    });
+    worked.await.unwrap();
+    assert!(!node.path("one-GC").exists());
+    drop(slow);
+    assert!(cni.0.collect(&stop).await);
+    assert!(node.path("one-GC").exists());
+}
+
+#[tokio::test]
 async fn networks_that_know_no_gc_are_not_asked() {
     for text in [
         list("1.0.0"),
