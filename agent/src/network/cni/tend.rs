@@ -40,6 +40,10 @@ impl Cni {
             // Before the look, so that nothing is missed; there need not be a directory.
             let watched = watch(&self.0);
             let state = self.0.look(&stop).await;
+            if stop.is_cancelled() {
+                // What was broken off says nothing of the network.
+                return;
+            }
             self.0.state.send_if_modified(|known| {
                 let is_new = *known != state;
                 if let (State::Problem(problem), true) = (&state, is_new) {

@@ -103,6 +103,19 @@ async fn one_that_hangs_is_not_well() {
 }
 
 #[tokio::test]
+async fn an_agent_that_stops_blames_no_plugin() {
+    let node = node("1.1.0");
+    node.script("two", "echo > $here/asked; exec sleep 1000");
+    let cni = node.cni(PATIENCE);
+    let stop = CancellationToken::new();
+    let watching = tokio::spawn(cni.clone().watch(stop.clone()));
+    wait("it is asked", || node.path("asked").exists()).await;
+    stop.cancel();
+    watching.await.unwrap();
+    assert_eq!(cni.problem(), None);
+}
+
+#[tokio::test]
 async fn what_is_lost_is_taken_back_and_the_rest_is_told() {
     let node = node("1.1.0");
     let cni = node.cni(PATIENCE);
