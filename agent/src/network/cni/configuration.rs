@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const LIST: &str = "conflist";
@@ -161,7 +162,16 @@ fn read(path: &Path) -> Result<String, ConfigurationError> {
         source,
     };
     let mut text = String::new();
-    let file = File::open(path).map_err(unreadable)?;
+    // Nobody need be at the other end of a FIFO.
+    let mut options = File::options();
+    options.read(true).custom_flags(libc::O_NONBLOCK);
+    let file = options.open(path).map_err(unreadable)?;
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        return Err(ConfigurationError::Invalid {
+            path: path.to_owned(),
+            problem: "it is no regular file".to_owned(),
+        });
+    }
     let mut bounded = file.take(FILE_BYTES_MAX + 1);
     bounded.read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > FILE_BYTES_MAX {

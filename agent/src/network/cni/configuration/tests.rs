@@ -4,6 +4,7 @@ use super::{Network, find};
 use crate::network::cni::testing::Node;
 use expect_test::{Expect, expect};
 use std::fs;
+use std::process::Command;
 
 fn show(network: &Network) -> String {
     let plugins = network.plugins.iter().map(|plugin| plugin.description());
@@ -69,6 +70,18 @@ fn the_first_file_by_name_counts() {
             "failed to load CNI config file /10-a.conflist: it is no JSON: EOF while parsing an object at line 1 column 1"
         ],
     );
+}
+
+#[test]
+fn nobody_waits_for_a_fifo() {
+    let node = Node::new();
+    node.configure("20-b.conf", SINGLE);
+    let made = Command::new("mkfifo")
+        .arg(node.path("net.d/10-a.conf"))
+        .status();
+    assert!(made.unwrap().success());
+    let expected = "failed to load CNI config file /10-a.conf: it is no regular file";
+    assert_eq!(found(&node), expected);
 }
 
 #[test]
