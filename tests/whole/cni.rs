@@ -308,7 +308,10 @@ fn plugins_that_misbehave_are_told_of_and_keep_nothing_else() {
         only("hangs")
     });
     let cluster = &node.cluster;
-    cluster.apply(&web("stuck"));
+    // With the cluster's there are more than fit.
+    let servers = "dnsConfig: { nameservers: [192.0.2.1, 192.0.2.2, 192.0.2.3] }";
+    let grace = "  terminationGracePeriodSeconds";
+    cluster.apply(&web("stuck").replace(grace, &format!("  {servers}\n{grace}")));
     let said = wait("the pod says so", || {
         let said = events(cluster, "stuck", "FailedCreatePodSandBox");
         said.contains("failed to setup network").then_some(said)
@@ -341,6 +344,8 @@ fn plugins_that_misbehave_are_told_of_and_keep_nothing_else() {
         2,
         "and one on the host's network"
     );
+
+    assert_eq!(events(cluster, "stuck", "DNSConfigForming"), "", "not yet");
 
     // A pod that is deleted while its network is made is taken off it before it is gone.
     let before = added(asked());
@@ -375,6 +380,10 @@ fn plugins_that_misbehave_are_told_of_and_keep_nothing_else() {
     configure(&node.lab, &only("stubborn"));
     cluster.wait_value(&["pod", "stuck"], "{.status.phase}", "Running");
     assert_eq!(node.address("stuck"), "10.9.0.2");
+    wait("the pod says what its resolver has not", || {
+        let said = events(cluster, "stuck", "DNSConfigForming");
+        said.starts_with("Nameserver limits").then_some(())
+    });
 
     // What is not taken back holds the pod until it is.
     node.delete("stuck");

@@ -64,11 +64,11 @@ pub async fn prepare(
         Update::PrepareFailed(failure.retry, sandbox)
     };
     let made = make(context, pod, attempt, existing, quality, halt).await;
-    let (sandbox, resolv_conf) = match made {
-        Ok((sandbox, resolv_conf)) => (Box::new(sandbox), resolv_conf),
+    let (sandbox, resolver) = match made {
+        Ok((sandbox, resolver)) => (Box::new(sandbox), resolver),
         Err(failure) => return failed(failure, None),
     };
-    match connect(context, pod, &sandbox, &resolv_conf, halt).await {
+    match connect(context, pod, &sandbox, &resolver, halt).await {
         Ok(ips) => Update::Prepared(sandbox, ips),
         Err(failure) => failed(failure, Some(sandbox)),
     }
@@ -90,7 +90,7 @@ async fn make(
     existing: Option<SandboxId>,
     quality: &str,
     halt: &CancellationToken,
-) -> Result<(SandboxStatus, String), Failure> {
+) -> Result<(SandboxStatus, Resolver), Failure> {
     let is_host_network = state::spec(pod).host_network.unwrap_or(false);
     if let Some(problem) = context.network.problem().filter(|_| !is_host_network) {
         let message = format!("network is not ready: {problem}");
@@ -106,10 +106,10 @@ async fn make(
         let message = "Pod sandbox changed, it will be killed and re-created.";
         context.event(pod, EventType::Normal, "SandboxChanged", message);
     }
-    let resolv_conf = resolv_conf(context, pod).map_err(unwritten)?;
+    let resolver = resolver(context, pod).map_err(unwritten)?;
     if is_host_network {
         // Such a sandbox counts as prepared once it is there: the files come first.
-        write_files(context, pod, Families::default(), &resolv_conf).map_err(unwritten)?;
+        write_files(context, pod, Families::default(), &resolver.text).map_err(unwritten)?;
     } else {
         forget_files(&directory).map_err(unwritten)?;
     }
@@ -133,7 +133,7 @@ async fn make(
     };
     let status = context.runtime.sandbox_status(&sandbox).await;
     let status = status.map_err(|error| not_made(&error))?;
-    Ok((status, resolv_conf))
+    Ok((status, resolver))
 }
 
 /// Its network, and what depends on that.
@@ -141,10 +141,10 @@ async fn connect(
     context: &Context,
     pod: &Pod,
     sandbox: &SandboxStatus,
-    resolv_conf: &str,
+    resolver: &Resolver,
     halt: &CancellationToken,
 ) -> Result<Families<IpAddr>, Failure> {
-    let resolvers = resolver::resolvers(resolv_conf);
+    let resolvers = resolver::resolvers(&resolver.text);
     let attached = tokio::select! {
         attached = context.network.attach(sandbox, &resolvers) => attached,
         // A plugin may take long, and nobody needs the pod any more.
@@ -152,8 +152,9 @@ async fn connect(
     };
     let ips = attached.map_err(|error| not_made(&error))?;
     if !state::spec(pod).host_network.unwrap_or(false) {
-        write_files(context, pod, ips, resolv_conf).map_err(unwritten)?;
+        write_files(context, pod, ips, &resolver.text).map_err(unwritten)?;
     }
+    resolver.tell(context, pod);
     Ok(ips)
 }
 
@@ -267,8 +268,29 @@ fn of_node(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// What is to stand in that file of the pod; what cannot stand there is told of.
-fn resolv_conf(context: &Context, pod: &Pod) -> std::io::Result<String> {
+/// What is to stand in the resolver's file of a pod, and what cannot stand there.
+struct Resolver {
+    text: String,
+    problems: Vec<resolver::Problem>,
+}
+
+impl Resolver {
+    /// Once for a sandbox, however often its network is tried.
+    fn tell(&self, context: &Context, pod: &Pod) {
+        for problem in &self.problems {
+            if problem.reason == resolver::MISSING_CLUSTER_DNS {
+                let node = crate::node::reference(&context.node_name);
+                let said = problem.of_node.unwrap_or(&problem.message);
+                let type_ = EventType::Warning;
+                context.recorder.event(&node, type_, problem.reason, said);
+            }
+            let message = problem.message.as_str();
+            context.event(pod, EventType::Warning, problem.reason, message);
+        }
+    }
+}
+
+fn resolver(context: &Context, pod: &Pod) -> std::io::Result<Resolver> {
     let resolvers = match &context.resolv_conf {
         Some(path) => std::fs::read_to_string(path)?,
         // systemd-resolved's stub on 127.0.0.53 is not reachable from a pod's own network.
@@ -279,15 +301,5 @@ fn resolv_conf(context: &Context, pod: &Pod) -> std::io::Result<String> {
     };
     let cluster = context.cluster_dns();
     let (text, problems) = resolver::resolv_conf(pod, &resolvers, cluster.as_ref());
-    for problem in problems {
-        if problem.reason == resolver::MISSING_CLUSTER_DNS {
-            let node = crate::node::reference(&context.node_name);
-            let said = problem.of_node.unwrap_or(&problem.message);
-            context
-                .recorder
-                .event(&node, EventType::Warning, problem.reason, said);
-        }
-        context.event(pod, EventType::Warning, problem.reason, problem.message);
-    }
-    Ok(text)
+    Ok(Resolver { text, problems })
 }
