@@ -1,7 +1,8 @@
 //! One run of a plugin: a program that reads its configuration, answers on its output, and ends.
 //!
-//! Invariants: nothing of it is left running when this returns, but what cannot be killed; it takes
-//! no longer and says no more than it may.
+//! Invariants: of one that is broken off nothing in its process group is left running, but what
+//! cannot be killed; it takes no longer and says no more than it may. What one that ended by itself
+//! left running is its own business.
 
 use super::outcome;
 use nix::sys::signal::{Signal, killpg};
