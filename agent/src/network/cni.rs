@@ -22,6 +22,7 @@ use attachment::{Attachment, Attachments};
 use capabilities::CapabilityError;
 use chain::{ChainError, Runner};
 use configuration::ConfigurationError;
+use futures::StreamExt;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -50,6 +51,9 @@ impl Default for Settings {
         }
     }
 }
+
+/// Sandboxes that a wipe takes off their networks at one time: a plugin may hang at each.
+const WIPES_MAX: usize = 16;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CniError {
@@ -171,9 +175,10 @@ impl Cni {
     pub async fn wipe(directory: PathBuf) {
         let time_max = Settings::default().time_max;
         let attachments = Attachments::new(directory);
-        for sandbox in attachments.sandboxes() {
+        let attachments = &attachments;
+        let wipe = |sandbox| async move {
             let Ok(Some(known)) = attachments.find(&sandbox) else {
-                continue;
+                return;
             };
             let runner = Runner::new(known.directories.clone(), time_max);
             let stop = CancellationToken::new();
@@ -181,7 +186,9 @@ impl Cni {
                 let error = crate::pods::chain(&error);
                 tracing::warn!(error, %sandbox, "network plugins keep something of a sandbox");
             }
-        }
+        };
+        let all = futures::stream::iter(attachments.sandboxes());
+        all.for_each_concurrent(WIPES_MAX, wipe).await;
     }
 }
 

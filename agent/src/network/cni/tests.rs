@@ -320,12 +320,23 @@ async fn a_node_that_goes_leaves_no_network() {
     attach(&cni, "s2").await;
     node.log();
     node.unconfigure("10-lab.conflist");
+    // Each waits for the other.
+    let meet = "echo chained $CNI_COMMAND $CNI_CONTAINERID [$CNI_NETNS] $CNI_IFNAME >> $here/log\n\
+                until [ $(grep -c ^chained $here/log) = 2 ]; do sleep 0.01; done";
+    node.script("chained", meet);
     Cni::wipe(node.path("network.cni")).await;
+    let log = node.log();
+    let of = |id: &str| {
+        let lines = log.lines().filter(|line| line.contains(id));
+        lines.collect::<Vec<_>>().join("\n")
+    };
     expect![[r#"
         chained DEL s1 [/proc/self/ns/net] eth0
-        link DEL s1 [/proc/self/ns/net] eth0
+        link DEL s1 [/proc/self/ns/net] eth0"#]]
+    .assert_eq(&of(" s1 "));
+    expect![[r#"
         chained DEL s2 [/proc/self/ns/net] eth0
-        link DEL s2 [/proc/self/ns/net] eth0
-    "#]]
-    .assert_eq(&node.log());
+        link DEL s2 [/proc/self/ns/net] eth0"#]]
+    .assert_eq(&of(" s2 "));
+    assert_eq!(log.lines().count(), 4);
 }
