@@ -295,6 +295,51 @@ spec:
     command: ["sleep", "1000"]
 "#;
 
+/// The sandboxes that `hangs` was asked to add, one a line of its file.
+fn added(node: &Node) -> Vec<String> {
+    let asked = fs::read_to_string(node.lab.path("asked")).unwrap();
+    let all = asked.lines().filter_map(|line| line.strip_prefix("ADD "));
+    all.map(str::to_owned).collect()
+}
+
+/// However often its network fails.
+fn keeps_one_sandbox(node: &Node) {
+    let cluster = &node.cluster;
+    let tries = wait("it is tried again and again", || {
+        let tries = added(node);
+        (tries.len() >= 3).then_some(tries)
+    });
+    assert_eq!(BTreeSet::from_iter(tries).len(), 1);
+    assert_eq!(
+        kept(cluster, "sandboxes"),
+        2,
+        "and one on the host's network"
+    );
+    assert_eq!(events(cluster, "stuck", "DNSConfigForming"), "", "not yet");
+}
+
+/// Also while it is made.
+fn is_taken_off_its_network_when_it_is_deleted(node: &Node) {
+    let cluster = &node.cluster;
+    let before = added(node);
+    cluster.apply(&web("brief"));
+    let brief = wait("its network is being made", || {
+        let new = added(node);
+        new.into_iter().find(|id| !before.contains(id))
+    });
+    node.delete("brief");
+    gone(cluster, "brief");
+    let asked = fs::read_to_string(node.lab.path("asked")).unwrap();
+    let mut of_brief = asked.lines().filter(|line| line.ends_with(&brief));
+    assert_eq!(
+        of_brief.next_back(),
+        Some(format!("DEL {brief}").as_str()),
+        "{asked}"
+    );
+    let file = cluster.host.data_dir.join("agent/network.cni").join(&brief);
+    assert!(!file.exists());
+}
+
 #[test]
 fn plugins_that_misbehave_are_told_of_and_keep_nothing_else() {
     let node = Node::within("2s", "hung", |lab| {
@@ -328,43 +373,8 @@ fn plugins_that_misbehave_are_told_of_and_keep_nothing_else() {
     let ready = "{.status.conditions[?(@.type==\"Ready\")].status}";
     assert_eq!(cluster.value(&["node", "hung"], ready), "True");
 
-    // However often it fails, one sandbox is kept for it.
-    let asked = || fs::read_to_string(node.lab.path("asked")).unwrap();
-    let added = |lines: String| {
-        let all = lines.lines().filter_map(|line| line.strip_prefix("ADD "));
-        all.map(str::to_owned).collect::<Vec<_>>()
-    };
-    let tries = wait("it is tried again and again", || {
-        let tries = added(asked());
-        (tries.len() >= 3).then_some(tries)
-    });
-    assert_eq!(BTreeSet::from_iter(tries).len(), 1);
-    assert_eq!(
-        kept(cluster, "sandboxes"),
-        2,
-        "and one on the host's network"
-    );
-
-    assert_eq!(events(cluster, "stuck", "DNSConfigForming"), "", "not yet");
-
-    // A pod that is deleted while its network is made is taken off it before it is gone.
-    let before = added(asked());
-    cluster.apply(&web("brief"));
-    let brief = wait("its network is being made", || {
-        let new = added(asked());
-        new.into_iter().find(|id| !before.contains(id))
-    });
-    node.delete("brief");
-    gone(cluster, "brief");
-    let of_brief = asked();
-    let of_brief: Vec<_> = of_brief
-        .lines()
-        .filter(|line| line.ends_with(&brief))
-        .collect();
-    let last = format!("DEL {brief}");
-    assert_eq!(of_brief.last(), Some(&last.as_str()), "{of_brief:?}");
-    let file = cluster.host.data_dir.join("agent/network.cni").join(&brief);
-    assert!(!file.exists());
+    keeps_one_sandbox(&node);
+    is_taken_off_its_network_when_it_is_deleted(&node);
 
     // Another configuration helps, and an address of the agent's is not what counts.
     let refuses = node.lab.path("refuses");
