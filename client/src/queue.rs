@@ -40,8 +40,26 @@ struct State<T> {
     delayed: BTreeMap<(Instant, u64), T>,
     due: HashMap<T, (Instant, u64)>,
     failures: HashMap<T, u32>,
+    backoff: Backoff,
     sequence: u64,
     counters: Counters,
+}
+
+/// How long a key that fails waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    /// After the first failure; doubles with each one in a row.
+    pub min: Duration,
+    pub max: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            min: BACKOFF_MIN,
+            max: BACKOFF_MAX,
+        }
+    }
 }
 
 /// What the queue did since it was made, for metrics.
@@ -70,6 +88,10 @@ impl<T: Eq + Hash + Clone> Default for WorkQueue<T> {
 
 impl<T: Eq + Hash + Clone> WorkQueue<T> {
     pub fn new() -> Self {
+        Self::with_backoff(Backoff::default())
+    }
+
+    pub fn with_backoff(backoff: Backoff) -> Self {
         let state = State {
             ready: VecDeque::new(),
             dirty: HashSet::new(),
@@ -77,6 +99,7 @@ impl<T: Eq + Hash + Clone> WorkQueue<T> {
             delayed: BTreeMap::new(),
             due: HashMap::new(),
             failures: HashMap::new(),
+            backoff,
             sequence: 0,
             counters: Counters::default(),
         };
@@ -114,7 +137,8 @@ impl<T: Eq + Hash + Clone> WorkQueue<T> {
             state.counters.retries += 1;
             let failures = state.failures.entry(item.clone()).or_insert(0);
             *failures += 1;
-            backoff(*failures - 1)
+            let before = *failures - 1;
+            state.backoff.after(before)
         };
         self.add_after(item, delay);
     }
@@ -243,9 +267,11 @@ impl<T: Eq + Hash + Clone> State<T> {
     }
 }
 
-fn backoff(failures_before: u32) -> Duration {
-    let factor = 1_u32.checked_shl(failures_before).unwrap_or(u32::MAX);
-    BACKOFF_MIN.saturating_mul(factor).min(BACKOFF_MAX)
+impl Backoff {
+    fn after(self, failures_before: u32) -> Duration {
+        let factor = 1_u32.checked_shl(failures_before).unwrap_or(u32::MAX);
+        self.min.saturating_mul(factor).min(self.max)
+    }
 }
 
 #[cfg(test)]

@@ -228,7 +228,19 @@ impl FakeCluster {
                     None => Some(owner),
                 }
             });
-            object["metadata"]["ownerReferences"] = owners.collect();
+            let mut owners: Vec<Value> = owners.collect();
+            let fresh = |element: &&Value| element["$patch"].is_null();
+            for element in elements.iter().filter(fresh) {
+                if !owners.iter().any(|owner| owner["uid"] == element["uid"]) {
+                    owners.push(element.clone());
+                }
+            }
+            object["metadata"]["ownerReferences"] = json!(owners);
+            let mut finalizers = list(&object["metadata"]["finalizers"]);
+            let removed = list(&patch["metadata"]["$deleteFromPrimitiveList/finalizers"]);
+            finalizers.retain(|one| !removed.contains(one));
+            finalizers.extend(list(&patch["metadata"]["finalizers"]));
+            object["metadata"]["finalizers"] = json!(finalizers);
         } else {
             merge(&mut object, patch);
         }

@@ -164,6 +164,18 @@ pub(crate) async fn execute<O: Kind, K: Kind>(
     adopt: &[Arc<K>],
     release: &[Arc<K>],
 ) -> Result<(), ClaimError> {
+    execute_with(owners, owner, objects, adopt, release, None).await
+}
+
+/// The same; what is adopted gets a finalizer, and what is released loses it.
+pub(crate) async fn execute_with<O: Kind, K: Kind>(
+    owners: &Api<O>,
+    owner: &O,
+    objects: &Api<K>,
+    adopt: &[Arc<K>],
+    release: &[Arc<K>],
+    finalizer: Option<&str>,
+) -> Result<(), ClaimError> {
     let name_of = |meta: &ObjectMeta| meta.name.clone().unwrap_or_default();
     if !adopt.is_empty() {
         let name = name_of(owner.meta());
@@ -181,10 +193,13 @@ pub(crate) async fn execute<O: Kind, K: Kind>(
     }
     for object in adopt {
         let meta = object.meta();
-        let patch = json!({"metadata": {
+        let mut patch = json!({"metadata": {
             "uid": meta.uid,
             "ownerReferences": [controller_reference(owner)],
         }});
+        if let Some(finalizer) = finalizer {
+            patch["metadata"]["finalizers"] = json!([finalizer]);
+        }
         let name = name_of(meta);
         let done = objects
             .patch(&name, &PatchParams::default(), &Patch::Strategic(patch))
@@ -193,10 +208,13 @@ pub(crate) async fn execute<O: Kind, K: Kind>(
     }
     for object in release {
         let meta = object.meta();
-        let patch = json!({"metadata": {
+        let mut patch = json!({"metadata": {
             "uid": meta.uid,
             "ownerReferences": [{"$patch": "delete", "uid": owner.meta().uid}],
         }});
+        if let Some(finalizer) = finalizer {
+            patch["metadata"]["$deleteFromPrimitiveList/finalizers"] = json!([finalizer]);
+        }
         let name = name_of(meta);
         match objects
             .patch(&name, &PatchParams::default(), &Patch::Strategic(patch))

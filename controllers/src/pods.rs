@@ -70,3 +70,39 @@ pub(crate) fn available_in(pod: &Pod, min_ready_seconds: i32, now: Timestamp) ->
 pub(crate) fn is_available(pod: &Pod, min_ready_seconds: i32, now: Timestamp) -> bool {
     available_in(pod, min_ready_seconds, now) == Some(Duration::ZERO)
 }
+
+/// In which order of phases pods are missed: those that run most.
+pub(crate) fn phase_order(pod: &Pod) -> u8 {
+    match phase(pod) {
+        "Unknown" => 1,
+        "Running" => 2,
+        _ => 0,
+    }
+}
+
+/// The most restarts of a container, then of a sidecar.
+pub(crate) fn restarts(pod: &Pod) -> (i32, i32) {
+    let Some(status) = &pod.status else {
+        return (0, 0);
+    };
+    let regular = status
+        .container_statuses
+        .iter()
+        .flatten()
+        .map(|one| one.restart_count);
+    let initial = pod
+        .spec
+        .iter()
+        .flat_map(|spec| spec.init_containers.iter().flatten());
+    let sidecars: Vec<&str> = initial
+        .filter(|one| one.restart_policy.as_deref() == Some("Always"))
+        .map(|one| one.name.as_str())
+        .collect();
+    let sidecar = status
+        .init_container_statuses
+        .iter()
+        .flatten()
+        .filter(|one| sidecars.contains(&one.name.as_str()))
+        .map(|one| one.restart_count);
+    (regular.max().unwrap_or(0), sidecar.max().unwrap_or(0))
+}

@@ -43,7 +43,7 @@ fn compare(a: &Pod, a_neighbours: usize, b: &Pod, b_neighbours: usize, now: Time
     let standing = |pod: &Pod, neighbours: usize| {
         (
             !pods::node_name(pod).is_empty(),
-            phase_order(pod),
+            pods::phase_order(pod),
             pods::is_ready(pod),
             deletion_cost(pod),
             Reverse(neighbours),
@@ -57,7 +57,7 @@ fn compare(a: &Pod, a_neighbours: usize, b: &Pod, b_neighbours: usize, now: Time
             true => by_age(a, ready_for(a), b, ready_for(b), now),
             false => Ordering::Equal,
         })
-        .then_with(|| restarts(b).cmp(&restarts(a)))
+        .then_with(|| pods::restarts(b).cmp(&pods::restarts(a)))
         .then_with(|| by_age(a, created(a), b, created(b), now))
 }
 
@@ -85,45 +85,10 @@ fn magnitude(now: Timestamp, since: Timestamp) -> Option<u32> {
     age_ns.checked_ilog2()
 }
 
-fn phase_order(pod: &Pod) -> u8 {
-    match pods::phase(pod) {
-        "Unknown" => 1,
-        "Running" => 2,
-        _ => 0,
-    }
-}
-
 fn deletion_cost(pod: &Pod) -> i32 {
     let annotations = pod.metadata.annotations.as_ref();
     let cost = annotations.and_then(|annotations| annotations.get(DELETION_COST));
     cost.and_then(|text| text.parse().ok()).unwrap_or(0)
-}
-
-/// The most restarts of a container, then of a sidecar.
-fn restarts(pod: &Pod) -> (i32, i32) {
-    let Some(status) = &pod.status else {
-        return (0, 0);
-    };
-    let regular = status
-        .container_statuses
-        .iter()
-        .flatten()
-        .map(|one| one.restart_count);
-    let initial = pod
-        .spec
-        .iter()
-        .flat_map(|spec| spec.init_containers.iter().flatten());
-    let sidecars: Vec<&str> = initial
-        .filter(|one| one.restart_policy.as_deref() == Some("Always"))
-        .map(|one| one.name.as_str())
-        .collect();
-    let sidecar = status
-        .init_container_statuses
-        .iter()
-        .flatten()
-        .filter(|one| sidecars.contains(&one.name.as_str()))
-        .map(|one| one.restart_count);
-    (regular.max().unwrap_or(0), sidecar.max().unwrap_or(0))
 }
 
 fn created(pod: &Pod) -> Option<Timestamp> {
