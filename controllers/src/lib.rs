@@ -19,9 +19,12 @@ use tokio_util::sync::CancellationToken;
 
 mod supervise;
 
+mod cron_job;
 mod daemonset;
 mod deployment;
+mod job;
 mod replicaset;
+mod ttl_after_finished;
 
 mod clusterrole_aggregation;
 mod root_ca;
@@ -199,6 +202,21 @@ pub static LOOPS: &[Loop] = &[
         name: "daemonset",
         identity: "daemon-set-controller",
         run: daemonset::run,
+    },
+    Loop {
+        name: "job",
+        identity: "job-controller",
+        run: job::run,
+    },
+    Loop {
+        name: "cronjob",
+        identity: "cronjob-controller",
+        run: cron_job::run,
+    },
+    Loop {
+        name: "ttl-after-finished",
+        identity: "ttl-after-finished-controller",
+        run: ttl_after_finished::run,
     },
     Loop {
         name: "service-account",
