@@ -18,8 +18,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::fake_api::{FakeApi, merge};
 use crate::{Config, Context};
 
+mod mortal;
 mod web;
 
+pub(crate) use mortal::Death;
 pub(crate) use web::WEB;
 
 #[derive(Clone)]

@@ -38,6 +38,15 @@ impl<K: Kind> PodControl<'_, K> {
         count: usize,
         pod: impl Fn(usize) -> Pod,
     ) -> Result<(), kube::Error> {
+        self.create_counted(count, pod).await.1
+    }
+
+    /// The same, and says how many there are now.
+    pub(crate) async fn create_counted(
+        &self,
+        count: usize,
+        pod: impl Fn(usize) -> Pod,
+    ) -> (usize, Result<(), kube::Error>) {
         let (mut created, mut tried, mut batch) = (0, 0, FIRST_BATCH);
         let mut failure = None;
         while tried < count && failure.is_none() {
@@ -55,7 +64,7 @@ impl<K: Kind> PodControl<'_, K> {
         // What was not created will not be seen either.
         self.expectations
             .creations_observed(self.key, count - created);
-        failure.map_or(Ok(()), Err)
+        (created, failure.map_or(Ok(()), Err))
     }
 
     async fn create_one(&self, pod: Pod) -> Result<(), kube::Error> {
@@ -85,22 +94,27 @@ impl<K: Kind> PodControl<'_, K> {
         outcomes.into_iter().collect()
     }
 
-    async fn delete_one(&self, pod: &Pod) -> Result<(), kube::Error> {
+    /// One that is gone already counts as deleted.
+    pub(crate) async fn delete_one(&self, pod: &Pod) -> Result<(), kube::Error> {
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         let Err(error) = self.pods.delete(name, &patch::delete_exactly(pod)).await else {
             let message = format!("Deleted pod: {name}");
             self.tell(EventType::Normal, "SuccessfulDelete", message);
             return Ok(());
         };
-        // Its deletion will not be seen, or was seen already.
-        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-        self.expectations.deletion_observed(self.key, uid);
+        self.not_deleted(pod);
         if refusal::is_not_found(&error) {
             return Ok(());
         }
         let message = format!("Error deleting: {}", refusal::message(&error));
         self.tell(EventType::Warning, "FailedDelete", message);
         Err(error)
+    }
+
+    /// Its deletion will not be seen, or was seen already.
+    pub(crate) fn not_deleted(&self, pod: &Pod) {
+        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+        self.expectations.deletion_observed(self.key, uid);
     }
 
     fn tell(&self, event_type: EventType, reason: &str, message: String) {

@@ -29,6 +29,7 @@ mod foreign_clients;
 mod identity;
 mod ingress;
 mod inside;
+mod jobs;
 mod joining;
 mod names;
 mod node_care;

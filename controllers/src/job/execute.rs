@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
 use k8s_openapi::api::core::v1::{ObjectReference, Pod};
 use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use super::conditions::COMPLETE;
@@ -21,11 +21,8 @@ use super::seen::{self, FINALIZER, has_finalizer};
 use super::track::{self, Counting, Done, Turn};
 use super::{Controller, template};
 use crate::ownership::ClaimError;
+use crate::pod_control::PodControl;
 use crate::{pods, refusal};
-
-/// The first batch of creations; each batch that succeeds doubles the next. A cause that fails
-/// one pod fails them all, and is then found out with one request.
-const FIRST_BATCH: usize = 1;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReconcileError {
@@ -86,80 +83,47 @@ impl<'a> Work<'a> {
     }
 
     async fn manage(&self, pass: &Pass<'_>, action: &Action) -> (Done, Result<(), ReconcileError>) {
+        let (expectations, control) = (&self.controller.expectations, self.control(pass));
         match action {
-            Action::End(pods) => self.remove(pods, false).await,
+            Action::End(pods) => self.remove(&control, pods, false).await,
             Action::Remove(pods) => {
                 let uids = pods.iter().map(|pod| seen::uid(pod).to_owned());
-                self.controller
-                    .expectations
-                    .expect_deletions(self.key, uids);
-                self.remove(pods, true).await
+                expectations.expect_deletions(self.key, uids);
+                self.remove(&control, pods, true).await
             }
-            Action::Create(indexes) => self.create(pass, indexes).await,
+            Action::Create(indexes) => {
+                expectations.expect_creations(self.key, indexes.len());
+                let pod = |number: usize| template::pod(pass, indexes[number]);
+                let (created, outcome) = control.create_counted(indexes.len(), pod).await;
+                let done = Done {
+                    created: i32::try_from(created).unwrap_or(i32::MAX),
+                    ..Done::default()
+                };
+                (done, outcome.map_err(ReconcileError::Create))
+            }
             Action::Wait(_) | Action::Nothing | Action::NotNow => (Done::default(), Ok(())),
         }
     }
 
-    /// Creates in batches that double, until one fails.
-    async fn create(
-        &self,
-        pass: &Pass<'_>,
-        indexes: &[Option<i32>],
-    ) -> (Done, Result<(), ReconcileError>) {
-        let expectations = &self.controller.expectations;
-        expectations.expect_creations(self.key, indexes.len());
-        let (mut created, mut batch, mut left) = (0, FIRST_BATCH, indexes);
-        let mut failure = None;
-        while !left.is_empty() && failure.is_none() {
-            let (now, later) = left.split_at(batch.min(left.len()));
-            let pods = now.iter().map(|index| template::pod(pass, *index));
-            for outcome in join_all(pods.map(|pod| self.create_one(pod))).await {
-                match outcome {
-                    Ok(()) => created += 1,
-                    Err(error) => failure = failure.or(Some(error)),
-                }
-            }
-            (left, batch) = (later, batch * 2);
-        }
-        // What was not created will not be seen either.
-        expectations.creations_observed(self.key, indexes.len() - created);
-        let done = Done {
-            created: i32::try_from(created).unwrap_or(i32::MAX),
-            ..Done::default()
-        };
-        (
-            done,
-            failure.map_or(Ok(()), |error| Err(ReconcileError::Create(error))),
-        )
-    }
-
-    async fn create_one(&self, pod: Pod) -> Result<(), kube::Error> {
-        match self.pods.create(&PostParams::default(), &pod).await {
-            Ok(created) => {
-                let name = created.metadata.name.unwrap_or_default();
-                self.event(
-                    EventType::Normal,
-                    "SuccessfulCreate",
-                    format!("Created pod: {name}"),
-                );
-                Ok(())
-            }
-            // Counts as done: no pod can be made here any more, and none is needed.
-            Err(error) if refusal::is_namespace_terminating(&error) => Ok(()),
-            Err(error) => {
-                let message = format!("Error creating: {}", refusal::message(&error));
-                self.event(EventType::Warning, "FailedCreate", message);
-                Err(error)
-            }
+    fn control<'s>(&'s self, pass: &'s Pass<'_>) -> PodControl<'s, Job> {
+        PodControl {
+            key: self.key,
+            owner: pass.job,
+            pods: &self.pods,
+            expectations: &self.controller.expectations,
+            recorder: &self.controller.recorder,
         }
     }
 
     async fn remove(
         &self,
+        control: &PodControl<'_, Job>,
         pods: &[Arc<Pod>],
         uncounted: bool,
     ) -> (Done, Result<(), ReconcileError>) {
-        let removals = pods.iter().map(|pod| self.remove_one(pod, uncounted));
+        let removals = pods
+            .iter()
+            .map(|pod| self.remove_one(control, pod, uncounted));
         let outcomes = join_all(removals).await;
         let (mut done, mut failure) = (Done::default(), Ok(()));
         for (pod, outcome) in pods.iter().zip(outcomes) {
@@ -175,45 +139,22 @@ impl<'a> Work<'a> {
     }
 
     /// A pod that shall not be counted loses its finalizer first.
-    async fn remove_one(&self, pod: &Pod, uncounted: bool) -> Result<(), kube::Error> {
-        let name = pod.metadata.name.as_deref().unwrap_or_default();
-        let outcome = match uncounted && has_finalizer(pod) {
-            true => release(&self.pods, pod).await,
-            false => Ok(()),
-        };
-        let outcome = match outcome {
-            Ok(()) => self.delete(pod, name).await,
-            failed => failed,
-        };
-        if outcome.is_err() {
-            // Its deletion will not be seen, or was seen already.
-            let expectations = &self.controller.expectations;
-            expectations.deletion_observed(self.key, seen::uid(pod));
-        }
-        outcome.or_else(|error| match refusal::is_not_found(&error) {
-            true => Ok(()),
-            false => Err(error),
-        })
-    }
-
-    async fn delete(&self, pod: &Pod, name: &str) -> Result<(), kube::Error> {
-        match self.pods.delete(name, &patch::delete_exactly(pod)).await {
-            Ok(_) => {
-                self.event(
-                    EventType::Normal,
-                    "SuccessfulDelete",
-                    format!("Deleted pod: {name}"),
-                );
-                Ok(())
-            }
-            Err(error) => {
-                if !refusal::is_not_found(&error) {
-                    let message = format!("Error deleting: {}", refusal::message(&error));
-                    self.event(EventType::Warning, "FailedDelete", message);
+    async fn remove_one(
+        &self,
+        control: &PodControl<'_, Job>,
+        pod: &Pod,
+        uncounted: bool,
+    ) -> Result<(), kube::Error> {
+        if uncounted && has_finalizer(pod) {
+            match release(&self.pods, pod).await {
+                Err(error) if !refusal::is_not_found(&error) => {
+                    control.not_deleted(pod);
+                    return Err(error);
                 }
-                Err(error)
+                _ => {}
             }
         }
+        control.delete_one(pod).await
     }
 
     /// The status with the uids of what finished; their finalizers; the status that counts them.

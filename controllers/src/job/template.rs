@@ -2,57 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{
     Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, PodSpec,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::failure_policy::judge;
 use super::plan::Pass;
 use super::seen::{self, FINALIZER, INDEX, INDEX_FAILURES, INDEX_IGNORED_FAILURES};
-use crate::ownership::controller_reference;
+use crate::pod_control::pod_from;
 
 const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
 /// The longest prefix for which a generated name is a label of 63 characters at most.
 const INDEXED_PREFIX_MAX: usize = 58;
-/// The longest a generated name's prefix may be, for the name to fit with its suffix.
-const PREFIX_LENGTH_MAX: usize = 253;
 
 /// The pod of an index, or of a job that has none.
 pub(super) fn pod(pass: &Pass<'_>, index: Option<i32>) -> Pod {
-    let (job, template) = (pass.job, pass.spec.template);
-    let meta = template.metadata.clone().unwrap_or_default();
-    let mut finalizers = meta.finalizers.unwrap_or_default();
+    let mut pod = pod_from(pass.job, pass.spec.template);
+    let finalizers = pod.metadata.finalizers.get_or_insert_default();
     if !finalizers.iter().any(|one| one == FINALIZER) {
         finalizers.push(FINALIZER.to_owned());
     }
-    let mut pod = Pod {
-        metadata: ObjectMeta {
-            generate_name: Some(prefix(job)),
-            labels: meta.labels,
-            annotations: meta.annotations,
-            finalizers: Some(finalizers),
-            owner_references: Some(vec![controller_reference(job)]),
-            ..ObjectMeta::default()
-        },
-        spec: template.spec.clone(),
-        status: None,
-    };
     if let Some(index) = index {
         give_index(&mut pod, pass, index);
     }
     pod
-}
-
-fn prefix(job: &Job) -> String {
-    let name = job.metadata.name.as_deref().unwrap_or_default();
-    let dash = if name.len() < PREFIX_LENGTH_MAX {
-        "-"
-    } else {
-        ""
-    };
-    format!("{name}{dash}")
 }
 
 fn give_index(pod: &mut Pod, pass: &Pass<'_>, index: i32) {

@@ -21,6 +21,7 @@ use super::plan::{Observed, Pass, plan};
 use super::track::{self, Done};
 use super::*;
 
+mod crashes;
 mod ends;
 mod indexed;
 mod survival;
@@ -74,33 +75,7 @@ fn job(words: &[&str]) -> Value {
         },
         "status": {"startTime": at(number(words, "started").unwrap_or(100))},
     });
-    let (spec, status) = (
-        [
-            ("completions", "completions"),
-            ("per_index", "backoffLimitPerIndex"),
-            ("max_failed", "maxFailedIndexes"),
-            ("deadline", "activeDeadlineSeconds"),
-        ],
-        [("succeeded", "succeeded"), ("failed", "failed")],
-    );
-    for (word, field) in spec {
-        if let Some(value) = number(words, word) {
-            job["spec"][field] = json!(value);
-        }
-    }
-    for (word, field) in status {
-        if let Some(value) = number(words, word) {
-            job["status"][field] = json!(value);
-        }
-    }
-    for (word, field) in [
-        ("completed", "completedIndexes"),
-        ("failed_indexes", "failedIndexes"),
-    ] {
-        if let Some(text) = option(words, word) {
-            job["status"][field] = json!(text);
-        }
-    }
+    give_numbers(&mut job, words);
     if option(words, "started") == Some("never") {
         job["status"]["startTime"] = Value::Null;
     }
@@ -131,6 +106,36 @@ fn job(words: &[&str]) -> Value {
             "message": message, "lastTransitionTime": time}]);
     }
     job
+}
+
+fn give_numbers(job: &mut Value, words: &[&str]) {
+    let (spec, status) = (
+        [
+            ("completions", "completions"),
+            ("per_index", "backoffLimitPerIndex"),
+            ("max_failed", "maxFailedIndexes"),
+            ("deadline", "activeDeadlineSeconds"),
+        ],
+        [("succeeded", "succeeded"), ("failed", "failed")],
+    );
+    for (word, field) in spec {
+        if let Some(value) = number(words, word) {
+            job["spec"][field] = json!(value);
+        }
+    }
+    for (word, field) in status {
+        if let Some(value) = number(words, word) {
+            job["status"][field] = json!(value);
+        }
+    }
+    for (word, field) in [
+        ("completed", "completedIndexes"),
+        ("failed_indexes", "failedIndexes"),
+    ] {
+        if let Some(text) = option(words, word) {
+            job["status"][field] = json!(text);
+        }
+    }
 }
 
 fn pod(name: &str, words: &[&str]) -> Arc<Pod> {

@@ -4,20 +4,20 @@ use super::*;
 use crate::fake_api::eventually;
 use crate::fake_cluster::{FakeCluster, spawn};
 
-const JOB: &str = "/apis/batch/v1/namespaces/default/jobs/work";
+pub(super) const JOB: &str = "/apis/batch/v1/namespaces/default/jobs/work";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-fn put_job(cluster: &FakeCluster, words: &[&str]) {
+pub(super) fn put_job(cluster: &FakeCluster, words: &[&str]) {
     let mut job = job(words);
     job.as_object_mut().unwrap().remove("status");
     cluster.api.put(JOB, job);
 }
 
-fn pods(cluster: &FakeCluster) -> Vec<Value> {
+pub(super) fn pods(cluster: &FakeCluster) -> Vec<Value> {
     cluster.api.objects("/api/v1/pods")
 }
 
-fn end(cluster: &FakeCluster, mut pod: Value, phase: &str) {
+pub(super) fn end(cluster: &FakeCluster, mut pod: Value, phase: &str) {
     let name = pod["metadata"]["name"].as_str().unwrap().to_owned();
     pod["status"]["phase"] = json!(phase);
     pod["status"]["containerStatuses"] = json!([{"name": "c", "image": "", "imageID": "",
@@ -26,11 +26,11 @@ fn end(cluster: &FakeCluster, mut pod: Value, phase: &str) {
     cluster.api.put(&format!("{PODS}/{name}"), pod);
 }
 
-fn status(cluster: &FakeCluster) -> Value {
+pub(super) fn status(cluster: &FakeCluster) -> Value {
     cluster.api.get(JOB).unwrap()["status"].clone()
 }
 
-fn holds(cluster: &FakeCluster, condition: &str) -> bool {
+pub(super) fn holds(cluster: &FakeCluster, condition: &str) -> bool {
     let status = status(cluster);
     let conditions = status["conditions"].as_array();
     conditions.is_some_and(|all| {
