@@ -7,6 +7,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Nothing tells of a lock that is let go with a bound to the wait, so it is looked at.
 /// `WouldBlock` when it is still held after `wait`.
+#[allow(clippy::disallowed_methods)] // Bounds how long it waits.
 pub(crate) fn lock_within(file: &File, wait: Duration) -> std::io::Result<()> {
     let until = Instant::now() + wait;
     loop {
