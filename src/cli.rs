@@ -3,8 +3,10 @@
 //! Every value stays text here; `settings` checks them all, together with the file and the
 //! environment, and says in one line what is wrong.
 
+mod controllers;
 mod resources;
 
+pub use controllers::ControllersCommand;
 pub use resources::ResourceArgs;
 
 use clap::{Args, Parser, Subcommand};
@@ -23,6 +25,8 @@ pub enum Command {
     Up(Box<UpArgs>),
     /// Run the control plane: API server, store, controllers and scheduler
     Server(Box<ServerCommand>),
+    /// Run the controllers alone, against any API server
+    Controllers(Box<ControllersCommand>),
     /// Run this machine as a node of a cluster
     Agent(Box<AgentCommand>),
     /// Make, list and delete the tokens that nodes enrol with

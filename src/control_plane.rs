@@ -4,6 +4,7 @@
 //! API server, then the store.
 
 use crate::cli::ServerCommand;
+use crate::controllers::{self, ClientFor, of_server};
 use crate::settings::{self, ServerSettings, file};
 use crate::{Failure, logging, notify, runtime, settled};
 use anyhow::Context;
@@ -15,7 +16,8 @@ use coracle_apiserver::pki::ADMIN_USER;
 use coracle_apiserver::tokens::claims::Reference;
 use coracle_apiserver::tokens::legacy;
 use coracle_client::{Client, clock::Clock};
-use coracle_controllers::SignToken;
+use coracle_client::lease::let_go;
+use coracle_controllers::{INFORMERS_USER, SignToken};
 use coracle_store::Store;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -196,16 +198,31 @@ fn start_loops(
             load_balancer_pool: settings.load_balancer_pool.clone(),
             node_monitor_grace_period: settings.node_monitor_grace_period,
             ca_cert_pem: server.ca_pem(),
-            ca_key_pem: server.ca_key_pem(),
+            signing_cert_pem: server.ca_pem(),
+            signing_key_pem: server.ca_key_pem(),
             sign_token: Some(sign_tokens(server)),
             disabled: settings.disabled.clone(),
             clock: Clock::system(),
         };
         let acting = Arc::clone(server);
-        let client_for = Arc::new(move |user: &str| client_as(&acting, user));
-        let running = coracle_controllers::run(config, client_for, stop.clone());
+        let client_for: ClientFor = Arc::new(move |user| client_as(&acting, user));
+        let client = client_for(INFORMERS_USER);
+        let leading = controllers::elected(of_server(), config, client, client_for, stop.clone());
+        let running = tokio::spawn(async move {
+            if let Err(error) = leading.await {
+                tracing::error!(%error, "the controllers ended");
+            }
+        });
         report(server, "controller-manager", &running);
         loops.push(running);
+    } else {
+        // Others may lead; a server that was killed may have held it.
+        let client = client_as(server, INFORMERS_USER);
+        let stop = stop.clone();
+        let letting_go = let_go(client, of_server(), Clock::system());
+        loops.push(tokio::spawn(async move {
+            stop.run_until_cancelled(letting_go).await;
+        }));
     }
     if !settings.disabled.contains("scheduler") {
         let client = client_as(server, "system:kube-scheduler");

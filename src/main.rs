@@ -3,6 +3,7 @@
 //! Parses, validates, builds, runs, drains. What a command does is in the module of its name.
 
 mod cli;
+mod controllers;
 mod control_plane; // Store, API server, controllers and scheduler as one thing to start and drain.
 mod demo;
 mod demo_page;
@@ -75,6 +76,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Up(args) => up::run(*args),
         Command::Server(args) => control_plane::run(*args),
+        Command::Controllers(args) => controllers::run(*args),
         Command::Agent(args) => node::run(*args),
         Command::Token(args) => tokens::run(args),
         Command::Secrets(args) => secrets::run(args),

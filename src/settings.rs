@@ -4,6 +4,7 @@
 //! one line that names the flag, the value and what is right. Never touches the cluster.
 
 mod cni; // Network plugins.
+pub mod controllers;
 pub mod dns;
 pub mod file;
 mod joining; // Clusters that are not Coracle's.

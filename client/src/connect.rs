@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Uri;
+use http::{HeaderValue, Uri};
 
 use crate::Client;
 
@@ -38,6 +38,8 @@ pub struct Endpoint {
     /// Checked against the server's certificate in place of the host.
     server_name: Option<String>,
     identity: Identity,
+    /// As whom the identity acts, if not as itself.
+    acting_as: Option<HeaderValue>,
     timeouts: Timeouts,
 }
 
@@ -74,6 +76,8 @@ pub enum EndpointError {
     },
     #[error("{url:?} must be https://HOST[:PORT], or http:// where the link itself is safe")]
     Form { url: String },
+    #[error("no user can be called {user:?}")]
+    User { user: String },
 }
 
 impl Endpoint {
@@ -108,6 +112,7 @@ impl Endpoint {
             trust,
             server_name: None,
             identity,
+            acting_as: None,
             timeouts: Timeouts::default(),
         })
     }
@@ -130,6 +135,15 @@ impl Endpoint {
     pub fn with_identity(mut self, identity: Identity) -> Self {
         self.identity = identity;
         self
+    }
+
+    /// Acts as this user, which the identity must be allowed to impersonate.
+    pub fn acting_as(mut self, user: &str) -> Result<Self, EndpointError> {
+        let name = HeaderValue::from_str(user).map_err(|_| EndpointError::User {
+            user: user.to_owned(),
+        })?;
+        self.acting_as = Some(name);
+        Ok(self)
     }
 
     pub fn url(&self) -> &Uri {

@@ -5,7 +5,7 @@ use std::time::Duration;
 mod election;
 mod node;
 
-pub use election::{Election, lead};
+pub use election::{Election, lead, let_go};
 pub use node::NodeLease;
 
 fn whole_seconds(duration: Duration) -> i32 {

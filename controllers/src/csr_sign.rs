@@ -43,7 +43,8 @@ struct Controller {
 pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
     Box::pin(async move {
         let config = &context.config;
-        let authority = match Authority::from_pem(&config.ca_cert_pem, &config.ca_key_pem) {
+        let (certificate, key) = (&config.signing_cert_pem, &config.signing_key_pem);
+        let authority = match Authority::from_pem(certificate, key) {
             Ok(authority) => authority,
             Err(error) => {
                 tracing::error!(%error, "certificate requests are not signed");

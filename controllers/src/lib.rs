@@ -95,9 +95,11 @@ pub struct Config {
     pub load_balancer_pool: AddressPool,
     /// How long a node may be silent before its conditions become Unknown.
     pub node_monitor_grace_period: Duration,
-    /// The CA that signs certificates of nodes and is published to every namespace.
+    /// The CA that is published to every namespace.
     pub ca_cert_pem: String,
-    pub ca_key_pem: String,
+    /// The CA that signs certificates of nodes, and its key.
+    pub signing_cert_pem: String,
+    pub signing_key_pem: String,
     /// Secrets for tokens stay empty without it.
     pub sign_token: Option<SignToken>,
     /// Names of loops that are not run.
@@ -112,7 +114,8 @@ impl Default for Config {
             load_balancer_pool: AddressPool::default(),
             node_monitor_grace_period: Duration::from_secs(50),
             ca_cert_pem: String::new(),
-            ca_key_pem: String::new(),
+            signing_cert_pem: String::new(),
+            signing_key_pem: String::new(),
             sign_token: None,
             disabled: BTreeSet::new(),
             clock: Clock::system(),

@@ -31,6 +31,7 @@ mod ingress;
 mod inside;
 mod jobs;
 mod joining;
+mod leaders;
 mod names;
 mod node_care;
 mod node_endpoints;

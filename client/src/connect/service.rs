@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::header::{AUTHORIZATION, USER_AGENT};
-use http::{HeaderValue, Request, Response, Uri};
+use http::{HeaderName, HeaderValue, Request, Response, Uri};
 use hyper::body::Incoming;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::Client as HyperClient;
@@ -20,6 +20,7 @@ use tower::{BoxError, Service};
 use super::dial::{DialError, Stream, dial};
 use super::{Endpoint, USER_AGENT as USER_AGENT_TEXT};
 
+const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
 /// Buffered per stream: a watch that is read slowly holds this much, not more.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 /// For all streams of the connection together.
@@ -95,6 +96,9 @@ impl Service<Request<Body>> for Http {
         headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_TEXT));
         if let Some(authorization) = self.endpoint.identity.authorization() {
             headers.insert(AUTHORIZATION, authorization);
+        }
+        if let Some(user) = &self.endpoint.acting_as {
+            headers.insert(IMPERSONATE_USER, user.clone());
         }
         let response = self.pool().request(request);
         let waited = self.endpoint.timeouts.response;

@@ -159,7 +159,11 @@ fn answer(mut request: Request<Incoming>, peer: &str, ca_pem: &str) -> Response<
             .unwrap(),
         _ => {
             let (token, version) = (header("authorization"), request.version());
-            Response::new(Full::from(format!("{peer} {token} {version:?}")))
+            let acting = match header("impersonate-user").as_str() {
+                "none" => String::new(),
+                user => format!(" as {user}"),
+            };
+            Response::new(Full::from(format!("{peer} {token} {version:?}{acting}")))
         }
     }
 }
@@ -213,6 +217,19 @@ async fn a_token_comes_and_goes() {
         Err(IdentityError::Token)
     ));
     assert!(!format!("{identity:?}").contains("secret"));
+}
+
+#[tokio::test]
+async fn one_acts_as_another() {
+    let server = serve().await;
+    let endpoint = server.endpoint(identity_of(&server.alice));
+    let carol = endpoint.clone().acting_as("carol").unwrap();
+    assert_eq!(
+        who_am_i(&client(&carol)).await,
+        "alice none HTTP/2.0 as carol"
+    );
+    let refused = endpoint.acting_as("car\nol");
+    assert!(matches!(refused, Err(EndpointError::User { .. })));
 }
 
 #[tokio::test]

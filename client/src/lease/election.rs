@@ -32,6 +32,9 @@ pub struct Election {
     pub lease_duration: Duration,
     /// How long a holder that cannot renew goes on leading; less than `lease_duration`.
     pub renew_deadline: Duration,
+    /// How long a holder waits until it renews.
+    pub renew_period: Duration,
+    /// Between two tries to get it, or to renew it after a failure.
     pub retry_period: Duration,
 }
 
@@ -43,6 +46,7 @@ impl Election {
             identity: identity.into(),
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
+            renew_period: Duration::from_secs(2),
             retry_period: Duration::from_secs(2),
         }
     }
@@ -92,6 +96,29 @@ pub async fn lead<F, Fut>(
     candidate.release().await;
 }
 
+/// Lets go what a process of this identity held when it was killed. Returns once that is done or
+/// another holds it.
+pub async fn let_go(client: Client, election: Election, clock: Clock) {
+    let api: Api<Lease> = Api::namespaced(client, &election.namespace);
+    let mut candidate = Candidate {
+        api,
+        election,
+        clock,
+        seen: None,
+    };
+    loop {
+        match candidate.api.get_opt(&candidate.election.name).await {
+            Ok(None) => return,
+            Ok(Some(lease)) => {
+                candidate.note(lease);
+                return candidate.release().await;
+            }
+            Err(error) => tracing::debug!(error = %error, "cannot reach the lease"),
+        }
+        tokio::time::sleep(candidate.election.retry_period).await;
+    }
+}
+
 struct Candidate {
     api: Api<Lease>,
     election: Election,
@@ -117,7 +144,7 @@ impl Candidate {
     /// Returns once the lease was not renewed within the deadline, or another holds it.
     async fn renew_until_lost(&mut self) {
         loop {
-            tokio::time::sleep(self.election.retry_period).await;
+            tokio::time::sleep(self.election.renew_period).await;
             let deadline = self.election.renew_deadline;
             let retry_period = self.election.retry_period;
             let renewed = tokio::time::timeout(deadline, async {

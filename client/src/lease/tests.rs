@@ -96,6 +96,24 @@ async fn a_holder_that_cannot_renew_stops_before_another_may_start() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_killed_process_held_is_let_go_and_what_others_hold_is_not() {
+    let api = FakeApi::new();
+    let first = stand(&api, "a");
+    eventually("a leads", || first.leads()).await;
+    first.task.abort();
+    let election = |identity| Election::new("scheduler", identity);
+    let (client, clock) = (api.client(), Clock::system());
+    let_go(client.clone(), election("b"), clock.clone()).await;
+    assert_eq!(api.get(PATH).unwrap()["spec"]["holderIdentity"], "a");
+    let_go(client, election("a"), clock).await;
+    assert_eq!(api.get(PATH).unwrap()["spec"]["holderIdentity"], "");
+    let start = Instant::now();
+    let second = stand(&api, "b");
+    eventually("b leads", || second.leads()).await;
+    assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_lease_is_made_renewed_and_made_again() {
     let api = FakeApi::new();
     let path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1";

@@ -34,8 +34,8 @@ fn start() -> Site {
     let certificate = params.self_signed(&key).unwrap();
     let api = FakeApi::new();
     let config = Config {
-        ca_cert_pem: certificate.pem(),
-        ca_key_pem: key.serialize_pem(),
+        signing_cert_pem: certificate.pem(),
+        signing_key_pem: key.serialize_pem(),
         ..Config::default()
     };
     let _running = spawn(api.client(), config, run);

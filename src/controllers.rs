@@ -1,0 +1,152 @@
+//! `coracle controllers`: the loops as a process of their own, against any API server.
+//!
+//! Of several such processes, also upstream's own, one leads by a Lease and the others wait. A
+//! process that loses it ends its loops before another begins its own, and stands again.
+
+use crate::cli::ControllersCommand;
+use crate::control_plane::until_signalled;
+use crate::settings::controllers::{self as settings, ControllersSettings};
+use crate::{Failure, logging, node, notify, runtime, settled};
+use anyhow::Context;
+use coracle_client::connect::{self, Endpoint};
+use coracle_client::lease::{Election, lead};
+use coracle_client::Client;
+use coracle_controllers::Config;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Upstream's, so that never two lead where both stand.
+const LEASE: &str = "kube-controller-manager";
+/// Less than lies between the end of renewing and the lease's own: another may lead after that.
+const STOP_MAX: Duration = Duration::from_secs(4);
+/// Past this a stop does not wait for the Lease to be let go.
+const DRAIN_MAX: Duration = Duration::from_secs(15);
+
+pub type ClientFor = Arc<dyn Fn(&str) -> Client + Send + Sync>;
+
+pub fn run(args: ControllersCommand) -> Result<(), Failure> {
+    let settings = settings::controllers(&args)?;
+    logging::start(args.log.as_deref(), "info")?;
+    let config = config(&settings)?;
+    runtime()?.block_on(async {
+        let path = &settings.kubeconfig;
+        let loaded = connect::kubeconfig::load(path, None)
+            .with_context(|| format!("cannot use the kubeconfig {}", path.display()))?;
+        let client = connect::client(&loaded.endpoint);
+        let client_for = client_for(&settings, loaded.endpoint);
+        let stop = CancellationToken::new();
+        let mut running = tokio::spawn(go_on(settings, config, client, client_for, stop.clone()));
+        notify::send("READY=1");
+        settled::soon();
+        tokio::select! {
+            ended = &mut running => return ended.context("the controllers broke off")?,
+            signalled = until_signalled() => signalled?,
+        }
+        notify::send("STOPPING=1");
+        stop.cancel();
+        match tokio::time::timeout(DRAIN_MAX, running).await {
+            Ok(ended) => ended.context("the controllers broke off")?,
+            Err(_) => {
+                tracing::warn!("the controllers did not stop in time");
+                Ok(())
+            }
+        }
+    })?;
+    Ok(())
+}
+
+fn config(settings: &ControllersSettings) -> anyhow::Result<Config> {
+    let mut config = Config {
+        cluster_cidr: settings.cluster_cidr.clone(),
+        load_balancer_pool: settings.load_balancer_pool.clone(),
+        node_monitor_grace_period: settings.node_monitor_grace_period,
+        disabled: settings.disabled.clone(),
+        ..Config::default()
+    };
+    if let Some(path) = &settings.root_ca {
+        config.ca_cert_pem = read(path)?;
+    }
+    if let Some((certificate, key)) = &settings.signing {
+        config.signing_cert_pem = read(certificate)?;
+        config.signing_key_pem = read(key)?;
+    }
+    Ok(config)
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Each loop as itself, or all as the kubeconfig's user.
+fn client_for(settings: &ControllersSettings, endpoint: Endpoint) -> ClientFor {
+    let common = connect::client(&endpoint);
+    let is_each = settings.acts_as_accounts;
+    Arc::new(move |user| {
+        let is_account = user.starts_with("system:serviceaccount:");
+        let acting = (is_each && is_account).then(|| endpoint.clone().acting_as(user));
+        match acting {
+            Some(Ok(endpoint)) => connect::client(&endpoint),
+            _ => common.clone(),
+        }
+    })
+}
+
+async fn go_on(
+    settings: ControllersSettings,
+    config: Config,
+    client: Client,
+    client_for: ClientFor,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    if !settings.is_elected {
+        loops(config, client_for, stop).await;
+        return Ok(());
+    }
+    let identity = format!("{}_{}", node::host_name()?, uuid::Uuid::new_v4());
+    let election = Election::new(LEASE, identity);
+    elected(election, config, client, client_for, stop).await
+}
+
+/// A server's own loops lead for as long as it runs: no other process writes its store, so that
+/// the Lease is only there to be seen by others, and is rarely written.
+pub fn of_server() -> Election {
+    Election {
+        lease_duration: Duration::from_secs(24 * 60 * 60),
+        renew_period: Duration::from_secs(6 * 60 * 60),
+        ..Election::new(LEASE, "coracle-server")
+    }
+}
+
+/// Runs the loops whenever this process leads.
+pub async fn elected(
+    election: Election,
+    config: Config,
+    client: Client,
+    client_for: ClientFor,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let clock = config.clock.clone();
+    while !stop.is_cancelled() {
+        let (config, client_for) = (config.clone(), Arc::clone(&client_for));
+        let mut ended_in_time = true;
+        let work = async |leading: CancellationToken| {
+            let running = tokio::spawn(loops(config, client_for, leading.clone()));
+            leading.cancelled().await;
+            ended_in_time = tokio::time::timeout(STOP_MAX, running).await.is_ok();
+        };
+        let (client, election) = (client.clone(), election.clone());
+        lead(client, election, clock.clone(), stop.clone(), work).await;
+        if !ended_in_time && !stop.is_cancelled() {
+            anyhow::bail!("the Lease was lost and a loop did not end");
+        }
+    }
+    Ok(())
+}
+
+async fn loops(config: Config, client_for: ClientFor, stop: CancellationToken) {
+    if let Err(error) = coracle_controllers::run(config, client_for, stop).await {
+        tracing::error!(%error, "the loops broke off");
+    }
+}
