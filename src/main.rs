@@ -3,8 +3,8 @@
 //! Parses, validates, builds, runs, drains. What a command does is in the module of its name.
 
 mod cli;
-mod controllers;
 mod control_plane; // Store, API server, controllers and scheduler as one thing to start and drain.
+mod controllers;
 mod demo;
 mod demo_page;
 mod elevate;

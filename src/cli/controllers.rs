@@ -50,6 +50,11 @@ pub struct ControllersCommand {
     #[arg(long, value_name = "FILE", env = "CORACLE_CLUSTER_SIGNING_KEY_FILE")]
     pub cluster_signing_key_file: Option<String>,
     /// Name of a loop that shall not run; may be repeated
-    #[arg(long, value_name = "NAME", env = "CORACLE_DISABLE", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "CORACLE_DISABLE",
+        value_delimiter = ','
+    )]
     pub disable: Vec<String>,
 }

@@ -42,7 +42,11 @@ pub fn controllers(args: &ControllersCommand) -> Result<ControllersSettings, Bad
         (Some(path), None) => {
             let text = path.display().to_string();
             let expected = "needs --cluster-signing-key-file too";
-            return Err(BadSetting::new("cluster-signing-cert-file", &text, expected));
+            return Err(BadSetting::new(
+                "cluster-signing-cert-file",
+                &text,
+                expected,
+            ));
         }
         (None, Some(path)) => {
             let text = path.display().to_string();

@@ -48,7 +48,13 @@ fn a_servers_own_controllers_are_never_joined_by_others() {
     let waits = lab.spawn(&cluster.host.clone(), &arguments);
     lab.process(cluster.process).kill();
     let data_dir = cluster.host.data_dir.display().to_string();
-    let without = ["server", "--data-dir", &data_dir, "--disable", "controllers"];
+    let without = [
+        "server",
+        "--data-dir",
+        &data_dir,
+        "--disable",
+        "controllers",
+    ];
     lab.spawn(&cluster.host.clone(), &without);
     wait("the one that waited leads", || {
         let holder = cluster.value(&LEASE, HOLDER);

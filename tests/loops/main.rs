@@ -1,0 +1,44 @@
+//! The control loops over a real API server, killed and started again and again: whatever moment a
+//! kill, a late event or a broken watch comes at, they end where they should, and no pod is made or
+//! deleted that would not have been.
+//!
+//! A seed names a run. `CORACLE_LOOPS_SEEDS=1..200` runs more of them than each build does.
+
+mod faults; // What a client of the loops sees go wrong.
+mod site; // Server, scheduler, nodes, and the loops with their lives.
+mod steps; // What is done to a workload, and where it should end.
+
+use std::ops::Range;
+
+/// Few, so that a build stays short; each takes a few seconds.
+const SEEDS: Range<u64> = 1..4;
+
+#[allow(clippy::disallowed_methods)] // Only tests read it.
+fn seeds() -> Range<u64> {
+    let Ok(text) = std::env::var("CORACLE_LOOPS_SEEDS") else {
+        return SEEDS;
+    };
+    let (from, to) = text.split_once("..").expect("FROM..TO");
+    from.parse().expect("a number")..to.parse().expect("a number")
+}
+
+#[test]
+fn deployments_end_where_they_should() {
+    for seed in seeds() {
+        steps::run(seed, &steps::deployment());
+    }
+}
+
+#[test]
+fn daemon_sets_end_where_they_should() {
+    for seed in seeds() {
+        steps::run(seed, &steps::daemon_set());
+    }
+}
+
+#[test]
+fn replication_controllers_end_where_they_should() {
+    for seed in seeds() {
+        steps::run(seed, &steps::replication_controller());
+    }
+}
