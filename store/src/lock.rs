@@ -1,7 +1,7 @@
 //! A lock on a file that whoever had it may be about to let go.
 
 use std::fs::{File, TryLockError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -9,11 +9,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// `WouldBlock` when it is still held after `wait`.
 #[allow(clippy::disallowed_methods)] // Bounds how long it waits.
 pub(crate) fn lock_within(file: &File, wait: Duration) -> std::io::Result<()> {
-    let until = Instant::now() + wait;
+    let mut waited = Duration::ZERO;
     loop {
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+            Err(TryLockError::WouldBlock) if waited < wait => {
                 std::thread::sleep(LOOK_EVERY);
+                waited += LOOK_EVERY;
             }
             ended => return ended.map_err(std::io::Error::from),
         }
