@@ -42,3 +42,10 @@ fn replication_controllers_end_where_they_should() {
         steps::run(seed, &steps::replication_controller());
     }
 }
+
+#[test]
+fn jobs_end_where_they_should() {
+    for seed in seeds() {
+        steps::run(seed, &steps::job());
+    }
+}

@@ -105,7 +105,9 @@ fn settled(site: &Site, api: &Api<DynamicObject>, name: &str, step: &Step) -> Re
         && pods
             .iter()
             .all(|pod| image(pod).as_deref() == Some(step.image));
-    if is_there && are_there && observed == object.metadata.generation {
+    // Jobs do not say it.
+    let is_newest = observed.is_none() || observed == object.metadata.generation;
+    if is_there && are_there && is_newest {
         return Ok(());
     }
     let names: Vec<_> = pods
@@ -229,6 +231,42 @@ pub fn daemon_set() -> Workload {
             step("its rollout", new_image("b"), 2, "b", 2, 2),
             step("a third node", Do::AddNode("three"), 3, "b", 1, 0),
             step("its end", Do::Delete, 0, "b", 0, 3),
+        ],
+    }
+}
+
+/// Its pods succeed as soon as they run.
+pub fn job() -> Workload {
+    let object = json!({
+        "metadata": {"name": "web"},
+        "spec": {
+            "completions": 6, "parallelism": 2, "suspend": true,
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "a"}]},
+            },
+        },
+    });
+    let step = |what, act, expected, pods: usize, created, deleted| Step {
+        what,
+        act,
+        expected,
+        pods,
+        image: "a",
+        created,
+        deleted,
+    };
+    let none = json!({"active": null, "succeeded": null, "startTime": null});
+    let all = json!({"active": null, "succeeded": 6, "failed": null,
+                     "uncountedTerminatedPods": {}, "ready": 0});
+    let go = Do::Change(json!({"spec": {"suspend": false}}));
+    Workload {
+        resource: resource("batch", "Job"),
+        name: "web",
+        steps: vec![
+            step("a Job that waits", Do::Create(object), none, 0, 0, 0),
+            step("its six completions", go, all, 6, 6, 0),
+            step("its end", Do::Delete, json!({}), 0, 0, 6),
         ],
     }
 }
