@@ -3,7 +3,7 @@
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
-use coracle_client::connect;
+use coracle_client::{Client, connect};
 use scratch::Scratch;
 use stats::Report;
 use std::path::PathBuf;
@@ -18,7 +18,9 @@ mod scratch; // The namespace, and cleaning up.
 mod dns;
 
 mod configmaps; // create, get, list, watch
+mod fake_nodes;
 mod pods;
+mod rollout;
 mod schedule;
 
 /// Measures an API server.
@@ -36,7 +38,7 @@ struct Common {
     /// The cluster to load.
     #[arg(long, global = true, env = "KUBECONFIG", default_value = "kubeconfig")]
     kubeconfig: PathBuf,
-    /// How many calls in all (watch: objects; schedule, pods: pods).
+    /// How many calls in all (watch: objects; schedule, rollout, pods: pods).
     #[arg(long, global = true, default_value_t = 1000, value_parser = bounded(100_000))]
     count: u64,
     /// Connections, each with one call in flight (watch: one watcher each).
@@ -71,6 +73,18 @@ enum Work {
     Schedule {
         #[arg(long, default_value_t = 10, value_parser = bounded(1000))]
         nodes: u64,
+    },
+    /// From the write of a Deployment until all its pods are available, on nodes that are only
+    /// objects and whose pods are ready at once. Tells what the server had to write.
+    Rollout {
+        #[arg(long, default_value_t = 12, value_parser = bounded(1000))]
+        nodes: u64,
+        /// They share the pods.
+        #[arg(long, default_value_t = 100, value_parser = bounded(10_000))]
+        deployments: u64,
+        /// Measures a new template, once all have settled.
+        #[arg(long)]
+        update: bool,
     },
     /// Ask a DNS server for the address of one name, over and over; needs no kubeconfig.
     Dns {
@@ -131,35 +145,12 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         .collect();
     let scratch = Scratch::create(connect::client(&loaded.endpoint)).await?;
     let nodes = match &arguments.work {
-        Work::Schedule { nodes } => schedule::node_names(&scratch, *nodes as usize),
+        Work::Schedule { nodes } | Work::Rollout { nodes, .. } => {
+            fake_nodes::node_names(&scratch, *nodes as usize)
+        }
         _ => Vec::new(),
     };
-    let (count, bytes) = (common.count as usize, common.size as usize);
-    let work = async {
-        match &arguments.work {
-            Work::Create => configmaps::create(&scratch, &clients, count, bytes).await,
-            Work::Get => configmaps::get(&scratch, &clients, count, bytes).await,
-            Work::List { objects } => {
-                configmaps::list(&scratch, &clients, count, bytes, *objects as usize).await
-            }
-            Work::Dns { .. } => unreachable!("measured above"),
-            Work::Watch => configmaps::watch(&scratch, &clients, count, bytes).await,
-            Work::Schedule { .. } => schedule::run(&scratch, &clients, count, &nodes).await,
-            Work::Pods {
-                image,
-                at_once,
-                command,
-            } => {
-                let plan = pods::Plan {
-                    count,
-                    at_once: *at_once as usize,
-                    image: image.clone(),
-                    command: command.clone(),
-                };
-                pods::run(&scratch, &plan).await
-            }
-        }
-    };
+    let work = ask(arguments, &scratch, &clients, &nodes);
     let limit = Duration::from_secs(common.timeout);
     let result = tokio::select! {
         done = tokio::time::timeout(limit, Box::pin(work)) => {
@@ -171,5 +162,50 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     match (result, removed) {
         (Err(error), Err(left)) => Err(error.context(format!("{left:#}; before that"))),
         (result, removed) => removed.and(result),
+    }
+}
+
+async fn ask(
+    arguments: &Arguments,
+    scratch: &Scratch,
+    clients: &[Client],
+    nodes: &[String],
+) -> anyhow::Result<Report> {
+    let common = &arguments.common;
+    let (count, bytes) = (common.count as usize, common.size as usize);
+    match &arguments.work {
+        Work::Create => configmaps::create(scratch, clients, count, bytes).await,
+        Work::Get => configmaps::get(scratch, clients, count, bytes).await,
+        Work::List { objects } => {
+            configmaps::list(scratch, clients, count, bytes, *objects as usize).await
+        }
+        Work::Dns { .. } => unreachable!("measured above"),
+        Work::Watch => configmaps::watch(scratch, clients, count, bytes).await,
+        Work::Schedule { .. } => schedule::run(scratch, clients, count, nodes).await,
+        Work::Rollout {
+            deployments,
+            update,
+            ..
+        } => {
+            let plan = rollout::Plan {
+                deployments: *deployments as usize,
+                pods: count,
+                update: *update,
+            };
+            rollout::run(scratch, clients, nodes, &plan).await
+        }
+        Work::Pods {
+            image,
+            at_once,
+            command,
+        } => {
+            let plan = pods::Plan {
+                count,
+                at_once: *at_once as usize,
+                image: image.clone(),
+                command: command.clone(),
+            };
+            pods::run(scratch, &plan).await
+        }
     }
 }

@@ -1,37 +1,25 @@
 //! How fast pods are bound: nodes that exist only as objects, with leases that are renewed, and
 //! pods that nobody runs.
 
+use crate::fake_nodes::{self, PODS_PER_NODE};
 use crate::pool;
 use crate::scratch::Scratch;
 use crate::stats::Report;
 use anyhow::Context;
 use coracle_client::Client;
 use coracle_client::clock::Clock;
-use coracle_client::lease::NodeLease;
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::{
-    Container, Node, NodeCondition, NodeStatus, Pod, PodSpec, Toleration,
-};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, Toleration};
 use kube::Api;
-use kube::api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
-use std::collections::{BTreeMap, HashMap};
+use kube::api::{ListParams, ObjectMeta, PostParams, WatchEvent, WatchParams};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Pods a node takes, as the kubelet's default.
-const PODS_PER_NODE: usize = 110;
 /// How long no pod may be bound before the rest counts as failed.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 const WATCH_SECONDS: u32 = 290;
-
-pub fn node_names(scratch: &Scratch, nodes: usize) -> Vec<String> {
-    (0..nodes)
-        .map(|number| format!("{}-{number}", scratch.name))
-        .collect()
-}
 
 /// A latency is from the sending of a pod to the event that shows it bound.
 pub async fn run(
@@ -45,25 +33,7 @@ pub async fn run(
         "{count} pods do not fit on {} nodes of {PODS_PER_NODE}: raise --nodes",
         nodes.len()
     );
-    // Ends the renewals when it is dropped.
-    let mut renewals = JoinSet::new();
-    for name in nodes {
-        register(scratch, name)
-            .await
-            .with_context(|| format!("cannot register node {name}"))?;
-        let mut lease = NodeLease::new(scratch.client.clone(), name, Clock::system());
-        lease
-            .renew()
-            .await
-            .with_context(|| format!("cannot write the lease of {name}"))?;
-        renewals.spawn(async move {
-            loop {
-                tokio::time::sleep(NodeLease::RENEW_INTERVAL).await;
-                // One that fails is tried again: four are due before the node counts as lost.
-                drop(lease.renew().await);
-            }
-        });
-    }
+    let _nodes = fake_nodes::join(scratch, nodes).await?;
     scratch.wait_for_account().await?;
     measure(scratch, clients, count).await
 }
@@ -127,43 +97,6 @@ async fn measure(scratch: &Scratch, clients: &[Client], count: usize) -> anyhow:
         .collect();
     let failed = count - latencies.len();
     Ok(Report::new("schedule", latencies, failed, last - begun))
-}
-
-/// The status is a write of its own: a create drops it.
-async fn register(scratch: &Scratch, name: &str) -> anyhow::Result<()> {
-    let api: Api<Node> = Api::all(scratch.client.clone());
-    let node = Node {
-        metadata: ObjectMeta {
-            name: Some(name.to_owned()),
-            labels: Some(scratch.labels()),
-            ..ObjectMeta::default()
-        },
-        ..Node::default()
-    };
-    api.create(&PostParams::default(), &node).await?;
-    let size = BTreeMap::from([
-        ("cpu".to_owned(), Quantity("64".to_owned())),
-        ("memory".to_owned(), Quantity("256Gi".to_owned())),
-        ("pods".to_owned(), Quantity(PODS_PER_NODE.to_string())),
-    ]);
-    let now = Clock::system().time();
-    let status = NodeStatus {
-        allocatable: Some(size.clone()),
-        capacity: Some(size),
-        conditions: Some(vec![NodeCondition {
-            type_: "Ready".to_owned(),
-            status: "True".to_owned(),
-            reason: Some("KubeletReady".to_owned()),
-            last_heartbeat_time: Some(now.clone()),
-            last_transition_time: Some(now),
-            ..NodeCondition::default()
-        }]),
-        ..NodeStatus::default()
-    };
-    let patch = Patch::Merge(serde_json::json!({ "status": status }));
-    api.patch_status(name, &PatchParams::default(), &patch)
-        .await?;
-    Ok(())
 }
 
 /// Bound to our nodes only; also while these still carry the taint of new nodes.

@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use coracle_client::Client;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, ServiceAccount};
 use kube::Api;
@@ -68,8 +69,10 @@ impl Scratch {
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.name);
         let all: Api<Node> = Api::all(self.client.clone());
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), "kube-node-lease");
-        // Each is tried, whatever became of those before it.
+        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), &self.name);
+        // Each is tried, whatever became of those before it. What makes pods goes before them.
         let mut results = vec![
+            deployments.delete_collection(&now, &ours).await.map(drop),
             pods.delete_collection(&now, &ours).await.map(drop),
             maps.delete_collection(&now, &ours).await.map(drop),
         ];

@@ -1,6 +1,7 @@
 //! What is said about a run: how many, how fast, and how the latencies are spread. Pure.
 
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The figures of one run.
@@ -14,6 +15,8 @@ pub struct Report {
     pub p90: Duration,
     pub p99: Duration,
     pub max: Duration,
+    /// What else was counted.
+    pub notes: Vec<(String, u64)>,
 }
 
 impl Report {
@@ -34,7 +37,13 @@ impl Report {
             p90: percentile(&latencies, 90),
             p99: percentile(&latencies, 99),
             max: latencies.last().copied().unwrap_or_default(),
+            notes: Vec::new(),
         }
+    }
+
+    pub fn with_notes(mut self, notes: Vec<(String, u64)>) -> Self {
+        self.notes = notes;
+        self
     }
 
     /// Successes a second.
@@ -47,6 +56,14 @@ impl Report {
     }
 
     pub fn table(&self) -> String {
+        let mut table = self.line();
+        for (what, count) in &self.notes {
+            table.push_str(&format!("\n{count:>18} {what}"));
+        }
+        table
+    }
+
+    fn line(&self) -> String {
         format!(
             "{:<10}{:>8}{:>8}{:>10}{:>10}{:>10}{:>10}{:>10}\n\
              {:<10}{:>8}{:>8}{:>10.1}{:>10.2}{:>10.2}{:>10.2}{:>10.2}",
@@ -80,6 +97,7 @@ impl Report {
             "p90Ms": ms(self.p90),
             "p99Ms": ms(self.p99),
             "maxMs": ms(self.max),
+            "counted": self.notes.iter().cloned().collect::<BTreeMap<_, _>>(),
         })
     }
 }
