@@ -16,14 +16,15 @@ use access::Access;
 use admission::Times;
 use coracle_store::Store;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use requests::Requests;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use text::{Format, Text};
 
 pub use requests::{LongRunning, Recording};
 
-#[derive(Debug)]
 pub struct Metrics {
     started: Timestamp,
     requests: Arc<Requests>,
@@ -32,6 +33,18 @@ pub struct Metrics {
     audit: OnceLock<Arc<Audit>>,
     admission: OnceLock<Arc<Times>>,
     authorizer: OnceLock<Arc<Authorizer>>,
+    others: Mutex<Vec<Others>>,
+}
+
+/// Writes the metrics of another part of the process.
+pub type Others = Box<dyn Fn(&mut Text) + Send + Sync>;
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics")
+            .field("started", &self.started)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Metrics {
@@ -44,6 +57,7 @@ impl Metrics {
             audit: OnceLock::new(),
             admission: OnceLock::new(),
             authorizer: OnceLock::new(),
+            others: Mutex::default(),
         }
     }
 
@@ -54,6 +68,10 @@ impl Metrics {
         }
         drop(self.admission.set(access.admission.times()));
         drop(self.authorizer.set(Arc::clone(&access.authorizer)));
+    }
+
+    pub fn show_others(&self, others: Others) {
+        self.others.lock().push(others);
     }
 
     pub fn started(&self) -> Timestamp {
@@ -105,6 +123,9 @@ impl Metrics {
             "Nodes whose agent holds a connection to this server.",
         );
         text.sample("coracle_node_tunnels", &[], nodes_connected);
+        for others in &*self.others.lock() {
+            others(&mut text);
+        }
         process::text(&mut text, self.started);
         text.into_string()
     }

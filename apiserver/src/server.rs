@@ -14,7 +14,7 @@ use crate::default_objects;
 use crate::endpoints::Endpoints;
 use crate::fairness::{self, Fairness};
 use crate::flow_configuration;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Others};
 use crate::pki::PkiError;
 use crate::pki::kubeconfig::Kubeconfig;
 use crate::pki::names::ServerNames;
@@ -222,6 +222,11 @@ impl Server {
     /// `controller-manager`); `probe` says whether it still does.
     pub fn report_component(&self, name: &'static str, probe: Probe) {
         self.api.components.register(name, probe);
+    }
+
+    /// Shows the metrics of another part of the process with its own.
+    pub fn report_metrics(&self, others: Others) {
+        self.api.metrics.show_others(others);
     }
 
     /// The API as a service in this process, acting as a user; authorized like anybody.

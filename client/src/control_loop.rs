@@ -16,12 +16,20 @@ use futures::future::BoxFuture;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::ObjectKey;
+use crate::events::{self, EventType, Recorder};
+use crate::informer::{Informer, Kind};
 use crate::patch::PatchError;
 use crate::queue::WorkQueue;
 
 mod metrics;
 
-pub use metrics::{LoopStats, prometheus_text, stats};
+/// Why there is an event of an object whose passes fail again and again.
+const FAILING: &str = "FailedReconcile";
+/// So many failures in a row: what heals by itself has by then.
+const TOLD_AFTER: u32 = 10;
+
+pub use metrics::{Family, LoopStats, families, stats};
 
 /// When to look at a key again if nothing about it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +41,14 @@ pub enum Requeue {
 /// Looks at one key, with what all passes share.
 pub type Pass<C, T, E> = for<'a> fn(&'a C, &'a T) -> BoxFuture<'a, Result<Requeue, E>>;
 
+/// Tells people of a key that fails again and again.
+type Tell<T> = Box<dyn Fn(&T, &str) + Send + Sync>;
+
 /// The reconcile function of a loop; made by `with`.
 pub struct Reconcile<C, T, E> {
     shared: Arc<C>,
     pass: Pass<C, T, E>,
+    tell: Option<Tell<T>>,
 }
 
 impl<C, T, E> Debug for Reconcile<C, T, E> {
@@ -46,7 +58,28 @@ impl<C, T, E> Debug for Reconcile<C, T, E> {
 }
 
 pub fn with<C, T, E>(shared: Arc<C>, pass: Pass<C, T, E>) -> Reconcile<C, T, E> {
-    Reconcile { shared, pass }
+    Reconcile {
+        shared,
+        pass,
+        tell: None,
+    }
+}
+
+impl<C, E> Reconcile<C, ObjectKey, E> {
+    /// An object whose passes fail again and again gets an event that says why.
+    #[must_use]
+    pub fn telling<K>(mut self, objects: Informer<K>, recorder: Recorder) -> Self
+    where
+        K: Kind,
+    {
+        self.tell = Some(Box::new(move |key, error| {
+            if let Some(object) = objects.get(key) {
+                let about = events::reference(&*object);
+                recorder.event(&about, EventType::Warning, FAILING, error);
+            }
+        }));
+        self
+    }
 }
 
 /// Runs until `shutdown`; keys being worked on are finished first.
@@ -97,7 +130,7 @@ where
                 item = self.queue.next() => item,
             };
             // The call itself is inside, so that a panic before the first await is caught too.
-            let Reconcile { shared, pass } = &*self.reconcile;
+            let Reconcile { shared, pass, .. } = &*self.reconcile;
             let call = async { pass(shared, &item).await };
             let outcome = AssertUnwindSafe(call).catch_unwind().await;
             self.settle(&item, outcome);
@@ -122,14 +155,25 @@ where
                 } else {
                     tracing::warn!(control_loop = self.name, key = %item, error = %chain, "failed");
                 }
+                self.tell(item, || chain.to_string());
                 self.queue.add_backoff(item.clone());
             }
             Err(panic) => {
                 self.metrics.count_panic();
                 let text = panic_text(panic.as_ref());
                 tracing::error!(control_loop = self.name, key = %item, panic = text, "panicked");
+                self.tell(item, || format!("panicked: {text}"));
                 self.queue.add_backoff(item.clone());
             }
+        }
+    }
+
+    /// The tries of a key that fails are seconds apart by then, and soon minutes.
+    fn tell(&self, item: &T, error: impl FnOnce() -> String) {
+        if let Some(tell) = &self.reconcile.tell
+            && self.queue.failures(item) >= TOLD_AFTER
+        {
+            tell(item, &error());
         }
     }
 }

@@ -70,6 +70,8 @@ pub struct Counters {
     pub depth: usize,
     pub delayed: usize,
     pub processing: usize,
+    /// Keys whose last pass failed.
+    pub failing: usize,
 }
 
 impl<T> Clone for WorkQueue<T> {
@@ -206,6 +208,7 @@ impl<T: Eq + Hash + Clone> WorkQueue<T> {
             depth: state.ready.len(),
             delayed: state.delayed.len(),
             processing: state.processing.len(),
+            failing: state.failures.len(),
             ..state.counters
         }
     }

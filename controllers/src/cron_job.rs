@@ -63,7 +63,9 @@ async fn run_cron_jobs(context: Context) {
         return;
     }
     let queue = controller.queue.clone();
-    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+    let (objects, recorder) = (controller.cron_jobs.clone(), controller.recorder.clone());
+    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+        .telling(objects, recorder);
     control_loop::run(COMPONENT, queue, WORKERS, reconcile, context.shutdown).await;
 }
 

@@ -91,7 +91,9 @@ async fn run_jobs(context: Context) {
     let release = control_loop::with(controller.clone(), |it, at| {
         Box::pin(it.release_orphans(at))
     });
-    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+    let (objects, recorder) = (controller.jobs.clone(), controller.recorder.clone());
+    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+        .telling(objects, recorder);
     let shutdown = context.shutdown;
     tokio::join!(
         control_loop::run("job-orphan-pod", orphans, 1, release, shutdown.clone()),

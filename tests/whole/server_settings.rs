@@ -50,6 +50,14 @@ fn a_disabled_loop_does_nothing_and_the_others_go_on() {
         .replace("web", "set");
     cluster.apply(&set);
     cluster.wait_value(&["replicaset", "set"], "{.status.replicas}", "2");
+    let metrics = cluster.kubectl(&["get", "--raw", "/metrics"]);
+    for (name, is_there) in [
+        ("replicaset-controller", true),
+        ("deployment-controller", false),
+    ] {
+        let sample = format!("\nworkqueue_adds_total{{name=\"{name}\"}} ");
+        assert_eq!(metrics.contains(&sample), is_there, "{metrics}");
+    }
     assert_eq!(cluster.value(&["deployment", "web"], "{.status}"), "{}");
     let conditions = "{.items[*].status.conditions}";
     assert_eq!(cluster.value(&["pods", "-l", "app=set"], conditions), "");

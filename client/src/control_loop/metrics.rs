@@ -1,7 +1,6 @@
 //! Counters of all control loops of this process, under upstream's metric names.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,48 +83,58 @@ pub fn stats() -> Vec<LoopStats> {
     all.collect()
 }
 
-/// The same in Prometheus' text format.
-pub fn prometheus_text() -> String {
+/// Numbers of one kind, each with the name of its loop.
+#[derive(Clone, Debug)]
+pub struct Family {
+    pub name: &'static str,
+    /// As Prometheus calls it: `gauge` or `counter`.
+    pub kind: &'static str,
+    pub help: &'static str,
+    pub samples: Vec<(&'static str, u64)>,
+}
+
+/// The same as metrics, with upstream's names where it has them.
+pub fn families() -> Vec<Family> {
     let stats = stats();
-    let mut text = String::new();
-    let mut family = |name: &str, kind: &str, help: &str, value: &dyn Fn(&LoopStats) -> u64| {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        for one in &stats {
-            let _ = writeln!(text, "{name}{{name=\"{}\"}} {}", one.name, value(one));
-        }
+    let of = |name, kind, help, value: fn(&LoopStats) -> u64| Family {
+        name,
+        kind,
+        help,
+        samples: stats.iter().map(|one| (one.name, value(one))).collect(),
     };
-    family(
-        "workqueue_depth",
-        "gauge",
-        "Keys that wait for a worker.",
-        &|one| one.queue.depth as u64,
-    );
-    family("workqueue_adds_total", "counter", "Keys added.", &|one| {
-        one.queue.adds
-    });
-    family(
-        "workqueue_retries_total",
-        "counter",
-        "Keys added again after a failure.",
-        &|one| one.queue.retries,
-    );
-    family(
-        "coracle_loop_runs_total",
-        "counter",
-        "Passes of a control loop.",
-        &|one| one.runs,
-    );
-    family(
-        "coracle_loop_errors_total",
-        "counter",
-        "Passes that failed.",
-        &|one| one.errors,
-    );
-    family(
-        "coracle_loop_panics_total",
-        "counter",
-        "Passes that panicked.",
-        &|one| one.panics,
-    );
-    text
+    let depth = |one: &LoopStats| one.queue.depth as u64;
+    let failing = |one: &LoopStats| one.queue.failing as u64;
+    let help = "Keys that wait for a worker.";
+    let retried = "Keys added again after a failure.";
+    let panics = "Passes that panicked.";
+    vec![
+        of("workqueue_depth", "gauge", help, depth),
+        of("workqueue_adds_total", "counter", "Keys added.", |one| {
+            one.queue.adds
+        }),
+        of("workqueue_retries_total", "counter", retried, |one| {
+            one.queue.retries
+        }),
+        of(
+            "coracle_loop_failing",
+            "gauge",
+            "Keys whose last pass failed.",
+            failing,
+        ),
+        of(
+            "coracle_loop_runs_total",
+            "counter",
+            "Passes of a control loop.",
+            |one| one.runs,
+        ),
+        of(
+            "coracle_loop_errors_total",
+            "counter",
+            "Passes that failed.",
+            |one| one.errors,
+        ),
+        of("coracle_loop_panics_total", "counter", panics, |one| {
+            one.panics
+        }),
+    ]
 }

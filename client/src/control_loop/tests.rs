@@ -2,8 +2,12 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use k8s_openapi::api::core::v1::ConfigMap;
+
 use super::*;
-use crate::fake_api::eventually;
+use crate::clock::Clock;
+use crate::fake_api::{FakeApi, eventually};
+use crate::informer::Informers;
 
 #[derive(Debug, thiserror::Error)]
 #[error("not yet")]
@@ -69,11 +73,12 @@ async fn a_panic_is_counted_and_tried_again() {
     .await;
     let stats = stats_of("panicking");
     assert_eq!((stats.runs, stats.errors, stats.panics), (2, 0, 1));
-    let text = prometheus_text();
-    assert!(
-        text.contains("coracle_loop_panics_total{name=\"panicking\"} 1\n"),
-        "{text}"
-    );
+    let families = families();
+    let panics = families
+        .iter()
+        .find(|family| family.name == "coracle_loop_panics_total");
+    let panics = &panics.expect("the family").samples;
+    assert!(panics.contains(&("panicking", 1)), "{panics:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,4 +110,57 @@ fn a_refused_patch_is_said_in_the_servers_words() {
     assert!(is_expected(&error));
     let told = "cannot write the node a: the object has been modified";
     assert_eq!(Chain(&error).to_string(), told);
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("its disk is made of paper")]
+struct Poisoned;
+
+/// One key fails for ever beside one that does not.
+#[tokio::test(start_paused = true)]
+async fn what_fails_again_and_again_is_told_and_keeps_nobody() {
+    let (api, shutdown) = (FakeApi::new(), CancellationToken::new());
+    for name in ["poison", "sound"] {
+        let path = format!("/api/v1/namespaces/default/configmaps/{name}");
+        api.put(&path, serde_json::json!({}));
+    }
+    let informers = Informers::new(api.client(), shutdown.clone());
+    let objects: Informer<ConfigMap> = informers.get();
+    let recorder = Recorder::with_clock(api.client(), "tester", "", Clock::system());
+    let queue = WorkQueue::new();
+    let added = queue.clone();
+    objects.on_change(move |change| added.add(crate::key_of(&**change.object())));
+    let looks = Arc::new(AtomicU32::new(0));
+    let reconcile = with(Arc::clone(&looks), |looks, key: &ObjectKey| {
+        let is_poison = key.name == "poison";
+        Box::pin(async move {
+            if is_poison {
+                return Err(Poisoned);
+            }
+            looks.fetch_add(1, Ordering::SeqCst);
+            Ok(Requeue::After(Duration::from_secs(1)))
+        })
+    });
+    let reconcile = reconcile.telling(objects, recorder);
+    let running = tokio::spawn(run("poisoned", queue, 1, reconcile, shutdown.clone()));
+    let told = || api.objects("/api/v1/events");
+    eventually("it is told", || !told().is_empty()).await;
+    let seen = looks.load(Ordering::SeqCst);
+    eventually("the other goes on", || {
+        looks.load(Ordering::SeqCst) > seen + 60
+    })
+    .await;
+    let stats = stats_of("poisoned");
+    assert_eq!(stats.queue.failing, 1);
+    // 5 ms, doubled each time: 14 tries take more than a minute.
+    assert!((10..16).contains(&stats.errors), "{stats:?}");
+    let told = told();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["reason"], "FailedReconcile");
+    assert_eq!(told[0]["type"], "Warning");
+    assert_eq!(told[0]["message"], "its disk is made of paper");
+    assert_eq!(told[0]["involvedObject"]["name"], "poison");
+    assert_eq!(told[0]["involvedObject"]["kind"], "ConfigMap");
+    shutdown.cancel();
+    running.await.expect("the loop ends by itself");
 }

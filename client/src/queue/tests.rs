@@ -92,6 +92,7 @@ async fn a_dropped_wait_loses_nothing() {
         depth: 0,
         delayed: 0,
         processing: 1,
+        failing: 0,
     };
     assert_eq!(queue.counters(), expected);
 }
