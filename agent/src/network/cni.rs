@@ -106,7 +106,7 @@ impl Cni {
         let attachments = Attachments::new(directory);
         let inner = Inner {
             runner: Runner::new(settings.plugins, settings.time_max),
-            former: Mutex::new(attachments.sandboxes()),
+            former: Mutex::new(listed(&attachments)),
             attachments,
             pod_cidrs: RwLock::default(),
             busy: Mutex::default(),
@@ -187,9 +187,17 @@ impl Cni {
                 tracing::warn!(error, %sandbox, "network plugins keep something of a sandbox");
             }
         };
-        let all = futures::stream::iter(attachments.sandboxes());
+        let all = futures::stream::iter(listed(attachments));
         all.for_each_concurrent(WIPES_MAX, wipe).await;
     }
+}
+
+/// None where they cannot be listed.
+fn listed(attachments: &Attachments) -> BTreeSet<SandboxId> {
+    attachments.sandboxes().unwrap_or_else(|error| {
+        tracing::error!(%error, "cannot list the sandboxes on networks of plugins");
+        BTreeSet::new()
+    })
 }
 
 /// Work that is not broken off with whoever waits for it: it is told, and comes to an end.
@@ -293,11 +301,12 @@ impl Inner {
     async fn detach(&self, id: &SandboxId, stop: &CancellationToken) -> Result<bool, CniError> {
         let _turn = self.turn(id, stop).await?;
         let known = self.attachments.find(id).map_err(disk("read", id))?;
-        let Some(known) = known else {
-            return Ok(false);
-        };
-        self.delete(&known, stop).await?;
-        Ok(true)
+        match &known {
+            Some(known) => self.delete(known, stop).await?,
+            // What was unreadable of it need not be told at GC any more.
+            None => self.attachments.forget(id).map_err(disk("forget", id))?,
+        }
+        Ok(known.is_some())
     }
 
     async fn delete(&self, known: &Attachment, stop: &CancellationToken) -> Result<(), CniError> {

@@ -71,7 +71,7 @@ impl Attachments {
         match serde_json::from_slice(&text) {
             Ok(known) => Ok(Some(known)),
             Err(error) => {
-                let aside = self.0.join(format!("{ASIDE}{sandbox}"));
+                let aside = self.aside(sandbox);
                 let path = aside.display();
                 tracing::error!(%error, %path, "what network plugins were told is unreadable");
                 fs::rename(self.path(sandbox), &aside)?;
@@ -80,44 +80,39 @@ impl Attachments {
         }
     }
 
+    /// Whatever there is of it, be it set aside or half written.
     pub fn forget(&self, sandbox: &SandboxId) -> io::Result<()> {
+        atomic_file::remove(&self.aside(sandbox))?;
         atomic_file::remove(&self.path(sandbox))
     }
 
-    /// Those that can be found.
-    pub fn sandboxes(&self) -> BTreeSet<SandboxId> {
-        let names = self.names().unwrap_or_default().into_iter();
-        names
-            .filter(|name| !name.starts_with('.'))
-            .map(SandboxId)
-            .collect()
-    }
-
     /// Also those whose files are set aside.
-    pub fn all_sandboxes(&self) -> io::Result<BTreeSet<SandboxId>> {
-        let names = self.names()?.into_iter();
-        let ids = names.filter_map(|name| match name.strip_prefix(ASIDE) {
-            Some(id) => Some(id.to_owned()),
-            None => (!name.starts_with('.')).then_some(name),
-        });
-        Ok(ids.map(SandboxId).collect())
-    }
-
-    fn names(&self) -> io::Result<Vec<String>> {
+    pub fn sandboxes(&self) -> io::Result<BTreeSet<SandboxId>> {
         let entries = match fs::read_dir(&self.0) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
             Err(error) => return Err(error),
         };
-        let mut names = Vec::new();
+        let mut sandboxes = BTreeSet::new();
         for entry in entries {
-            names.extend(entry?.file_name().into_string().ok());
+            let Ok(name) = entry?.file_name().into_string() else {
+                continue;
+            };
+            let id = match name.strip_prefix(ASIDE) {
+                Some(id) => Some(id.to_owned()),
+                None => (!name.starts_with('.')).then_some(name),
+            };
+            sandboxes.extend(id.map(SandboxId));
         }
-        Ok(names)
+        Ok(sandboxes)
     }
 
     fn path(&self, sandbox: &SandboxId) -> PathBuf {
         self.0.join(&sandbox.0)
+    }
+
+    fn aside(&self, sandbox: &SandboxId) -> PathBuf {
+        self.0.join(format!("{ASIDE}{sandbox}"))
     }
 }
 

@@ -115,6 +115,8 @@ impl Inner {
                 Ok(_) => {
                     self.lost.lock().remove(&sandbox);
                 }
+                // What was broken off says nothing of plugins.
+                Err(_) if stop.is_cancelled() => return false,
                 Err(error) => {
                     let error = crate::pods::chain(&error);
                     tracing::warn!(error, "a lost sandbox stays on its network");
@@ -142,7 +144,9 @@ impl Inner {
                 return true;
             }
         };
-        if let Err(error) = self.runner.collect(&network, &valid, stop).await {
+        if let Err(error) = self.runner.collect(&network, &valid, stop).await
+            && !stop.is_cancelled()
+        {
             let error = crate::pods::chain(&error);
             tracing::warn!(error, "network plugins are not cleaned up");
         }
@@ -152,7 +156,7 @@ impl Inner {
     /// The sandboxes on the network, and those that may be: what is not among them loses it.
     fn valid(&self, network: &Network) -> std::io::Result<Vec<SandboxId>> {
         let mut valid = Vec::new();
-        for sandbox in self.attachments.all_sandboxes()? {
+        for sandbox in self.attachments.sandboxes()? {
             let known = self.attachments.find(&sandbox)?;
             // Nothing is known of one whose file is unreadable.
             if known.is_none_or(|known| known.network.name == network.name) {

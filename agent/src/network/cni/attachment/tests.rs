@@ -19,7 +19,7 @@ fn what_was_told_is_kept() {
             "plugins": [{"type": "a", "own": [1.5, null]}]}"#,
     );
     let attachments = Attachments::new(node.path("network.cni"));
-    assert!(attachments.sandboxes().is_empty());
+    assert!(attachments.sandboxes().unwrap().is_empty());
     let one = Attachment {
         sandbox: id("one"),
         network: find(&node.path("net.d")).unwrap().unwrap(),
@@ -42,10 +42,10 @@ fn what_was_told_is_kept() {
     again.keep(&done).unwrap();
     let found = attachments.find(&id("one")).unwrap().unwrap();
     assert_eq!(found.addresses(), Some(vec!["10.1.0.2".parse().unwrap()]));
-    assert_eq!(again.sandboxes(), [id("one")].into());
+    assert_eq!(again.sandboxes().unwrap(), [id("one")].into());
     again.forget(&id("one")).unwrap();
     again.forget(&id("one")).unwrap();
-    assert!(again.sandboxes().is_empty());
+    assert!(again.sandboxes().unwrap().is_empty());
 }
 
 #[test]
@@ -56,12 +56,17 @@ fn what_a_bad_disk_left_is_set_aside() {
     std::fs::write(directory.join("one"), "{\"sandbox\":").unwrap();
     let attachments = Attachments::new(directory.clone());
     assert_eq!(attachments.find(&id("one")).unwrap(), None);
-    assert!(attachments.sandboxes().is_empty());
     assert!(directory.join(".unreadable-one").exists());
-    assert_eq!(attachments.all_sandboxes().unwrap(), [id("one")].into());
+    assert_eq!(attachments.sandboxes().unwrap(), [id("one")].into());
+    // As an agent leaves it that was killed.
+    std::fs::write(directory.join(".one.a1b2c3"), "").unwrap();
+    std::fs::write(directory.join(".unreadable-once"), "").unwrap();
+    attachments.forget(&id("one")).unwrap();
+    assert_eq!(attachments.sandboxes().unwrap(), [id("once")].into());
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1);
     // What cannot be read is not the same as nothing.
     std::fs::remove_dir_all(&directory).unwrap();
-    assert!(attachments.all_sandboxes().unwrap().is_empty());
+    assert!(attachments.sandboxes().unwrap().is_empty());
     std::fs::write(&directory, "").unwrap();
-    assert!(attachments.all_sandboxes().is_err());
+    assert!(attachments.sandboxes().is_err());
 }

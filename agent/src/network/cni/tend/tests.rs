@@ -2,7 +2,7 @@
 
 use super::State;
 use crate::network::cni::Cni;
-use crate::network::cni::testing::{Node, PATIENCE, attach, wait};
+use crate::network::cni::testing::{Node, PATIENCE, attach, detach, wait};
 use crate::runtime::SandboxId;
 use serde_json::json;
 use std::time::Duration;
@@ -160,6 +160,16 @@ async fn what_is_unreadable_keeps_its_network() {
         assert_eq!(told["cni.dev/valid-attachments"], json!(valid));
         std::fs::remove_file(node.path("one-GC")).unwrap();
     }
+    // And no longer than its sandbox is there, for this agent or the next.
+    assert_eq!(detach(&cni, "s1").await, "false");
+    std::fs::write(node.path("network.cni/.unreadable-s3"), "{").unwrap();
+    let cni = node.cni(PATIENCE);
+    cni.reclaim(&[SandboxId("s2".into())].into());
+    assert!(cni.0.take_back(&CancellationToken::new()).await);
+    cni.0.collect(&CancellationToken::new()).await;
+    let told = node.told("one", "GC");
+    assert_eq!(told["cni.dev/valid-attachments"], json!(valid[1..]));
+    std::fs::remove_file(node.path("one-GC")).unwrap();
     // Where nothing can be read, nothing is taken.
     std::fs::remove_dir_all(node.path("network.cni")).unwrap();
     std::fs::write(node.path("network.cni"), "").unwrap();
