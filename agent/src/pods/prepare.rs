@@ -63,10 +63,13 @@ pub async fn prepare(
         }
         Update::PrepareFailed(failure.retry, sandbox)
     };
-    let made = make(context, pod, attempt, existing, quality, halt).await;
-    let (sandbox, resolver) = match made {
-        Ok((sandbox, resolver)) => (Box::new(sandbox), resolver),
+    let resolver = match lay_out(context, pod, halt).await {
+        Ok(resolver) => resolver,
         Err(failure) => return failed(failure, None),
+    };
+    let sandbox = match sandbox(context, pod, attempt, existing, quality).await {
+        Ok(sandbox) => Box::new(sandbox),
+        Err(failure) => return failed(failure, left(context, pod, attempt).await.map(Box::new)),
     };
     match connect(context, pod, &sandbox, &resolver, halt).await {
         Ok(ips) => Update::Prepared(sandbox, ips),
@@ -82,15 +85,12 @@ fn unwritten(error: std::io::Error) -> Failure {
     Failure::of_sandbox(error.to_string())
 }
 
-/// The sandbox without its network.
-async fn make(
+/// Volumes and files, which are there before the sandbox.
+async fn lay_out(
     context: &Arc<Context>,
     pod: &Arc<Pod>,
-    attempt: u32,
-    existing: Option<SandboxId>,
-    quality: &str,
     halt: &CancellationToken,
-) -> Result<(SandboxStatus, Resolver), Failure> {
+) -> Result<Resolver, Failure> {
     let is_host_network = state::spec(pod).host_network.unwrap_or(false);
     if let Some(problem) = context.network.problem().filter(|_| !is_host_network) {
         let message = format!("network is not ready: {problem}");
@@ -101,22 +101,30 @@ async fn make(
         });
     }
     mount::mount(context, pod, halt).await?;
-    let directory = context.pod_directory(pod);
-    if attempt > 0 && existing.is_none() {
-        let message = "Pod sandbox changed, it will be killed and re-created.";
-        context.event(pod, EventType::Normal, "SandboxChanged", message);
-    }
     let resolver = resolver(context, pod).map_err(unwritten)?;
     if is_host_network {
         // Such a sandbox counts as prepared once it is there: the files come first.
         write_files(context, pod, Families::default(), &resolver.text).map_err(unwritten)?;
     } else {
-        forget_files(&directory).map_err(unwritten)?;
+        forget_files(&context.pod_directory(pod)).map_err(unwritten)?;
     }
+    Ok(resolver)
+}
+
+/// The sandbox without its network.
+async fn sandbox(
+    context: &Context,
+    pod: &Pod,
+    attempt: u32,
+    existing: Option<SandboxId>,
+    quality: &str,
+) -> Result<SandboxStatus, Failure> {
     let sandbox = match existing {
         Some(sandbox) => sandbox,
         None => {
             if attempt > 0 {
+                let message = "Pod sandbox changed, it will be killed and re-created.";
+                context.event(pod, EventType::Normal, "SandboxChanged", message);
                 let uid = pod.metadata.uid.as_deref().unwrap_or_default();
                 let stopped = stop_former(context, uid).await;
                 stopped.map_err(|error| {
@@ -132,8 +140,17 @@ async fn make(
         }
     };
     let status = context.runtime.sandbox_status(&sandbox).await;
-    let status = status.map_err(|error| not_made(&error))?;
-    Ok((status, resolver))
+    status.map_err(|error| not_made(&error))
+}
+
+/// What a runtime made although it said that it failed, or did not answer in time.
+async fn left(context: &Context, pod: &Pod, attempt: u32) -> Option<SandboxStatus> {
+    let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+    let (sandboxes, _) = context.runtime.of_pod(uid).await.ok()?;
+    let of_this_try = sandboxes.into_iter();
+    of_this_try
+        .filter(|sandbox| sandbox.config.attempt == attempt)
+        .max_by_key(|sandbox| sandbox.created_at)
 }
 
 /// Its network, and what depends on that.
@@ -303,3 +320,6 @@ fn resolver(context: &Context, pod: &Pod) -> std::io::Result<Resolver> {
     let (text, problems) = resolver::resolv_conf(pod, &resolvers, cluster.as_ref());
     Ok(Resolver { text, problems })
 }
+
+#[cfg(test)]
+mod tests;

@@ -311,10 +311,16 @@ impl Worker {
         for sandbox in &mut self.observed.sandboxes {
             let has_process =
                 sandbox.config.shared_pid || self.context.runtime.has_sandbox_processes();
-            let may_change = sandbox.state == SandboxState::Ready && has_process;
-            if may_change && let Ok(status) = self.context.runtime.sandbox_status(&sandbox.id).await
-            {
-                *sandbox = status;
+            if sandbox.state != SandboxState::Ready || !has_process {
+                continue;
+            }
+            match self.context.runtime.sandbox_status(&sandbox.id).await {
+                Ok(status) => *sandbox = status,
+                // Somebody removed it. It may have an address.
+                Err(RuntimeError::NotFound { .. }) => sandbox.state = SandboxState::NotReady,
+                Err(error) => {
+                    tracing::warn!(sandbox = %sandbox.id, %error, "cannot look at a sandbox");
+                }
             }
         }
     }

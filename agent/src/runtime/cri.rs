@@ -16,6 +16,8 @@ mod parts; // Of volumes, bound where the runtime finds them.
 mod sandboxes;
 mod security; // Pure.
 mod streams; // Of commands and of containers.
+#[cfg(test)]
+pub(crate) mod testing; // One in this process.
 mod usage; // What is used, of memory and of disks.
 
 use super::contract::*;

@@ -1,12 +1,16 @@
 //! What the worker makes of what its tasks tell it.
 
+use super::super::context::Context;
 use super::super::context::testing::bare;
 use super::super::plan::{Action, plan};
 use super::super::state::{Observed, Retry};
 use super::super::testing::Scene;
 use super::{Desired, Update, Worker};
 use crate::families::Families;
+use crate::grpc::Code;
+use crate::grpc::testing::Reply;
 use crate::runtime::SandboxStatus;
+use crate::runtime::cri::testing::{Scene as RuntimeScene, method};
 use k8s_openapi::api::core::v1::Pod;
 use std::net::IpAddr;
 use std::path::Path;
@@ -15,7 +19,11 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 fn worker(data_dir: &Path, stop: &CancellationToken, pod: Pod) -> Worker {
-    let context = Arc::new(bare(data_dir, stop));
+    on(bare(data_dir, stop), stop, pod)
+}
+
+fn on(context: Context, stop: &CancellationToken, pod: Pod) -> Worker {
+    let context = Arc::new(context);
     let desired = watch::Sender::new(Desired::of(Arc::new(pod)));
     let (receiver, wake) = (desired.subscribe(), Arc::new(Notify::new()));
     let observed = Observed::default();
@@ -63,5 +71,33 @@ async fn a_sandbox_whose_network_failed_is_used_again_and_taken_down() {
 
     worker.pod = Arc::new(Scene::read("pod main=a deleting=20").pod);
     assert_eq!(due(&mut worker), [Action::StopSandbox(second.id)]);
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn a_sandbox_that_somebody_removed_is_followed_by_another() {
+    let scratch = tempfile::tempdir().unwrap();
+    let stop = CancellationToken::new();
+    let scene = RuntimeScene::new();
+    let _server = scene.serve(|call| {
+        (method(call) == "PodSandboxStatus").then(|| Reply::status(Code::NOT_FOUND, "not found"))
+    });
+    let context = Context {
+        runtime: Arc::new(scene.open().await.unwrap()),
+        ..bare(scratch.path(), &stop)
+    };
+    let mut worker = on(context, &stop, Scene::read("pod main=a").pod);
+    // Its network was not made yet, or was.
+    for ips in [Families::default(), IpAddr::from([10, 42, 0, 5]).into()] {
+        worker.observed.sandboxes = vec![sandbox("sandbox 0 ready")];
+        worker.memory.ips = ips;
+        worker.refresh_sandboxes().await;
+        let next = Action::Prepare {
+            attempt: 1,
+            sandbox: None,
+        };
+        assert_eq!(due(&mut worker), [next]);
+        assert_eq!(worker.observed.sandboxes.len(), 1, "it may have an address");
+    }
     stop.cancel();
 }

@@ -1,10 +1,9 @@
-//! Against a runtime in this process that says what a test makes it say.
+//! Against a runtime of the test's own.
 
 use super::messages::{self as cri, *};
-use super::sandboxes::UID_LABEL;
-use super::{Config, CriRuntime};
-use crate::grpc::testing::{Call, Reply, Server, serve};
-use crate::grpc::{Code, Endpoint};
+use super::testing::{Scene, labels};
+use crate::grpc::Code;
+use crate::grpc::testing::{Call, Reply};
 use crate::runtime::{
     ContainerId, ContainerState, EventKind, Runtime, RuntimeError, SandboxConfig, SandboxId,
     SandboxState,
@@ -12,57 +11,6 @@ use crate::runtime::{
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Duration;
-
-/// The answers that a test has nothing to say about.
-fn usual(call: &Call) -> Reply {
-    match call.path.rsplit('/').next().unwrap() {
-        "Version" => Reply::message(&VersionResponse {
-            runtime_name: "boatd".into(),
-            runtime_version: "1.2".into(),
-            runtime_api_version: "v1".into(),
-        }),
-        "Status" => Reply::message(&StatusResponse::default()),
-        "ListImages" => Reply::message(&ListImagesResponse::default()),
-        "ListPodSandbox" => Reply::message(&ListPodSandboxResponse::default()),
-        "ListContainers" => Reply::message(&ListContainersResponse::default()),
-        _ => Reply::status(Code::UNIMPLEMENTED, "unknown method"),
-    }
-}
-
-struct Scene {
-    directory: tempfile::TempDir,
-}
-
-impl Scene {
-    fn new() -> Self {
-        Self {
-            directory: tempfile::tempdir().unwrap(),
-        }
-    }
-
-    fn serve(&self, answer: impl Fn(&Call) -> Option<Reply> + Send + Sync + 'static) -> Server {
-        let path = self.directory.path().join("s");
-        serve(&path, move |call| {
-            answer(&call).unwrap_or_else(|| usual(&call))
-        })
-    }
-
-    async fn open(&self) -> Result<CriRuntime, RuntimeError> {
-        let endpoint = Endpoint::Unix(self.directory.path().join("s"));
-        let config = Config {
-            data_dir: self.directory.path().to_owned(),
-            runtime: endpoint.clone(),
-            images: endpoint,
-            patience: Duration::ZERO,
-        };
-        CriRuntime::open(config).await
-    }
-}
-
-fn labels(uid: &str) -> std::collections::HashMap<String, String> {
-    [(UID_LABEL.to_owned(), uid.to_owned())].into()
-}
 
 #[tokio::test]
 async fn a_runtime_says_its_name_and_how_it_is() {
