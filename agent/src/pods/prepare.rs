@@ -6,6 +6,7 @@ use super::state::Retry;
 use super::worker::Update;
 use super::{container_config, files, groups, mount, resolver, state};
 use crate::families::Families;
+use crate::network::Resolvers;
 use crate::runtime::{IdRange, SandboxConfig, SandboxId, SandboxStatus};
 use coracle_client::events::EventType;
 use k8s_openapi::api::core::v1::Pod;
@@ -63,15 +64,15 @@ pub async fn prepare(
         }
         Update::PrepareFailed(failure.retry, sandbox)
     };
-    let resolver = match lay_out(context, pod, halt).await {
-        Ok(resolver) => resolver,
+    let naming = match lay_out(context, pod, halt).await {
+        Ok(naming) => naming,
         Err(failure) => return failed(failure, None),
     };
     let sandbox = match sandbox(context, pod, attempt, existing, quality).await {
         Ok(sandbox) => Box::new(sandbox),
         Err(failure) => return failed(failure, left(context, pod, attempt).await.map(Box::new)),
     };
-    match connect(context, pod, &sandbox, &resolver, halt).await {
+    match connect(context, pod, &sandbox, &naming, halt).await {
         Ok(ips) => Update::Prepared(sandbox, ips),
         Err(failure) => failed(failure, Some(sandbox)),
     }
@@ -90,7 +91,7 @@ async fn lay_out(
     context: &Arc<Context>,
     pod: &Arc<Pod>,
     halt: &CancellationToken,
-) -> Result<Resolver, Failure> {
+) -> Result<Naming, Failure> {
     let is_host_network = state::spec(pod).host_network.unwrap_or(false);
     if let Some(problem) = context.network.problem().filter(|_| !is_host_network) {
         let message = format!("network is not ready: {problem}");
@@ -101,14 +102,14 @@ async fn lay_out(
         });
     }
     mount::mount(context, pod, halt).await?;
-    let resolver = resolver(context, pod).map_err(unwritten)?;
+    let naming = naming(context, pod).map_err(unwritten)?;
     if is_host_network {
         // Such a sandbox counts as prepared once it is there: the files come first.
-        write_files(context, pod, Families::default(), &resolver.text).map_err(unwritten)?;
+        write_files(context, pod, Families::default(), &naming.resolvers).map_err(unwritten)?;
     } else {
         forget_files(&context.pod_directory(pod)).map_err(unwritten)?;
     }
-    Ok(resolver)
+    Ok(naming)
 }
 
 /// The sandbox without its network.
@@ -158,20 +159,19 @@ async fn connect(
     context: &Context,
     pod: &Pod,
     sandbox: &SandboxStatus,
-    resolver: &Resolver,
+    naming: &Naming,
     halt: &CancellationToken,
 ) -> Result<Families<IpAddr>, Failure> {
-    let resolvers = resolver::resolvers(&resolver.text);
     let attached = tokio::select! {
-        attached = context.network.attach(sandbox, &resolvers) => attached,
+        attached = context.network.attach(sandbox, &naming.resolvers) => attached,
         // A plugin may take long, and nobody needs the pod any more.
         () = halt.cancelled() => return Err(Failure::silent(Retry::Soon)),
     };
     let ips = attached.map_err(|error| not_made(&error))?;
     if !state::spec(pod).host_network.unwrap_or(false) {
-        write_files(context, pod, ips, &resolver.text).map_err(unwritten)?;
+        write_files(context, pod, ips, &naming.resolvers).map_err(unwritten)?;
     }
-    resolver.tell(context, pod);
+    naming.tell(context, pod);
     Ok(ips)
 }
 
@@ -270,7 +270,7 @@ fn write_files(
     context: &Context,
     pod: &Pod,
     ips: Families<IpAddr>,
-    resolv_conf: &str,
+    resolvers: &Resolvers,
 ) -> std::io::Result<()> {
     let directory = context.pod_directory(pod);
     std::fs::create_dir_all(&directory)?;
@@ -278,20 +278,20 @@ fn write_files(
     std::fs::write(directory.join(HOSTS), hosts)?;
     // After a power cut there is no sandbox either, and it is written anew.
     let path = directory.join(RESOLV_CONF);
-    crate::atomic_file::write_soon(&path, resolv_conf.as_bytes(), 0o644)
+    crate::atomic_file::write_soon(&path, resolvers.text().as_bytes(), 0o644)
 }
 
 fn of_node(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// What is to stand in the resolver's file of a pod, and what cannot stand there.
-struct Resolver {
-    text: String,
+/// Who answers names for a pod, and what it asks for besides and cannot have.
+struct Naming {
+    resolvers: Resolvers,
     problems: Vec<resolver::Problem>,
 }
 
-impl Resolver {
+impl Naming {
     /// Once for a sandbox, however often its network is tried.
     fn tell(&self, context: &Context, pod: &Pod) {
         for problem in &self.problems {
@@ -307,8 +307,8 @@ impl Resolver {
     }
 }
 
-fn resolver(context: &Context, pod: &Pod) -> std::io::Result<Resolver> {
-    let resolvers = match &context.resolv_conf {
+fn naming(context: &Context, pod: &Pod) -> std::io::Result<Naming> {
+    let text_of_node = match &context.resolv_conf {
         Some(path) => std::fs::read_to_string(path)?,
         // systemd-resolved's stub on 127.0.0.53 is not reachable from a pod's own network.
         None => match of_node("/run/systemd/resolve/resolv.conf") {
@@ -317,8 +317,11 @@ fn resolver(context: &Context, pod: &Pod) -> std::io::Result<Resolver> {
         },
     };
     let cluster = context.cluster_dns();
-    let (text, problems) = resolver::resolv_conf(pod, &resolvers, cluster.as_ref());
-    Ok(Resolver { text, problems })
+    let (resolvers, problems) = resolver::of_pod(pod, &text_of_node, cluster.as_ref());
+    Ok(Naming {
+        resolvers,
+        problems,
+    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The text of a pod's /etc/resolv.conf, as upstream's kubelet makes it. Pure.
+//! Who answers names for a pod, as upstream's kubelet has it, and the text of its /etc/resolv.conf.
+//! Pure.
 
 use super::state;
 use crate::dns::ClusterDns;
@@ -27,15 +28,8 @@ pub struct Problem {
 const MISSING: &str = "kubelet does not have ClusterDNS IP configured and cannot create Pod using \
                        \"ClusterFirst\" policy. Falling back to \"Default\" policy.";
 
-#[derive(Debug, Default)]
-struct Resolver {
-    servers: Vec<String>,
-    searches: Vec<String>,
-    options: Vec<String>,
-}
-
 /// `node` is the node's own file. Without a cluster DNS, `ClusterFirst` is the node's resolver.
-pub fn resolv_conf(pod: &Pod, node: &str, cluster: Option<&ClusterDns>) -> (String, Vec<Problem>) {
+pub fn of_pod(pod: &Pod, node: &str, cluster: Option<&ClusterDns>) -> (Resolvers, Vec<Problem>) {
     let spec = state::spec(pod);
     let mut problems = Vec::new();
     let is_clusters = match spec.dns_policy.as_deref() {
@@ -43,22 +37,22 @@ pub fn resolv_conf(pod: &Pod, node: &str, cluster: Option<&ClusterDns>) -> (Stri
         Some("ClusterFirstWithHostNet") => true,
         _ => !spec.host_network.unwrap_or(false),
     };
-    let mut resolver = match (spec.dns_policy.as_deref(), cluster) {
-        (Some("None"), _) => Resolver::default(),
-        (_, Some(cluster)) if is_clusters => Resolver::of_cluster(pod, node, cluster),
+    let mut resolvers = match (spec.dns_policy.as_deref(), cluster) {
+        (Some("None"), _) => Resolvers::default(),
+        (_, Some(cluster)) if is_clusters => Resolvers::of_cluster(pod, node, cluster),
         _ => {
             if is_clusters {
                 problems.push(missing(pod));
             }
-            Resolver::of_node(node)
+            Resolvers::of_node(node)
         }
     };
     if let Some(config) = &spec.dns_config {
-        resolver.add(config);
+        resolvers.add(config);
     }
-    problems.extend(resolver.bound_servers());
-    problems.extend(resolver.bound_searches());
-    (resolver.text(), problems)
+    problems.extend(resolvers.bound_servers());
+    problems.extend(resolvers.bound_searches());
+    (resolvers, problems)
 }
 
 fn missing(pod: &Pod) -> Problem {
@@ -73,37 +67,27 @@ fn missing(pod: &Pod) -> Problem {
     }
 }
 
-/// What such a file says.
-pub fn resolvers(text: &str) -> Resolvers {
-    let said = Resolver::of_node(text);
-    Resolvers {
-        servers: said.servers,
-        searches: said.searches,
-        options: said.options,
-    }
-}
-
-impl Resolver {
+impl Resolvers {
     fn of_node(text: &str) -> Self {
-        let mut resolver = Self::default();
+        let mut resolvers = Self::default();
         for line in text.lines() {
             let mut words = line.split_whitespace();
             match words.next() {
-                Some("nameserver") => resolver.servers.extend(words.next().map(str::to_owned)),
+                Some("nameserver") => resolvers.servers.extend(words.next().map(str::to_owned)),
                 Some("search") => {
                     let searches = words.filter(|word| *word != ".");
                     let searches = searches.map(|word| word.strip_suffix('.').unwrap_or(word));
-                    resolver.searches = searches.map(str::to_owned).collect();
+                    resolvers.searches = searches.map(str::to_owned).collect();
                 }
                 Some("options") => {
                     for option in words {
-                        resolver.set_option(option.to_owned());
+                        resolvers.set_option(option.to_owned());
                     }
                 }
                 _ => {}
             }
         }
-        resolver
+        resolvers
     }
 
     fn of_cluster(pod: &Pod, node: &str, cluster: &ClusterDns) -> Self {
@@ -176,7 +160,8 @@ impl Resolver {
         })
     }
 
-    fn text(&self) -> String {
+    /// Of a file.
+    pub fn text(&self) -> String {
         let mut text = String::new();
         for server in &self.servers {
             let _ = writeln!(text, "nameserver {server}");

@@ -1,6 +1,6 @@
 //! What a pod reads about resolvers, by its policy and its node's file.
 
-use super::{MISSING_CLUSTER_DNS, resolv_conf};
+use super::{MISSING_CLUSTER_DNS, Problem, of_pod};
 use crate::dns::ClusterDns;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
@@ -17,6 +17,11 @@ fn cluster() -> ClusterDns {
         servers: vec!["10.43.0.10".parse().unwrap(), "fd43::a".parse().unwrap()],
         domain: "cluster.local".to_owned(),
     }
+}
+
+fn resolv_conf(pod: &Pod, node: &str, cluster: Option<&ClusterDns>) -> (String, Vec<Problem>) {
+    let (resolvers, problems) = of_pod(pod, node, cluster);
+    (resolvers.text(), problems)
 }
 
 fn text(spec: Value) -> String {
