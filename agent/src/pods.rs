@@ -40,6 +40,7 @@ mod start;
 pub(crate) mod state;
 mod static_pods;
 mod status;
+mod take_down; // Of sandboxes.
 mod tokens;
 mod unmount; // Volumes, on the way down.
 mod volume_writes;
@@ -57,6 +58,7 @@ pub use prepare::{HOSTS, RESOLV_CONF};
 pub use probe::Tallies;
 pub use rotate::remove as remove_log;
 pub use start::chain;
+pub use take_down::TakeDownError;
 pub use tokens::Tokens;
 pub use volume_writes::VolumeWrites;
 

@@ -4,8 +4,7 @@ use super::dead::{self, Known};
 use super::images::{self, Disk, Idle, ImagePolicy, Memory};
 use crate::images::ImageInfo;
 use crate::images::reference::Reference;
-use crate::network::NetworkError;
-use crate::pods::{Context, Pods, state};
+use crate::pods::{Context, Pods, TakeDownError, state};
 use crate::runtime::{ContainerId, ContainerStatus, RuntimeError, SandboxId};
 use crate::usage::disk::file_system;
 use coracle_client::clock::Instant;
@@ -38,19 +37,10 @@ impl std::fmt::Debug for Collector {
     }
 }
 
-/// Why something is left of a pod.
-#[derive(Debug, thiserror::Error)]
-enum RemoveError {
-    #[error(transparent)]
-    Runtime(#[from] RuntimeError),
-    #[error("cannot take a sandbox off the network")]
-    Network(#[from] NetworkError),
-}
-
 /// One that cannot be removed does not keep the others. The last error, when there are any.
 async fn each(
-    removals: impl IntoIterator<Item = impl Future<Output = Result<(), RemoveError>>>,
-) -> Result<(), RemoveError> {
+    removals: impl IntoIterator<Item = impl Future<Output = Result<(), TakeDownError>>>,
+) -> Result<(), TakeDownError> {
     let mut done = Ok(());
     for removal in removals {
         if let Err(error) = removal.await {
@@ -127,7 +117,7 @@ impl Collector {
         }
     }
 
-    async fn remove_dead(&self, with_ended: bool) -> Result<(), RemoveError> {
+    async fn remove_dead(&self, with_ended: bool) -> Result<(), TakeDownError> {
         let runtime = &self.context.runtime;
         let sandboxes = runtime.list_sandboxes().await?;
         let containers = runtime.list_containers().await?;
@@ -158,7 +148,7 @@ impl Collector {
         &self,
         id: &ContainerId,
         known: Option<&ContainerStatus>,
-    ) -> Result<(), RemoveError> {
+    ) -> Result<(), TakeDownError> {
         self.context.runtime.remove_container(id).await?;
         if let Some(known) = known {
             crate::pods::remove_log(&known.config.log_path);
@@ -166,11 +156,9 @@ impl Collector {
         Ok(())
     }
 
-    async fn remove_sandbox(&self, id: &SandboxId) -> Result<(), RemoveError> {
+    async fn remove_sandbox(&self, id: &SandboxId) -> Result<(), TakeDownError> {
         tracing::info!(sandbox = %id, "removes a sandbox that no pod needs");
-        // With the sandbox it would be forgotten that it has an address.
-        self.context.network.detach(id).await?;
-        Ok(self.context.runtime.remove_sandbox(id).await?)
+        self.context.remove_sandbox(id).await
     }
 
     fn log_directories(&self) -> Vec<String> {

@@ -180,9 +180,7 @@ async fn stop_former(context: &Context, uid: &str) -> Result<(), String> {
     let sandboxes = context.runtime.list_sandboxes().await;
     let sandboxes = sandboxes.map_err(|error| chain(&error))?;
     for former in sandboxes.iter().filter(|one| one.config.pod_uid == uid) {
-        let detached = context.network.detach(&former.id).await;
-        detached.map_err(|error| chain(&error))?;
-        let stopped = context.runtime.stop_sandbox(&former.id).await;
+        let stopped = context.stop_sandbox(&former.id).await;
         stopped.map_err(|error| chain(&error))?;
     }
     Ok(())

@@ -1,35 +1,20 @@
 //! Turns the actions of a plan into tasks.
 
 use super::super::back_off::{BackOff, Pace};
-use super::super::context::Context;
 use super::super::plan::{Action, Kill, Plan, Start};
 use super::super::start::{Round, start_all};
+use super::super::take_down::TakeDownError;
 use super::super::{kill, prepare, rotate, start, status};
 use super::{Update, Worker};
 use crate::runtime::{ContainerId, SandboxId};
-use coracle_client::events::EventType;
-use k8s_openapi::api::core::v1::Pod;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Before the next try to take a sandbox off its network: plugins may be waiting for something.
 const DETACH_RETRY: Duration = Duration::from_secs(5);
-
-/// Takes a sandbox off its network; that it cannot be is told in upstream's words.
-pub(super) async fn detach(context: &Context, pod: &Pod, id: &SandboxId) -> Result<(), String> {
-    let detached = context.network.detach(id).await;
-    detached.map_err(|error| {
-        let error = start::chain(&error);
-        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-        let message = format!(
-            "error killing pod: failed to \"KillPodSandbox\" for {uid:?} with \
-             KillPodSandboxError: {error:?}"
-        );
-        context.event(pod, EventType::Warning, "FailedKillPod", message);
-        error
-    })
-}
+/// Before the next try to stop it.
+const STOP_RETRY: Duration = Duration::from_secs(1);
 
 impl Worker {
     pub(super) fn act(&mut self, plan: Plan) {
@@ -145,18 +130,15 @@ impl Worker {
         let context = Arc::clone(&self.context);
         let (pod, updates) = (self.pod.clone(), self.updates.0.clone());
         self.tasks.spawn(async move {
-            if let Err(error) = detach(&context, &pod, &id).await {
-                tracing::warn!(sandbox = %id, error, "cannot take a sandbox off the network");
-                // It keeps its namespace for the next try.
-                tokio::time::sleep(DETACH_RETRY).await;
-                let _ = updates.send(Update::SandboxStopped(id, false)).await;
-                return;
-            }
-            let stopped = context.runtime.stop_sandbox(&id).await;
+            let stopped = context.stop_sandbox(&id).await;
             if let Err(error) = &stopped {
-                tracing::warn!(sandbox = %id, %error, "cannot stop a sandbox");
-                // Not at once again.
-                tokio::time::sleep(Duration::from_secs(1)).await;
+                let pause = match error {
+                    TakeDownError::Network(_) => DETACH_RETRY,
+                    TakeDownError::Runtime(_) => STOP_RETRY,
+                };
+                let error = error.told(&context, &pod);
+                tracing::warn!(sandbox = %id, error, "cannot stop a sandbox");
+                tokio::time::sleep(pause).await;
             }
             let update = Update::SandboxStopped(id, stopped.is_ok());
             let _ = updates.send(update).await;

@@ -4,7 +4,6 @@ use super::super::plan::Plan;
 use super::super::status;
 use super::super::unmount::{Extent, unmount};
 use super::Worker;
-use super::act::detach;
 use std::time::Duration;
 
 /// Between two tries to remove what does not go; a mount may be busy for a moment.
@@ -70,18 +69,16 @@ impl Worker {
     /// One that was not stopped but lost, as in a reboot, still has its address.
     async fn stop_sandboxes(&self) -> Result<(), String> {
         for sandbox in &self.observed.sandboxes {
-            detach(&self.context, &self.pod, &sandbox.id).await?;
-            let stopped = self.context.runtime.stop_sandbox(&sandbox.id).await;
-            stopped.map_err(|error| super::super::start::chain(&error))?;
+            let stopped = self.context.stop_sandbox(&sandbox.id).await;
+            stopped.map_err(|error| error.told(&self.context, &self.pod))?;
         }
         Ok(())
     }
 
     async fn clean(&mut self) -> Result<(), String> {
         for sandbox in &self.observed.sandboxes {
-            detach(&self.context, &self.pod, &sandbox.id).await?;
-            let removed = self.context.runtime.remove_sandbox(&sandbox.id).await;
-            removed.map_err(|error| super::super::start::chain(&error))?;
+            let removed = self.context.remove_sandbox(&sandbox.id).await;
+            removed.map_err(|error| error.told(&self.context, &self.pod))?;
         }
         let uid = self.pod.metadata.uid.as_deref().unwrap_or_default();
         unmount(&self.context, uid, Extent::All).await?;
