@@ -74,12 +74,6 @@ spec:
     )
 }
 
-fn messages(cluster: &Cluster, pod: &str) -> String {
-    let selector = format!("involvedObject.name={pod}");
-    let path = "jsonpath={.items[*].message}";
-    cluster.kubectl(&["get", "events", "--field-selector", &selector, "-o", path])
-}
-
 #[test]
 fn a_pod_waits_for_its_claim_and_what_it_writes_stays() {
     let mut lab = Lab::new();
@@ -95,7 +89,7 @@ fn a_pod_waits_for_its_claim_and_what_it_writes_stays() {
                 volumes=[], failed to process volumes=[data]: error processing PVC default/data: \
                 PVC is not bound";
     wait("the pod says what it waits for", || {
-        messages(&cluster, "writer").contains(said).then_some(())
+        cluster.events("writer").contains(said).then_some(())
     });
     let waiting = "{.status.containerStatuses[0].state.waiting.reason}";
     cluster.wait_value(&["pod", "writer"], waiting, "ContainerCreating");
@@ -135,7 +129,7 @@ fn a_volume_that_is_not_there_is_waited_for() {
         disk.display().to_string()
     );
     wait("the pod says what is missing", || {
-        messages(&cluster, "early").contains(&said).then_some(())
+        cluster.events("early").contains(&said).then_some(())
     });
     fs::create_dir(&disk).unwrap();
     cluster.wait_value(&["pod", "early"], "{.status.phase}", "Succeeded");

@@ -122,15 +122,6 @@ impl Node {
     }
 }
 
-#[track_caller]
-fn gone(cluster: &Cluster, pod: &str) {
-    let what = format!("{pod} is gone");
-    wait(&what, || {
-        let found = cluster.try_kubectl(&["get", "pod", pod, "--ignore-not-found"]);
-        (found.as_deref() == Ok("")).then_some(())
-    });
-}
-
 /// With a port of the node, and held to 8 Mbit/s.
 fn limited(name: &str) -> String {
     let bandwidth = "annotations: { kubernetes.io/ingress-bandwidth: 8M }";
@@ -200,7 +191,7 @@ fn debians_plugins_make_the_network_of_pods() {
         (one, two.clone())
     );
     node.delete("one");
-    gone(&cluster, "one");
+    cluster.wait_gone(&["pod", "one"]);
     assert_eq!(node.given(), [two].into());
     wait("the port is closed", || {
         ask(&outside, &at_node).is_none().then_some(())
@@ -236,7 +227,7 @@ fn the_network_follows_its_configuration() {
         said.starts_with("True")
     });
     node.delete("first");
-    gone(cluster, "first");
+    cluster.wait_gone(&["pod", "first"]);
     assert_eq!(node.given(), BTreeSet::new());
     running(cluster, &["second"]);
     assert!(node.has_link("coracle0"));
@@ -249,13 +240,13 @@ fn the_network_follows_its_configuration() {
         let is_given = node.given().contains(&node.address(name));
         if !is_given {
             node.delete(name);
-            gone(cluster, name);
+            cluster.wait_gone(&["pod", name]);
         }
         is_given.then_some(())
     });
     assert!(node.has_link("coracle0"), "the second pod needs it");
     node.delete("second");
-    gone(cluster, "second");
+    cluster.wait_gone(&["pod", "second"]);
     wait("the agent's own network is gone", || {
         (!node.has_link("coracle0")).then_some(())
     });
@@ -266,14 +257,6 @@ fn the_network_follows_its_configuration() {
 fn only(plugin: &str) -> String {
     let plugins = serde_json::json!([{ "type": plugin }]);
     serde_json::json!({ "cniVersion": "1.0.0", "name": "lab", "plugins": plugins }).to_string()
-}
-
-/// The messages of a pod's events.
-fn events(cluster: &Cluster, pod: &str, reason: &str) -> String {
-    let selector = format!("involvedObject.name={pod},reason={reason}");
-    let path = "jsonpath={.items[*].message}";
-    let arguments = ["get", "events", "--field-selector", &selector, "-o", path];
-    cluster.try_kubectl(&arguments).unwrap_or_default()
 }
 
 /// How many of them the agent has on disk.
@@ -315,7 +298,11 @@ fn keeps_one_sandbox(node: &Node) {
         2,
         "and one on the host's network"
     );
-    assert_eq!(events(cluster, "stuck", "DNSConfigForming"), "", "not yet");
+    let said = cluster.events("stuck");
+    assert!(
+        said.contains("FailedCreatePodSandBox") && !said.contains("DNSConfigForming"),
+        "{said}"
+    );
 }
 
 /// Also while it is made.
@@ -328,7 +315,7 @@ fn is_taken_off_its_network_when_it_is_deleted(node: &Node) {
         new.into_iter().find(|id| !before.contains(id))
     });
     node.delete("brief");
-    gone(cluster, "brief");
+    cluster.wait_gone(&["pod", "brief"]);
     let asked = fs::read_to_string(node.lab.path("asked")).unwrap();
     let mut of_brief = asked.lines().filter(|line| line.ends_with(&brief));
     assert_eq!(
@@ -358,14 +345,15 @@ fn plugins_that_misbehave_are_told_of_and_keep_nothing_else() {
     let grace = "  terminationGracePeriodSeconds";
     cluster.apply(&web("stuck").replace(grace, &format!("  {servers}\n{grace}")));
     let said = wait("the pod says so", || {
-        let said = events(cluster, "stuck", "FailedCreatePodSandBox");
+        let said = cluster.events("stuck");
         said.contains("failed to setup network").then_some(said)
     });
     assert!(
-        said.contains("Failed to create pod sandbox: failed to setup network for sandbox \"")
-            && said.contains(
-                "plugin type=\"hangs\" failed (add): it did not end within 2s and was killed"
-            ),
+        said.contains(
+            "FailedCreatePodSandBox: Failed to create pod sandbox: failed to setup network"
+        ) && said.contains(
+            "plugin type=\"hangs\" failed (add): it did not end within 2s and was killed"
+        ),
         "{said}"
     );
     cluster.apply(ON_HOST);
@@ -391,20 +379,20 @@ fn plugins_that_misbehave_are_told_of_and_keep_nothing_else() {
     cluster.wait_value(&["pod", "stuck"], "{.status.phase}", "Running");
     assert_eq!(node.address("stuck"), "10.9.0.2");
     wait("the pod says what its resolver has not", || {
-        let said = events(cluster, "stuck", "DNSConfigForming");
-        said.starts_with("Nameserver limits").then_some(())
+        let said = cluster.events("stuck");
+        let limits = "DNSConfigForming: Nameserver limits were exceeded";
+        said.contains(limits).then_some(())
     });
 
     // What is not taken back holds the pod until it is.
     node.delete("stuck");
     let said = wait("the pod says so", || {
-        let said = events(cluster, "stuck", "FailedKillPod");
-        (!said.is_empty()).then_some(said)
+        let said = cluster.events("stuck");
+        said.contains("failed (delete): not yet").then_some(said)
     });
     assert!(
-        said.contains("error killing pod: failed to \"KillPodSandbox\" for \"")
-            && said.contains("failed to destroy network for sandbox")
-            && said.contains("failed (delete): not yet"),
+        said.contains("FailedKillPod: error killing pod: failed to \"KillPodSandbox\" for \"")
+            && said.contains("failed to destroy network for sandbox"),
         "{said}"
     );
     assert_ne!(
@@ -412,5 +400,5 @@ fn plugins_that_misbehave_are_told_of_and_keep_nothing_else() {
         ""
     );
     fs::remove_file(&refuses).unwrap();
-    gone(cluster, "stuck");
+    cluster.wait_gone(&["pod", "stuck"]);
 }

@@ -34,11 +34,9 @@ fn log_of(cluster: &Cluster, name: &str) -> String {
     cluster.kubectl(&["logs", name])
 }
 
-fn events(cluster: &Cluster, name: &str, part: &str) {
+fn told(cluster: &Cluster, name: &str, part: &str) {
     wait("the event tells", || {
-        let field = format!("involvedObject.name={name}");
-        let told = cluster.kubectl(&["get", "events", "--field-selector", &field]);
-        told.contains(part).then_some(())
+        cluster.events(name).contains(part).then_some(())
     });
 }
 
@@ -77,7 +75,7 @@ fn pods_are_confined_as_they_ask_or_told_why_not() {
         message,
         "Pod was rejected: forbidden sysctl: \"kernel.msgmax\" not allowlisted Failed"
     );
-    events(&cluster, "sysctl", "SysctlForbidden");
+    told(&cluster, "sysctl", "SysctlForbidden");
     let message = waiting(&cluster, "root", "CreateContainerConfigError");
     assert!(
         message.starts_with(
@@ -98,7 +96,7 @@ fn pods_are_confined_as_they_ask_or_told_why_not() {
         assert_eq!((words[0], words[2]), ("0", "65536"), "{map}");
         assert!(words[1].parse::<u32>().unwrap() >= 65_536, "{map}");
     } else {
-        events(
+        told(
             &cluster,
             "users",
             "runtime does not support user namespaces",
@@ -123,7 +121,7 @@ fn a_runtime_class_names_this_runtime_or_its_pods_wait() {
         cluster.value(&["pod", "own"], "{.spec.overhead.cpu}"),
         "250m"
     );
-    events(&cluster, "other", "no runtime for \"gvisor\" is configured");
+    told(&cluster, "other", "no runtime for \"gvisor\" is configured");
     assert_eq!(
         cluster.value(&["pod", "other"], "{.status.phase}"),
         "Pending"

@@ -48,12 +48,6 @@ spec:
     )
 }
 
-fn events(cluster: &Cluster, pod: &str) -> String {
-    let selector = format!("involvedObject.name={pod}");
-    let path = "jsonpath={range .items[*]}{.reason}: {.message}{\"\\n\"}{end}";
-    cluster.kubectl(&["get", "events", "--field-selector", &selector, "-o", path])
-}
-
 fn mounts_below(path: &Path) -> Vec<String> {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let points = table.lines().filter_map(|line| line.split(' ').nth(4));
@@ -111,7 +105,7 @@ fn a_volume_of_a_driver_outlives_agents_and_not_its_pod() {
          in the list of registered CSI drivers"
     );
     wait("the pod says that the driver is missing", || {
-        events(&server, "writer").contains(&missing).then_some(())
+        server.events("writer").contains(&missing).then_some(())
     });
 
     let (kubelet, volumes) = (host.data_dir.join("agent"), lab.path("volumes"));
@@ -131,9 +125,7 @@ fn a_volume_of_a_driver_outlives_agents_and_not_its_pod() {
     lab.process(agent).kill();
     server.kubectl(&["delete", "pod", "writer", "--wait=false"]);
     agent = start_agent(&mut lab, &server, &host, "node", &token);
-    wait("the pod is gone", || {
-        server.try_kubectl(&["get", "pod", "writer"]).err()
-    });
+    server.wait_gone(&["pod", "writer"]);
     let all = [
         "NodeStageVolume",
         "NodePublishVolume",
@@ -153,9 +145,7 @@ fn a_volume_of_a_driver_outlives_agents_and_not_its_pod() {
     driver.hold("");
     server.kubectl(&["delete", "pod", "second", "--wait=false"]);
     start_agent(&mut lab, &server, &host, "node", &token);
-    wait("the second pod is gone", || {
-        server.try_kubectl(&["get", "pod", "second"]).err()
-    });
+    server.wait_gone(&["pod", "second"]);
     settled(&driver, &[all, all].concat());
     assert!(mounts_below(&kubelet).is_empty());
     assert_eq!(fs::read_to_string(&file).unwrap(), "kept\n");

@@ -163,8 +163,7 @@ spec:
     assert!(events.contains("Readiness probe failed"), "{events}");
     assert!(!events.contains("Liveness"), "{events}");
     cluster.kubectl(&["exec", "web", "--", "busybox", "touch", "/end"]);
-    let gone = "--ignore-not-found";
-    cluster.wait_value(&["pod", "web", gone], "{.metadata.name}", "");
+    cluster.wait_gone(&["pod", "web"]);
 }
 
 #[test]

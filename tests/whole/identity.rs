@@ -148,9 +148,7 @@ metadata: { name: bot-token, annotations: { kubernetes.io/service-account.name: 
         (!cluster.value(&secret, label).is_empty()).then_some(())
     });
     with(&cluster, &[&config], &["delete", "serviceaccount", "bot"]).unwrap();
-    wait("the secret is gone", || {
-        cluster.try_kubectl(&["get", "secret", "bot-token"]).err()
-    });
+    cluster.wait_gone(&["secret", "bot-token"]);
     let refused = who().unwrap_err();
     assert!(refused.contains("Unauthorized"), "{refused}");
 }

@@ -481,6 +481,22 @@ impl Cluster {
         );
     }
 
+    /// Of an object by its name: a line `reason: message` each.
+    pub fn events(&self, object: &str) -> String {
+        let selector = format!("involvedObject.name={object}");
+        let lines = "{range .items[*]}{.reason}: {.message}{\"\\n\"}{end}";
+        self.value(&["events", "--field-selector", &selector], lines)
+    }
+
+    /// Until there is no such object.
+    #[track_caller]
+    pub fn wait_gone(&self, target: &[&str]) {
+        let arguments = [&["get", "--ignore-not-found"], target].concat();
+        wait(&format!("{target:?} is gone"), || {
+            (self.try_kubectl(&arguments).as_deref() == Ok("")).then_some(())
+        });
+    }
+
     /// What there is and what happened, for a test that fails.
     fn story(&self) -> String {
         let kinds = "events,pods,deployments,replicasets";

@@ -1,7 +1,7 @@
 //! Pods from files of the node: shown to the server, and run without it.
 
 use crate::faults::{start_agent, token};
-use crate::lab::{Cluster, Lab, import, wait};
+use crate::lab::{Lab, import, wait};
 use crate::pictures;
 use crate::workloads::{IMAGE, IMAGE_2, with_images_and};
 use std::path::Path;
@@ -28,12 +28,6 @@ fn put(directory: &Path, name: &str, text: &str) {
     std::fs::create_dir_all(directory).unwrap();
     std::fs::write(directory.join(".new"), text).unwrap();
     std::fs::rename(directory.join(".new"), directory.join(name)).unwrap();
-}
-
-fn is_gone(cluster: &Cluster, name: &str) {
-    wait("the pod is gone", || {
-        cluster.try_kubectl(&["get", "pod", name]).err()
-    });
 }
 
 #[test]
@@ -102,7 +96,7 @@ fn files_of_a_node_are_pods_that_the_server_only_shows() {
         let kept = cluster.host.data_dir.join("agent/pods").join(&uid);
         assert!(!uid.is_empty() && kept.exists(), "{}", kept.display());
         std::fs::remove_file(file).unwrap();
-        is_gone(&cluster, &name);
+        cluster.wait_gone(&["pod", &name]);
         // The server shows it until nothing of it is left: what runs takes two seconds to end.
         assert!(!kept.exists(), "{}", kept.display());
     }

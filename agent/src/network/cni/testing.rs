@@ -12,6 +12,14 @@ use tempfile::TempDir;
 /// Longer than any plugin of a test takes that is not to be killed.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Of most plugins here.
+pub const RESULT: &str = r#"{"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]}"#;
+
+/// A configuration of the network `lab`.
+pub fn list(version: &str, plugins: &str) -> String {
+    format!(r#"{{"cniVersion": "{version}", "name": "lab", "plugins": [{plugins}]}}"#)
+}
+
 pub struct Node(TempDir);
 
 impl Node {
@@ -76,14 +84,17 @@ impl Node {
         serde_json::from_slice(&text).unwrap()
     }
 
-    /// An agent that begins, or begins again.
-    pub fn cni(&self, time_max: Duration) -> Cni {
-        let settings = Settings {
+    pub fn settings(&self, time_max: Duration) -> Settings {
+        Settings {
             configurations: self.path("net.d"),
             plugins: vec![self.path("none"), self.path("bin")],
             time_max,
-        };
-        Cni::open(settings, self.path("network.cni"))
+        }
+    }
+
+    /// An agent that begins, or begins again.
+    pub fn cni(&self, time_max: Duration) -> Cni {
+        Cni::open(self.settings(time_max), self.path("network.cni"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sandboxes on networks of plugins that are scripts.
 
-use super::testing::{Node, PATIENCE, attach, detach, sandbox, wait};
+use super::testing::{Node, PATIENCE, RESULT, attach, detach, list, sandbox, wait};
 use super::{Cni, Resolvers};
 use crate::runtime::SandboxId;
 use expect_test::expect;
@@ -8,13 +8,8 @@ use serde_json::json;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-const RESULT: &str = r#"{"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]}"#;
 const CHANGED: &str =
     r#"{"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}], "routes": []}"#;
-
-fn list(version: &str, plugins: &str) -> String {
-    format!(r#"{{"cniVersion": "{version}", "name": "lab", "plugins": [{plugins}]}}"#)
-}
 
 /// Of a plugin that makes the link and one that is chained.
 fn two() -> Node {

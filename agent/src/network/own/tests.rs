@@ -2,8 +2,8 @@
 //! network namespace of the test's own.
 
 use super::Own;
+use crate::network::cni::Resolvers;
 use crate::network::cni::testing::{Node, PATIENCE, sandbox, wait};
-use crate::network::cni::{Resolvers, Settings};
 use crate::network::link::BRIDGE;
 use crate::network::testing::{Namespace, isolated_async};
 use crate::runtime::{SandboxId, SandboxStatus};
@@ -15,12 +15,8 @@ const LIST: &str = r#"{"cniVersion": "0.4.0", "name": "lab", "plugins": [{"type"
 const RESULT: &str = r#"{"ips": [{"address": "10.9.0.2/16", "version": "4"}]}"#;
 
 fn open(node: &Node) -> (Arc<Own>, DropGuard) {
-    let settings = Settings {
-        configurations: node.path("net.d"),
-        plugins: vec![node.path("bin")],
-        time_max: PATIENCE,
-    };
-    let own = Arc::new(Own::open(node.path("network"), settings).unwrap());
+    let opened = Own::open(node.path("network"), node.settings(PATIENCE));
+    let own = Arc::new(opened.unwrap());
     let stop = CancellationToken::new();
     tokio::spawn(own.cni.clone().watch(stop.clone()));
     tokio::spawn(own.clone().settle(stop.clone()));

@@ -2,39 +2,36 @@
 
 use super::State;
 use crate::network::cni::Cni;
-use crate::network::cni::testing::{Node, PATIENCE, attach, detach, wait};
+use crate::network::cni::testing::{Node, PATIENCE, RESULT, attach, detach, list, wait};
 use crate::runtime::SandboxId;
 use serde_json::json;
 use std::time::Duration;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-const RESULT: &str = r#"{"ips": [{"address": "10.1.0.2/16"}]}"#;
-
-fn list(version: &str) -> String {
-    format!(
-        r#"{{"cniVersion": "{version}", "name": "lab", "plugins": [{{"type": "one"}},
-            {{"type": "two"}}]}}"#
-    )
+fn both(version: &str) -> String {
+    list(version, r#"{"type": "one"}, {"type": "two"}"#)
 }
 
 fn node(version: &str) -> Node {
     let node = Node::new();
     node.plugin("one", RESULT);
     node.plugin("two", RESULT);
-    node.configure("10-lab.conflist", &list(version));
+    node.configure("10-lab.conflist", &both(version));
     node
 }
 
-fn watch(cni: &Cni) -> DropGuard {
+/// Until the guard is dropped.
+fn go_on<Running>(work: impl FnOnce(CancellationToken) -> Running) -> DropGuard
+where
+    Running: Future<Output = ()> + Send + 'static,
+{
     let stop = CancellationToken::new();
-    tokio::spawn(cni.clone().watch(stop.clone()));
+    tokio::spawn(work(stop.clone()));
     stop.drop_guard()
 }
 
-fn sweep(cni: &Cni) -> DropGuard {
-    let stop = CancellationToken::new();
-    tokio::spawn(cni.clone().sweep(stop.clone()));
-    stop.drop_guard()
+fn watch(cni: &Cni) -> DropGuard {
+    go_on(|stop| cni.clone().watch(stop))
 }
 
 async fn until(cni: &Cni, what: &str, holds: impl FnMut(&State) -> bool) {
@@ -61,7 +58,7 @@ async fn configurations_come_and_go() {
     })
     .await;
     assert!(cni.is_used() && cni.problem().is_some());
-    node.configure("10-lab.conflist", &list("1.0.0"));
+    node.configure("10-lab.conflist", &both("1.0.0"));
     until(&cni, "a good one is there", |state| *state == State::Ready).await;
     assert_eq!(cni.problem(), None);
     // None is asked for STATUS before 1.1.0.
@@ -123,7 +120,7 @@ async fn what_is_lost_is_taken_back_and_the_rest_is_told() {
     attach(&cni, "s2").await;
     node.log();
     let cni = node.cni(PATIENCE);
-    let _sweep = sweep(&cni);
+    let _sweep = go_on(|stop| cni.clone().sweep(stop));
     cni.reclaim(&[SandboxId("s2".into())].into());
     wait("both were told", || node.path("two-GC").exists()).await;
     wait("all of it", || {
@@ -197,8 +194,8 @@ async fn who_cleans_up_keeps_no_pod_waiting() {
 #[tokio::test]
 async fn networks_that_know_no_gc_are_not_asked() {
     for text in [
-        list("1.0.0"),
-        list("1.1.0").replacen('{', r#"{"disableGC": true, "#, 1),
+        both("1.0.0"),
+        both("1.1.0").replacen('{', r#"{"disableGC": true, "#, 1),
     ] {
         let node = node("1.0.0");
         node.configure("10-lab.conflist", &text);
