@@ -1,11 +1,11 @@
 //! By which addresses others know this node: those that it was told, or one that is found and that
-//! is followed when the machine loses it for another.
+//! is followed when the machine loses it for another. One that only was the first at hand, such as
+//! that of a bridge of Docker's, is given up for one by which a route leads.
 
 use super::facts::{address_towards, first_global_address};
 use crate::families::Families;
 use crate::network;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -20,13 +20,15 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 pub struct OwnAddresses {
     told: watch::Sender<Families<IpAddr>>,
     /// None for addresses that stay as they are.
-    search: Option<Arc<Search>>,
+    search: Option<Search>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Search {
     /// Where the API server is, if it is named by an address.
     server: Option<SocketAddr>,
+    /// No route led by the address: it was the first that was found.
+    is_makeshift: bool,
 }
 
 impl From<IpAddr> for OwnAddresses {
@@ -48,14 +50,17 @@ impl OwnAddresses {
                 search: None,
             };
         }
-        let found = address_towards(server).or_else(first_global_address);
-        let found = found.unwrap_or_else(|| {
+        let routed = address_towards(server);
+        let found = routed.or_else(first_global_address).unwrap_or_else(|| {
             tracing::warn!("this machine has no address but its own; others cannot reach its pods");
             IpAddr::V4(Ipv4Addr::LOCALHOST)
         });
         Self {
             told: watch::Sender::new(found.into()),
-            search: Some(Arc::new(Search { server })),
+            search: Some(Search {
+                server,
+                is_makeshift: routed.is_none(),
+            }),
         }
     }
 
@@ -73,12 +78,12 @@ impl OwnAddresses {
 
     /// Looks whenever links or addresses change, and now and then, until `stop`.
     pub async fn follow(self, stop: CancellationToken) {
-        let Some(search) = self.search.clone() else {
+        let Some(mut search) = self.search else {
             return;
         };
         let mut changes = network::link_changes();
         loop {
-            self.look(&search);
+            search.is_makeshift = self.look(search);
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = changes.next() => {}
@@ -88,38 +93,61 @@ impl OwnAddresses {
         }
     }
 
-    fn look(&self, search: &Search) {
+    /// True when the address is one at hand.
+    fn look(&self, search: Search) -> bool {
         let current = self.first();
         let is_here = |address: IpAddr| {
             let mut all = network::machine_addresses().into_iter();
             all.any(|(_, own)| own == address)
         };
+        let known = Known {
+            address: current,
+            is_makeshift: search.is_makeshift,
+        };
         let next = next(
-            current,
+            known,
             is_here,
             || address_towards(search.server),
             first_global_address,
         );
-        if let Some(next) = next {
-            tracing::warn!(from = %current, to = %next, "the node has another address");
-            self.told.send_replace(next.into());
+        if next.address != current {
+            tracing::warn!(from = %current, to = %next.address, "the node has another address");
+            self.told.send_replace(next.address.into());
         }
+        next.is_makeshift
     }
 }
 
-/// The address of a node is kept for as long as the machine has it, wherever routes may lead.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Known {
+    address: IpAddr,
+    is_makeshift: bool,
+}
+
+/// The address of a node is kept for as long as the machine has it, wherever routes may lead; one
+/// that no route led by only until one does.
 fn next(
-    current: IpAddr,
+    known: Known,
     is_here: impl Fn(IpAddr) -> bool,
     routed: impl Fn() -> Option<IpAddr>,
     any: impl Fn() -> Option<IpAddr>,
-) -> Option<IpAddr> {
-    let has_none = current.is_loopback();
-    if !has_none && is_here(current) {
-        return None;
+) -> Known {
+    let has_none = known.address.is_loopback();
+    let is_kept = !has_none && is_here(known.address);
+    if is_kept && !known.is_makeshift {
+        return known;
     }
-    let found = routed().or_else(|| any().filter(|_| has_none));
-    found.filter(|found| *found != current)
+    let by_route = routed().map(|address| Known {
+        address,
+        is_makeshift: false,
+    });
+    let at_hand = || {
+        any().filter(|_| has_none).map(|address| Known {
+            address,
+            is_makeshift: true,
+        })
+    };
+    by_route.or_else(at_hand).unwrap_or(known)
 }
 
 #[cfg(test)]
