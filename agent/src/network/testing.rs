@@ -2,6 +2,7 @@
 
 use nix::sched::{CloneFlags, unshare};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::mpsc;
 
 /// A namespace with nothing in it, there as long as this is.
@@ -55,4 +56,13 @@ where
     Running: Future<Output = T>,
 {
     isolated(|| block_on(work()))
+}
+
+/// In the namespace of the calling thread.
+#[track_caller]
+pub fn ip_command(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split(' ')).output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ip {arguments}: {said}");
 }

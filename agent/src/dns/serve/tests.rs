@@ -1,9 +1,9 @@
 //! Where names are asked for, and the link that has the address.
 
 use super::*;
+use crate::network::testing::{ip_command, isolated_async};
 use hickory_proto::op::Query;
 use hickory_proto::rr::RecordType;
-use nix::sched::{CloneFlags, unshare};
 use serde_json::json;
 use tokio::net::UdpSocket;
 
@@ -44,17 +44,10 @@ fn pods_are_told_what_the_node_was_told_or_what_the_cluster_says() {
 
 /// In a network namespace of the test's own.
 fn isolated<F: Future<Output = ()>>(work: impl FnOnce() -> F + Send + 'static) {
-    let thread = std::thread::spawn(|| {
-        unshare(CloneFlags::CLONE_NEWNET).expect("root makes network namespaces");
-        let up = ["link", "set", "lo", "up"];
-        let done = std::process::Command::new("ip").args(up).status();
-        assert!(done.unwrap().success());
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        runtime.unwrap().block_on(work())
+    isolated_async(|| {
+        ip_command("link set lo up");
+        work()
     });
-    thread.join().unwrap();
 }
 
 async fn answer(server: &str, text: &str) -> Option<usize> {
@@ -124,12 +117,11 @@ fn what_somebody_does_to_the_link_is_mended() {
         };
         both_answer().await;
         for harm in [
-            ["link", "del", LINK].as_slice(),
-            &["addr", "flush", "dev", LINK],
-            &["link", "set", LINK, "down"],
+            format!("link del {LINK}"),
+            format!("addr flush dev {LINK}"),
+            format!("link set {LINK} down"),
         ] {
-            let done = std::process::Command::new("ip").args(harm).status();
-            assert!(done.unwrap().success(), "{harm:?}");
+            ip_command(&harm);
             both_answer().await;
         }
         stop.cancel();

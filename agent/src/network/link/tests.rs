@@ -7,7 +7,7 @@ use super::{BRIDGE, Given, Links};
 use crate::families::Families;
 use crate::network::bandwidth::Bandwidth;
 use crate::network::subnet::Subnet;
-use crate::network::testing::{block_on, isolated};
+use crate::network::testing::{block_on, ip_command, isolated};
 use nix::sched::{CloneFlags, setns, unshare};
 use rtnetlink::LinkUnspec;
 use std::collections::BTreeSet;
@@ -194,14 +194,7 @@ fn pods_of_a_node_reach_each_other_by_the_gateway_and_old_ones_are_taken_in() {
             assert!(!super::pod::is_bridged(&find().await.unwrap().unwrap()));
             assert_eq!(ip_in(&one.namespace, &["route"]), before);
             // A crash came before the node led to it.
-            let own_route = ["route", "del", "10.99.1.2"];
-            assert!(
-                Command::new("ip")
-                    .args(own_route)
-                    .status()
-                    .unwrap()
-                    .success()
-            );
+            ip_command("route del 10.99.1.2");
             let adopted = links.adopt(&bridge, "one", &one.namespace, address("10.99.1.2").into());
             adopted.await.unwrap();
             // One that has gone meanwhile is no error.

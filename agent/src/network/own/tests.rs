@@ -5,7 +5,7 @@ use super::Own;
 use crate::network::cni::Resolvers;
 use crate::network::cni::testing::{Node, PATIENCE, sandbox, wait};
 use crate::network::link::BRIDGE;
-use crate::network::testing::{Namespace, isolated_async};
+use crate::network::testing::{Namespace, ip_command, isolated_async};
 use crate::runtime::{SandboxId, SandboxStatus};
 use std::process::Command;
 use std::sync::Arc;
@@ -105,9 +105,7 @@ fn a_node_that_begins_with_plugins_makes_nothing_of_its_own() {
         node.plugin("link", RESULT);
         node.configure("10-lab.conflist", LIST);
         // Left by an agent that had no plugins.
-        let mut add = Command::new("ip");
-        add.args(["link", "add", BRIDGE, "type", "bridge"]);
-        assert!(add.status().unwrap().success());
+        ip_command(&format!("link add {BRIDGE} type bridge"));
         let (own, _stop) = open(&node);
         own.use_cidrs("10.42.3.0/24").await.unwrap();
         wait("what was left is gone", || !has_link(BRIDGE)).await;

@@ -1,9 +1,8 @@
 //! When a node takes another address, and a machine that loses one.
 
 use super::{Known, OwnAddresses, next};
-use crate::network::testing::isolated_async;
+use crate::network::testing::{ip_command, isolated_async};
 use std::net::IpAddr;
-use std::process::Command;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -72,12 +71,6 @@ fn what_is_set_is_not_followed() {
     assert!(own.search.is_none());
 }
 
-fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output();
-    let output = output.unwrap();
-    assert!(output.status.success(), "ip {arguments}: {output:?}");
-}
-
 #[test]
 fn a_machine_that_loses_its_address_has_the_next() {
     isolated_async(|| async {
@@ -88,7 +81,7 @@ fn a_machine_that_loses_its_address_has_the_next() {
             "link set nowhere up",
             "addr add 10.99.0.2/24 dev segment",
         ] {
-            ip(arguments);
+            ip_command(arguments);
         }
         let server = "10.99.0.1:6443".parse().unwrap();
         let own = OwnAddresses::find(Default::default(), Some(server));
@@ -98,8 +91,8 @@ fn a_machine_that_loses_its_address_has_the_next() {
         tokio::spawn(own.clone().follow(stop.clone()));
         // It has looked once and waits for a word of the kernel.
         tokio::task::yield_now().await;
-        ip("addr del 10.99.0.2/24 dev segment");
-        ip("addr add 10.99.0.9/24 dev segment");
+        ip_command("addr del 10.99.0.2/24 dev segment");
+        ip_command("addr add 10.99.0.9/24 dev segment");
         let next = address("10.99.0.9");
         let heard = told.wait_for(|all| all.first() == Some(next));
         tokio::time::timeout(WAIT, heard).await.unwrap().unwrap();
@@ -119,7 +112,7 @@ fn a_machine_that_gets_its_first_route_is_known_by_it() {
             "link set segment up",
             "link set nowhere up",
         ] {
-            ip(arguments);
+            ip_command(arguments);
         }
         let server = "10.99.0.1:6443".parse().unwrap();
         let own = OwnAddresses::find(Default::default(), Some(server));
@@ -128,7 +121,7 @@ fn a_machine_that_gets_its_first_route_is_known_by_it() {
         let mut told = own.subscribe();
         tokio::spawn(own.clone().follow(stop.clone()));
         tokio::task::yield_now().await;
-        ip("addr add 10.99.0.2/24 dev segment");
+        ip_command("addr add 10.99.0.2/24 dev segment");
         let next = address("10.99.0.2");
         let heard = told.wait_for(|all| all.first() == Some(next));
         tokio::time::timeout(WAIT, heard).await.unwrap().unwrap();

@@ -4,11 +4,10 @@ use super::Stale;
 use crate::network::host_ports::{HostPorts, entries};
 use crate::network::services::conntrack::{Flow, Target};
 use crate::network::table::Table;
-use crate::network::testing::isolated_async;
+use crate::network::testing::{ip_command, isolated_async};
 use crate::network::view::Protocol;
 use crate::runtime::{HostPort, SandboxId};
 use std::net::{IpAddr, UdpSocket};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -100,12 +99,6 @@ fn where_no_datagrams_lead_elsewhere_nothing_is_looked_through() {
     assert!(between(&[], &both).is_some());
 }
 
-fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output();
-    let output = output.unwrap();
-    assert!(output.status.success(), "ip {arguments}: {output:?}");
-}
-
 #[test]
 fn a_client_over_udp_is_led_to_the_next_pod() {
     isolated_async(|| async {
@@ -117,7 +110,7 @@ fn a_client_over_udp_is_led_to_the_next_pod() {
             "addr add 10.42.0.2/32 dev pods",
             "addr add 10.42.0.3/32 dev pods",
         ] {
-            ip(arguments);
+            ip_command(arguments);
         }
         let (table, keeper) = Table::open().unwrap();
         let stop = CancellationToken::new();

@@ -9,7 +9,7 @@ use crate::network::bandwidth::Bandwidth;
 use crate::network::link::{Given, Links, link_name};
 use crate::network::subnet::Subnet;
 use crate::network::table::Table;
-use crate::network::testing::isolated_async;
+use crate::network::testing::{ip_command, isolated_async};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -168,9 +168,7 @@ async fn site(plan: &Plan, labels: &[&str]) -> Site {
         let attached = site.links.attach(&bridge, &id, &guest.namespace, given);
         attached.await.unwrap();
         let serving = within(&guest.namespace, || {
-            let mut up = std::process::Command::new("ip");
-            let status = up.args(["link", "set", "lo", "up"]).status();
-            assert!(status.unwrap().success());
+            ip_command("link set lo up");
             [80, 81, 5353].map(serve)
         });
         serving.join().unwrap();

@@ -4,7 +4,8 @@
 #![allow(clippy::print_stderr, clippy::disallowed_methods)] // It measures, and says what.
 
 use super::super::fixtures::{entry, slice};
-use super::tests::{Bench, ip_command, isolated};
+use super::tests::{Bench, isolated};
+use crate::network::testing::ip_command;
 use crate::network::view::{Entry, Key};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};

@@ -9,8 +9,8 @@ use super::super::state::{Changes, State};
 use super::{changes, of_services, whole, without_rules};
 use crate::network::nft::{Batch, Kind, Set};
 use crate::network::table::{Keeper, SERVICES, Table};
+use crate::network::testing::{self, ip_command};
 use crate::network::view::{Entry, Key};
-use nix::sched::{CloneFlags, unshare};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -23,10 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// For what it drops.
 const SILENCE: Duration = Duration::from_millis(300);
 
-/// Runs `work` in a fresh network namespace. Needs root, as the agent does.
+/// Runs `work` in a fresh network namespace.
 pub fn isolated<T: Send + 'static>(work: impl AsyncFnOnce() -> T + Send + 'static) -> T {
-    let thread = std::thread::spawn(|| {
-        unshare(CloneFlags::CLONE_NEWNET).expect("root makes network namespaces");
+    testing::isolated(|| {
         ip_command("link set lo up");
         ip_command("link add far type veth peer name nowhere");
         ip_command("link set nowhere up");
@@ -36,21 +35,8 @@ pub fn isolated<T: Send + 'static>(work: impl AsyncFnOnce() -> T + Send + 'stati
         is_local("fd99::1");
         ip_command("route add default dev far");
         ip_command("-6 route add default dev far");
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        runtime.unwrap().block_on(work())
-    });
-    thread.join().unwrap()
-}
-
-pub fn ip_command(arguments: &str) {
-    let output = Command::new("ip")
-        .args(arguments.split(' '))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ip {arguments}: {said}");
+        testing::block_on(work())
+    })
 }
 
 /// Waits until packets to the address stay here: the kernel makes that route of IPv6 a moment later.

@@ -2,10 +2,11 @@
 
 use super::super::fixtures;
 use super::super::health::Health;
-use super::super::kernel::tests::{ask, ip_command, isolated, listen, refused};
+use super::super::kernel::tests::{ask, isolated, listen, refused};
 use super::Router;
 use crate::network::nft::{Batch, Nft};
 use crate::network::table::Table;
+use crate::network::testing::ip_command;
 use crate::network::view::View;
 use coracle_client::clock::Clock;
 use k8s_openapi::api::core::v1::Service;
