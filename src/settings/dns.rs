@@ -20,11 +20,7 @@ pub fn server(args: &DnsArgs, services: &[parse::Cidr]) -> Result<ClusterDns, Ba
             return Err(BadSetting::new(ADDRESS, &address.to_string(), expected));
         }
     }
-    let is_one_a_family = match addresses[..] {
-        [a, b] => a.is_ipv4() != b.is_ipv4(),
-        _ => addresses.len() < 2,
-    };
-    if !is_one_a_family {
+    if !parse::are_one_a_family(&addresses, IpAddr::is_ipv4) {
         let expected = "must be one address, or one of each IP family";
         return Err(BadSetting::new(
             ADDRESS,

@@ -71,6 +71,15 @@ pub fn address(flag: &'static str, given: Option<&str>) -> Result<Option<IpAddr>
     Ok(Some(address))
 }
 
+/// No two are of one IP family.
+pub fn are_one_a_family<T>(all: &[T], is_ipv4: impl Fn(&T) -> bool) -> bool {
+    match all {
+        [] | [_] => true,
+        [first, second] => is_ipv4(first) != is_ipv4(second),
+        _ => false,
+    }
+}
+
 /// One address, or one of each IP family with a comma between them.
 pub fn addresses(flag: &'static str, given: Option<&str>) -> Result<Vec<IpAddr>, BadSetting> {
     let Some(text) = given else {
@@ -79,8 +88,7 @@ pub fn addresses(flag: &'static str, given: Option<&str>) -> Result<Vec<IpAddr>,
     let one = |one: &str| address(flag, Some(one.trim()));
     let all: Result<Vec<_>, _> = text.split(',').map(one).collect();
     let all: Vec<_> = all?.into_iter().flatten().collect();
-    let is_pair = all.len() == 2 && all[0].is_ipv4() != all[1].is_ipv4();
-    if all.len() == 1 || is_pair {
+    if are_one_a_family(&all, IpAddr::is_ipv4) {
         return Ok(all);
     }
     let expected = "must be one address, or one of IPv4 and one of IPv6 with a comma between them";
@@ -142,8 +150,7 @@ pub fn cidrs(
         .split(',')
         .map(|one| cidr(flag, Some(one.trim()), default))
         .collect::<Result<Vec<_>, _>>()?;
-    let is_pair = networks.len() == 2 && networks[0].is_ipv4 != networks[1].is_ipv4;
-    if networks.len() == 1 || is_pair {
+    if are_one_a_family(&networks, |network| network.is_ipv4) {
         return Ok(networks);
     }
     let expected = "must be one network, or one of IPv4 and one of IPv6 with a comma between them";
