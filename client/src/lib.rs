@@ -19,6 +19,8 @@ pub mod expectations;
 
 pub mod patch; // Writes with preconditions.
 
+pub mod pod_cidrs; // Which networks a Node's pods have.
+
 pub mod node_selector; // Whether a node selector term matches a node.
 pub mod toleration; // Whether a toleration bears a taint.
 

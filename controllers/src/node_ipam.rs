@@ -8,6 +8,7 @@ use crate::Context;
 use coracle_client::control_loop::{self, Requeue};
 use coracle_client::events::{EventType, Recorder, reference};
 use coracle_client::informer::{Change, Informer};
+use coracle_client::pod_cidrs::pod_cidrs;
 use coracle_client::queue::WorkQueue;
 use coracle_client::{Client, ObjectKey, key_of};
 use futures::future::BoxFuture;
@@ -79,19 +80,6 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
     })
 }
 
-/// What it has, be it written before there could be two.
-fn cidrs(node: &Node) -> Vec<&str> {
-    let spec = node.spec.as_ref();
-    let all = spec.and_then(|spec| spec.pod_cidrs.as_deref());
-    let one = spec.and_then(|spec| spec.pod_cidr.as_ref());
-    let all = match all.unwrap_or_default() {
-        [] => one.map(std::slice::from_ref).unwrap_or_default(),
-        all => all,
-    };
-    let all = all.iter().map(String::as_str);
-    all.filter(|cidr| !cidr.is_empty()).collect()
-}
-
 impl Controller {
     /// The numbers that are given, of each range.
     fn used(&self) -> Vec<BTreeSet<usize>> {
@@ -99,7 +87,7 @@ impl Controller {
         let nodes = self.nodes.list();
         let mut used = vec![BTreeSet::new(); self.ranges.len()];
         for node in &nodes {
-            let all = cidrs(node);
+            let all: Vec<_> = pod_cidrs(node).collect();
             if !all.is_empty() {
                 pending.remove(node.metadata.name.as_deref().unwrap_or_default());
             }
@@ -129,7 +117,7 @@ impl Controller {
         let Some(node) = self.nodes.get(key) else {
             return Ok(Requeue::Never);
         };
-        if !cidrs(&node).is_empty() {
+        if pod_cidrs(&node).next().is_some() {
             return Ok(Requeue::Never);
         }
         let Some(numbers) = self.free(&key.name) else {

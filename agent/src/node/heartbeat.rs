@@ -16,6 +16,7 @@ use coracle_client::informer::Informer;
 use coracle_client::key_of;
 use coracle_client::lease::NodeLease;
 use coracle_client::patch::merge_difference;
+use coracle_client::pod_cidrs::pod_cidrs;
 use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeStatus};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -124,9 +125,11 @@ impl Heartbeat {
     }
 
     async fn use_network(&self, node: &Node) {
-        let Some(cidrs) = pod_cidrs(node) else {
+        let cidrs: Vec<_> = pod_cidrs(node).collect();
+        if cidrs.is_empty() {
             return;
-        };
+        }
+        let cidrs = cidrs.join(",");
         match self.network.use_cidrs(&cidrs).await {
             Ok(false) => {}
             Ok(true) => {
@@ -226,16 +229,6 @@ impl Heartbeat {
         let object = super::reference(&self.config.node_name);
         self.recorder
             .event(&object, EventType::Normal, reason, message);
-    }
-}
-
-/// With a comma between them; the one that was written before there were two is the first of them.
-fn pod_cidrs(node: &Node) -> Option<String> {
-    let spec = node.spec.as_ref()?;
-    let all = spec.pod_cidrs.as_deref().unwrap_or_default();
-    match all {
-        [] => spec.pod_cidr.clone().filter(|cidr| !cidr.is_empty()),
-        all => Some(all.join(",")),
     }
 }
 

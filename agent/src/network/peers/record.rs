@@ -1,6 +1,7 @@
 //! What is kept of a Node.
 
 use crate::network::subnet::Subnet;
+use coracle_client::pod_cidrs::pod_cidrs;
 use k8s_openapi::api::core::v1::Node;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -8,7 +9,7 @@ use std::net::IpAddr;
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Peer {
     pub name: Box<str>,
-    /// `spec.podCIDRs`, as they were written.
+    /// Its podCIDRs, as they were written.
     pub networks: Box<[Box<str>]>,
     /// Its addresses of the type InternalIP.
     pub addresses: Box<[IpAddr]>,
@@ -18,17 +19,6 @@ pub struct Peer {
 
 impl Peer {
     pub fn of(node: &Node) -> Self {
-        let spec = node.spec.as_ref();
-        let networks = match spec.and_then(|spec| spec.pod_cidrs.as_deref()) {
-            Some(all) if !all.is_empty() => all.iter().map(|one| one.as_str().into()).collect(),
-            _ => {
-                let one = spec.and_then(|spec| spec.pod_cidr.as_deref());
-                one.filter(|one| !one.is_empty())
-                    .map(Into::into)
-                    .into_iter()
-                    .collect()
-            }
-        };
         let addresses = node
             .status
             .as_ref()
@@ -40,7 +30,7 @@ impl Peer {
         let created = node.metadata.creation_timestamp.as_ref();
         Self {
             name: node.metadata.name.as_deref().unwrap_or_default().into(),
-            networks,
+            networks: pod_cidrs(node).map(Into::into).collect(),
             addresses: internal
                 .filter_map(|address| address.address.parse().ok())
                 .collect(),

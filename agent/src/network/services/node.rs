@@ -2,6 +2,7 @@
 
 use crate::network::subnet::Subnet;
 use crate::network::view::Endpoint;
+use coracle_client::pod_cidrs::pod_cidrs;
 use k8s_openapi::api::core::v1 as core;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -42,13 +43,6 @@ impl Node {
     pub fn of(node: &core::Node) -> Self {
         let name = node.metadata.name.as_deref().unwrap_or_default();
         let spec = node.spec.as_ref();
-        let of_spec = |spec: &core::NodeSpec| -> Vec<Subnet> {
-            let all = spec.pod_cidrs.iter().flatten().chain(&spec.pod_cidr);
-            let mut all: Vec<_> = all.filter_map(|text| Subnet::parse(text)).collect();
-            all.sort();
-            all.dedup();
-            all
-        };
         let status = node.status.as_ref();
         let addresses = status.and_then(|status| status.addresses.as_ref());
         let internal = addresses.into_iter().flatten();
@@ -62,7 +56,7 @@ impl Node {
             addresses: internal
                 .filter_map(|address| address.address.parse().ok())
                 .collect(),
-            pod_cidrs: spec.map(of_spec).unwrap_or_default(),
+            pod_cidrs: pod_cidrs(node).filter_map(Subnet::parse).collect(),
             is_leaving: is_tainted || node.metadata.deletion_timestamp.is_some(),
         }
     }
