@@ -5,7 +5,7 @@
 //! of pods with `pol-`.
 
 use super::record::{Direction, Key};
-use super::state::{Chain, Changes, Entry, Line, Who};
+use super::state::{Chain, Changes, Entry, Line, Link, Who};
 use crate::network::nft::{
     self, Batch, CT_ESTABLISHED, CT_RELATED, ChainFound, Datum, Element, Family, Field, Kind, Part,
     Rule, Set, SetFound, Test, Verdict,
@@ -56,7 +56,7 @@ impl Lookup {
         match self {
             Self::Peers | Self::Blocks => vec![Kind::Number, ip],
             Self::PeerPorts => vec![Kind::Number, ip, Kind::Protocol, Kind::Port],
-            Self::Itself => vec![ip, ip],
+            Self::Itself => vec![Kind::Interface, ip],
         }
     }
 
@@ -145,7 +145,11 @@ fn frame() -> Vec<Rule> {
     let itself = FAMILIES.map(|family| {
         Rule::new(POLICY_FORWARD)
             .in_set(
-                [Field::Source(family), Field::Destination(family)],
+                [Field::InputLink, Field::Source(family)],
+                Lookup::Itself.name(family),
+            )
+            .in_set(
+                [Field::InputLink, Field::Destination(family)],
                 Lookup::Itself.name(family),
             )
             .verdict(&Verdict::Return)
@@ -217,7 +221,7 @@ fn set_name(entry: &Entry) -> &'static str {
         Entry::Peer(_, address) => of(Lookup::Peers, address),
         Entry::PeerPort(_, address, ..) => of(Lookup::PeerPorts, address),
         Entry::Block(_, block) => of(Lookup::Blocks, &block.first),
-        Entry::Itself(address) => of(Lookup::Itself, address),
+        Entry::Itself(_, address) => of(Lookup::Itself, address),
         Entry::Link(direction, ..) => map_name(*direction),
     }
 }
@@ -233,10 +237,15 @@ fn element(entry: &Entry) -> Element {
         ]),
         Entry::Block(number, block) => Element::new([Datum::Number(*number), block.first.into()])
             .until([Datum::Number(*number), block.last.into()]),
-        Entry::Itself(address) => Element::new([(*address).into(), (*address).into()]),
-        Entry::Link(_, link, chain) => Element::new([Datum::Interface(link.to_string())])
-            .verdict(Verdict::Jump(chain_name(*chain))),
+        Entry::Itself(link, address) => Element::new([interface(link), (*address).into()]),
+        Entry::Link(_, link, chain) => {
+            Element::new([interface(link)]).verdict(Verdict::Jump(chain_name(*chain)))
+        }
     }
+}
+
+fn interface(link: &Link) -> Datum {
+    Datum::Interface(link.to_string())
 }
 
 fn rules(name: &str, chain: &Chain, line: &Line) -> Vec<Rule> {

@@ -8,12 +8,16 @@ use super::*;
 use crate::network::bandwidth::Bandwidth;
 use crate::network::link::{Given, Links, link_name};
 use crate::network::subnet::Subnet;
-use crate::network::table::Table;
+use crate::network::table::{SERVICES, Table};
 use crate::network::testing::{ip_command, isolated_async};
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt,
+};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -106,20 +110,47 @@ fn over_udp(to: SocketAddr, patience: Duration) -> std::io::Result<()> {
     socket.recv(&mut [0]).map(drop)
 }
 
+/// Sends from an address that need not be one of this namespace.
+fn say_as(from: IpAddr, to: SocketAddr) {
+    let family = match from {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    };
+    let socket = socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).unwrap();
+    setsockopt(&socket, sockopt::IpTransparent, &true).unwrap();
+    let address = SockaddrStorage::from(SocketAddr::from((from, 0)));
+    bind(socket.as_raw_fd(), &address).unwrap();
+    UdpSocket::from(socket).send_to(b"x", to).unwrap();
+}
+
+/// Nobody asks whether an address may come from where it does.
+fn believe_all(links: &[&str]) {
+    for link in links {
+        for (setting, value) in [("rp_filter", "0"), ("accept_local", "1")] {
+            let path = format!("/proc/sys/net/ipv4/conf/{link}/{setting}");
+            std::fs::write(path, value).unwrap();
+        }
+    }
+}
+
 /// Of the family: the network, and what is in it by number.
 struct Plan {
     cidr: &'static str,
     prefix: &'static str,
+    /// Outside of it.
+    service: &'static str,
 }
 
 const PLANS: [Plan; 2] = [
     Plan {
         cidr: "10.99.1.0/24",
         prefix: "10.99.1.",
+        service: "10.98.0.1",
     },
     Plan {
         cidr: "fd99:1::/112",
         prefix: "fd99:1::",
+        service: "fd98::1",
     },
 ];
 
@@ -236,6 +267,30 @@ impl Site {
         let trying = within(&self.guests[from].namespace, move || over_udp(to, patience));
         trying.join().unwrap().is_ok()
     }
+
+    fn listen(&self, at: usize, port: u16) -> UdpSocket {
+        let socket = self.socket(at, port);
+        let listening = within(&self.guests[at].namespace, move || {
+            believe_all(&["all", "eth0"]);
+            UdpSocket::bind(socket).unwrap()
+        });
+        listening.join().unwrap()
+    }
+
+    /// Whether a datagram from `from`, with the address of `by`, is heard.
+    fn is_heard(
+        &self,
+        (from, by): (usize, usize),
+        to: SocketAddr,
+        heard: &UdpSocket,
+        patience: Duration,
+    ) -> bool {
+        let by = self.guests[by].address;
+        let saying = within(&self.guests[from].namespace, move || say_as(by, to));
+        saying.join().unwrap();
+        heard.set_read_timeout(Some(patience)).unwrap();
+        heard.recv(&mut [0]).is_ok()
+    }
 }
 
 #[test]
@@ -331,6 +386,39 @@ egress:
             site.dropped(0, db);
             site.policy("all", &spec.replace("except", "unknown")).await;
             drop(site.passes(0, db));
+        });
+    }
+}
+
+#[test]
+fn a_pod_reaches_itself_and_nobody_by_the_address_of_another() {
+    for plan in PLANS {
+        isolated_async(move || async move {
+            let mut site = site(&plan, &["app=web", "app=db"]).await;
+            believe_all(&["all", &link_name(&id(0)), &link_name(&id(1))]);
+            // As a Service would, of which the first one is the endpoint.
+            let (web, service) = (site.guests[0].address, ip(plan.service));
+            let to_web = Rule::new(SERVICES)
+                .is(Field::Destination(Family::of(service)), service)
+                .dnat(web, None, nft::Nat::default());
+            let mut batch = Batch::new();
+            batch.add_rule(&to_web);
+            site.table.nft.commit(&batch).await.unwrap();
+            let (at_web, at_db) = (site.listen(0, 6000), site.listen(1, 6000));
+            let (db, service) = (site.socket(1, 6000), SocketAddr::from((service, 6000)));
+            for is_isolated in [false, true] {
+                let patience = if is_isolated { SILENCE } else { PATIENCE };
+                assert!(site.is_heard((0, 0), service, &at_web, PATIENCE));
+                let as_db_to_itself = site.is_heard((0, 1), service, &at_web, patience);
+                assert_eq!(as_db_to_itself, !is_isolated);
+                let as_db_to_db = site.is_heard((0, 1), db, &at_db, patience);
+                assert_eq!(as_db_to_db, !is_isolated);
+                site.policy(
+                    "deny",
+                    "{ podSelector: {}, policyTypes: [Ingress, Egress] }",
+                )
+                .await;
+            }
         });
     }
 }

@@ -77,7 +77,8 @@ impl Model {
         let Some(chain) = chain else {
             return true;
         };
-        if packet.from == packet.to && self.entries.contains(&Entry::Itself(packet.from)) {
+        let itself = Entry::Itself(link.into(), packet.to);
+        if packet.from == packet.to && self.entries.contains(&itself) {
             return true;
         }
         let peer = match direction {

@@ -65,8 +65,8 @@ pub enum Entry {
     Peer(u32, IpAddr),
     PeerPort(u32, IpAddr, Protocol, u16),
     Block(u32, Block),
-    /// May reach itself.
-    Itself(IpAddr),
+    /// The pod behind the link may reach its own address.
+    Itself(Link, IpAddr),
     /// Leads to the chain of the number.
     Link(Direction, Link, u32),
 }
@@ -200,10 +200,11 @@ impl Written {
             _ => self.itself.insert(link.clone(), itself.into()),
         };
         let before = before.unwrap_or_default();
+        let entry = |address: &IpAddr| Entry::Itself(link.clone(), *address);
         let gone = before.iter().filter(|one| !itself.contains(one));
-        changes.going.extend(gone.map(|one| Entry::Itself(*one)));
+        changes.going.extend(gone.map(entry));
         let new = itself.iter().filter(|one| !before.contains(one));
-        changes.coming.extend(new.map(|one| Entry::Itself(*one)));
+        changes.coming.extend(new.map(entry));
         let before = match is_isolated {
             true => self.links.insert(link.clone(), contents.clone()),
             false => self.links.remove(link),
@@ -316,8 +317,11 @@ impl Written {
             let entries = members.iter().map(|member| member.entry(*address));
             changes.coming.extend(entries);
         }
-        let itself = self.itself.values().flatten();
-        changes.coming.extend(itself.map(|one| Entry::Itself(*one)));
+        for (link, addresses) in &self.itself {
+            let entries = addresses.iter();
+            let entries = entries.map(|address| Entry::Itself(link.clone(), *address));
+            changes.coming.extend(entries);
+        }
         for (link, contents) in &self.links {
             for content in contents.iter().flatten() {
                 let number = self.chains.number(content);
