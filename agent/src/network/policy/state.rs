@@ -21,8 +21,20 @@ use written::{Member, Written};
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Here {
     pub key: Key,
-    /// As it was when it was made. What the server tells of it later is newer.
+    /// As it was when it was made, or as the server told last: it may run on when the server knows
+    /// no more of it.
     pub pod: Pod,
+}
+
+impl Here {
+    /// Of another pod of this name nothing is taken over, and of none where it is: that is known
+    /// here.
+    fn hear(&mut self, told: &Pod) {
+        if told.uid == self.pod.uid {
+            self.pod.labels = told.labels.clone();
+            self.pod.ports = told.ports.clone();
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -115,15 +127,28 @@ impl State {
             known.at.insert((*address, key.clone()));
             self.addresses.insert(*address);
         }
-        put(&mut known.pods, key.clone(), pod);
-        for (link, here) in self.here.iter().filter(|(_, here)| here.key == *key) {
+        for (link, here) in &mut self.here {
+            let Some(pod) = pod.as_ref().filter(|_| here.key == *key) else {
+                continue;
+            };
+            here.hear(pod);
             self.links.insert(link.clone());
             self.addresses.extend(here.pod.addresses.iter().copied());
         }
+        put(&mut known.pods, key.clone(), pod);
         true
     }
 
     pub fn set_here(&mut self, link: &Link, here: Option<Here>) {
+        let here = here.map(|mut here| {
+            if let Some(before) = self.here.get(link) {
+                here.hear(&before.pod);
+            }
+            if let Some(told) = self.known.pods.get(&here.key) {
+                here.hear(told);
+            }
+            here
+        });
         let old = match here.clone() {
             Some(here) => self.here.insert(link.clone(), here),
             None => self.here.remove(link),
@@ -228,18 +253,10 @@ impl State {
         let Some(here) = self.here.get(link) else {
             return [None, None];
         };
-        let pod = self.newest(here);
         DIRECTIONS.map(|direction: Direction| {
             let policies = in_namespace(&self.known.policies, namespace(&here.key));
-            plan(policies, pod, direction).map(Arc::new)
+            plan(policies, &here.pod, direction).map(Arc::new)
         })
-    }
-
-    /// What the server tells of it, if that is still the same pod.
-    fn newest<'a>(&'a self, here: &'a Here) -> &'a Pod {
-        let told = self.known.pods.get(&here.key);
-        let told = told.filter(|pod| pod.uid == here.pod.uid);
-        told.unwrap_or(&here.pod)
     }
 
     fn all_addresses(&self) -> BTreeSet<IpAddr> {
@@ -258,7 +275,7 @@ impl State {
     fn members(&self, address: IpAddr, here: &BTreeMap<IpAddr, &Here>) -> Box<[Member]> {
         let mut members = BTreeSet::new();
         if let Some(here) = here.get(&address) {
-            self.add_members(&here.key, self.newest(here), &mut members);
+            self.add_members(&here.key, &here.pod, &mut members);
         } else {
             let start = (address, Key::from(""));
             let from = self.known.at.range(start..);

@@ -228,7 +228,10 @@ impl Site {
 
     async fn set_labels(&mut self, number: usize, address: IpAddr, labels: &str) {
         let (link, key) = (link_name(&id(number)), format!("shop/{number}"));
-        self.bench.here(&link, &key, &address.to_string(), labels);
+        let address = address.to_string();
+        self.bench.here(&link, &key, &address, labels);
+        // Of one that was there before, the server tells.
+        self.bench.pod(&key, &address, labels);
         self.settle().await;
     }
 

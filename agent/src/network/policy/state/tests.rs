@@ -325,6 +325,31 @@ fn what_a_node_says_of_its_own_pods_goes_before_what_others_say() {
 }
 
 #[test]
+fn what_was_told_last_of_a_pod_counts_while_it_runs() {
+    let mut bench = Bench::default();
+    bench.policy("shop/db", "{ podSelector: { matchLabels: { app: db } }, ingress: [{ from: [{ podSelector: { matchLabels: { app: web } } }], ports: [{ port: http }] }] }");
+    bench.here("l1", "shop/db", "10.0.0.1", "app=new");
+    bench.here("l2", "shop/web", "10.0.0.2", "app=new");
+    bench.pod("shop/db", "10.0.0.1", "app=db,http/TCP/80");
+    bench.pod("shop/web", "10.0.0.2", "app=web");
+    let check = |bench: &mut Bench| {
+        bench.settle();
+        bench.enters("l1", "10.0.0.2 to 10.0.0.1 tcp 80", true);
+        bench.enters("l1", "10.0.0.2 to 10.0.0.1 tcp 81", false);
+        bench.enters("l1", "10.0.0.3 to 10.0.0.1 tcp 80", false);
+    };
+    check(&mut bench);
+    // Deleted by force, and one of them made anew elsewhere.
+    bench.state.set_pod(&"shop/db".into(), None);
+    let mut other = pod("10.0.1.2", "app=other");
+    other.uid = uuid::Uuid::from_u128(7);
+    bench.state.set_pod(&"shop/web".into(), Some(other));
+    check(&mut bench);
+    bench.state.set_pod(&"shop/web".into(), None);
+    check(&mut bench);
+}
+
+#[test]
 fn names_of_ports_are_resolved_for_each_pod() {
     let mut bench = Bench::default();
     bench.namespace("shop", "");
