@@ -16,9 +16,11 @@ mod masquerade; // Of what leaves pods for no pod.
 #[allow(dead_code, unused_imports)] // Services and policy are its users.
 pub mod nft; // The kernel's packet filter.
 mod own; // Which of the two.
+mod pace; // When the table is written.
 mod peers; // Ways to other nodes.
 pub mod policy; // Which connections pods may have.
 pub mod services; // Where their addresses lead.
+mod stale; // Chains that nothing needs any more.
 mod subnet;
 pub mod table; // Base chains, and who is behind them.
 #[cfg(test)]

@@ -7,37 +7,22 @@
 use super::kernel;
 use super::shared::{Shared, Source};
 use super::state::Changes;
-use crate::network::nft::{Batch, CommitError, NftError};
-use crate::network::table::Table;
+use crate::network::nft::Batch;
+use crate::network::pace::{Due, GATHER, Pace};
+use crate::network::table::{Table, TableError};
 use crate::network::view::{Key, View};
-use coracle_client::clock::{Clock, Instant};
-use std::future::pending;
+use coracle_client::clock::Clock;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{sleep, sleep_until, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// What follows within this goes into the same batch.
-const GATHER: Duration = Duration::from_millis(5);
-/// After a batch before the chains that it emptied are deleted.
-const SWEEP_AFTER: Duration = Duration::from_secs(1);
-/// After a batch that was not taken; doubled up to the second each time.
-const RETRY_MIN: Duration = Duration::from_millis(500);
-const RETRY_MAX: Duration = Duration::from_secs(30);
 /// For the server to say what there is, before what is on disk replaces what a former agent left
 /// in the kernel, which may be newer; and before a node that knows nothing starts pods.
 const GRACE: Duration = Duration::from_secs(5);
 /// The Service on whose addresses the node answers names.
 const NAMES: &str = "kube-system/kube-dns";
-
-#[derive(Debug, thiserror::Error)]
-enum ApplyError {
-    #[error(transparent)]
-    Read(#[from] NftError),
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-}
 
 #[derive(Debug)]
 pub struct Enforcer {
@@ -49,11 +34,7 @@ pub struct Enforcer {
 
 struct Running {
     enforcer: Enforcer,
-    /// All is to be written, not the changes alone.
-    is_whole: bool,
-    sweep_at: Option<Instant>,
-    retry_at: Option<Instant>,
-    retry: Duration,
+    pace: Pace,
 }
 
 impl Enforcer {
@@ -75,14 +56,10 @@ impl Enforcer {
         self.known().await;
         let mut running = Running {
             enforcer: self,
-            is_whole: true,
-            sweep_at: None,
-            retry_at: None,
-            retry: RETRY_MIN,
+            pace: Pace::default(),
         };
         loop {
             running.apply().await;
-            let (sweep_at, retry_at) = (running.sweep_at, running.retry_at);
             tokio::select! {
                 () = running.enforcer.shared.changed.notified() => sleep(GATHER).await,
                 keys = services.changed() => {
@@ -95,10 +72,12 @@ impl Enforcer {
                     if changed.is_err() {
                         return;
                     }
-                    running.is_whole = true;
+                    running.pace.ask_whole();
                 }
-                () = at(sweep_at) => running.sweep().await,
-                () = at(retry_at) => {}
+                due = running.pace.due() => match due {
+                    Due::Sweep => running.sweep().await,
+                    Due::Retry => {}
+                },
             }
         }
     }
@@ -135,40 +114,30 @@ impl Enforcer {
     }
 }
 
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time).await,
-        None => pending().await,
-    }
-}
-
 impl Running {
     async fn apply(&mut self) {
         let now = self.enforcer.clock.monotonic();
-        if self.retry_at.is_some_and(|at| now < at) {
+        if !self.pace.may_write(now) {
             return;
         }
-        let applied = if self.is_whole {
+        let applied = if self.pace.is_whole() {
             self.write_whole().await
         } else {
             self.write_changes().await
         };
         match applied {
-            Ok(None) => {}
+            // The end of the list is told.
+            Ok(None) => self.pace.idle(),
             Ok(Some(number)) => {
-                self.is_whole = false;
-                self.retry_at = None;
-                self.retry = RETRY_MIN;
                 self.enforcer.shared.has_applied(number);
-                let has_stale = self.enforcer.shared.read(|state| state.has_stale());
-                self.sweep_at = has_stale.then_some(now + SWEEP_AFTER);
+                self.pace.written(now, self.has_stale());
             }
             Err(error) => self.failed(&error),
         }
     }
 
     /// The number that is reached; None while a list is under way.
-    async fn write_whole(&self) -> Result<Option<u64>, ApplyError> {
+    async fn write_whole(&self) -> Result<Option<u64>, TableError> {
         let nft = &self.enforcer.table.nft;
         let (chains, sets) = (nft.chains().await?, nft.sets().await?);
         let there: Vec<u32> = kernel::of_pods(&chains).collect();
@@ -182,7 +151,7 @@ impl Running {
         Ok(Some(number))
     }
 
-    async fn write_changes(&self) -> Result<Option<u64>, ApplyError> {
+    async fn write_changes(&self) -> Result<Option<u64>, TableError> {
         let Some((number, changes)) = self.enforcer.shared.take(|state| state.flush()) else {
             return Ok(None);
         };
@@ -190,38 +159,44 @@ impl Running {
         Ok(Some(number))
     }
 
+    /// Other changes come with the list, if one is under way.
     async fn sweep(&mut self) {
-        self.sweep_at = None;
-        let Some((_, changes)) = self.enforcer.shared.take(|state| state.sweep()) else {
-            return;
-        };
-        if let Err(error) = self.commit_changes(&changes).await {
-            self.failed(&error);
+        let changes = self.enforcer.shared.sweep();
+        match self.commit_changes(&changes).await {
+            Ok(()) => {
+                let now = self.enforcer.clock.monotonic();
+                self.pace.swept(now, self.has_stale());
+            }
+            Err(error) => self.failed(&error),
         }
     }
 
-    async fn commit_changes(&self, changes: &Changes) -> Result<(), ApplyError> {
+    fn has_stale(&self) -> bool {
+        self.enforcer.shared.read(|state| state.has_stale())
+    }
+
+    async fn commit_changes(&self, changes: &Changes) -> Result<(), TableError> {
         if changes.is_empty() {
             return Ok(());
         }
         self.commit(&kernel::changes(changes)).await
     }
 
-    async fn commit(&self, batch: &Batch) -> Result<(), ApplyError> {
+    async fn commit(&self, batch: &Batch) -> Result<(), TableError> {
         Ok(self.enforcer.table.nft.commit(batch).await?)
     }
 
-    fn failed(&mut self, error: &ApplyError) {
+    fn failed(&mut self, error: &TableError) {
         let error: &dyn std::error::Error = error;
-        let retry_ms = self.retry.as_millis();
+        let retry = self.pace.failed(self.enforcer.clock.monotonic());
+        let retry_ms = retry.as_millis();
         tracing::warn!(
             error,
             retry_ms,
             "NetworkPolicies are not enforced as they should be"
         );
-        self.is_whole = true;
-        self.sweep_at = None;
-        self.retry_at = Some(self.enforcer.clock.monotonic() + self.retry);
-        self.retry = (self.retry * 2).min(RETRY_MAX);
     }
 }
+
+#[cfg(test)]
+mod tests;

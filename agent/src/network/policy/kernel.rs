@@ -78,7 +78,13 @@ fn map_name(direction: Direction) -> &'static str {
 
 /// Whether a former agent left rules.
 pub fn is_there(sets: &[SetFound]) -> bool {
-    sets.iter().any(|set| set.name == EGRESS)
+    maps(sets).next().is_some()
+}
+
+/// What leads to pods' chains. Without them no agent was here before.
+pub fn maps(sets: &[SetFound]) -> impl Iterator<Item = &SetFound> {
+    let names = [EGRESS, INGRESS];
+    sets.iter().filter(move |set| names.contains(&&*set.name))
 }
 
 /// The numbers of pods' chains.

@@ -2,7 +2,7 @@
 //! it into the kernel, another one keeps it on disk.
 
 use super::feed::Heard;
-use super::state::{Here, Link, State};
+use super::state::{Changes, Here, Link, State};
 use parking_lot::Mutex;
 use std::net::IpAddr;
 use tokio::sync::{Notify, watch};
@@ -125,6 +125,11 @@ impl Shared {
         let mut applied = self.applied.subscribe();
         let reached = applied.wait_for(|reached| *reached >= number).await;
         reached.expect("the sender is here");
+    }
+
+    /// Gives the chains that are to be deleted: they do not depend on what is told meanwhile.
+    pub fn sweep(&self) -> Changes {
+        self.inner.lock().state.sweep()
     }
 
     pub fn reach(&self, source: Source) {

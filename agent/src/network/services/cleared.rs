@@ -2,8 +2,8 @@
 //! kernel is taken out of it, or it would go on translating to endpoints that may be gone.
 
 use super::kernel;
-use super::router::{ApplyError, SWEEP_AFTER};
-use crate::network::table::Table;
+use crate::network::pace::SWEEP_AFTER;
+use crate::network::table::{Table, TableError};
 use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +34,7 @@ async fn cleared(table: &Table) {
     }
 }
 
-async fn try_clear(table: &Table) -> Result<(), ApplyError> {
+async fn try_clear(table: &Table) -> Result<(), TableError> {
     let nft = &table.nft;
     let (chains, sets) = (nft.chains().await?, nft.sets().await?);
     nft.commit(&kernel::without_rules(&chains, &sets)).await?;

@@ -12,37 +12,22 @@ use super::plan::plan;
 use super::state::{Changes, State};
 use super::steps::Element;
 use super::suspects::Suspects;
-use crate::network::nft::{Batch, CommitError, NftError};
-use crate::network::table::Table;
+use crate::network::nft::Batch;
+use crate::network::pace::{Due, GATHER, Pace};
+use crate::network::table::{Table, TableError};
 use crate::network::view::{Key, View};
-use coracle_client::clock::{Clock, Instant};
+use coracle_client::clock::Clock;
 use std::collections::BTreeSet;
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, sleep_until};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// What follows within this goes into the same batch.
-const GATHER: Duration = Duration::from_millis(5);
-/// From one sweep to the next, whatever is changed meanwhile: a chain is deleted by the second one
-/// after the batch that emptied it.
-pub const SWEEP_AFTER: Duration = Duration::from_secs(1);
-/// After a batch that was not taken; doubled up to the second each time.
-const RETRY_MIN: Duration = Duration::from_millis(500);
-const RETRY_MAX: Duration = Duration::from_secs(30);
 /// Between two looks at the kernel's connections.
 const FORGET_PAUSE: Duration = Duration::from_millis(500);
-
-#[derive(Debug, thiserror::Error)]
-pub enum ApplyError {
-    #[error(transparent)]
-    Read(#[from] NftError),
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-}
 
 /// What the router works with.
 #[derive(Debug)]
@@ -62,13 +47,9 @@ struct Running {
     state: State,
     /// Services whose plans are to be made again.
     changed: BTreeSet<Key>,
-    /// All is to be written, not the changes alone.
-    is_whole: bool,
     /// The table is there.
     is_made: bool,
-    sweep_at: Option<Instant>,
-    retry_at: Option<Instant>,
-    retry: Duration,
+    pace: Pace,
     suspects: Suspects,
     /// Says whether it was whole.
     forgetting: Option<JoinHandle<bool>>,
@@ -95,16 +76,12 @@ impl Router {
             router: self,
             state: State::default(),
             changed: BTreeSet::new(),
-            is_whole: true,
             is_made: *epochs.borrow_and_update() > 0,
-            sweep_at: None,
-            retry_at: None,
-            retry: RETRY_MIN,
+            pace: Pace::default(),
             suspects: Suspects::new(),
             forgetting: None,
         };
         loop {
-            let (sweep_at, retry_at) = (running.sweep_at, running.retry_at);
             tokio::select! {
                 keys = changes.changed() => {
                     running.router.health.wait();
@@ -118,7 +95,7 @@ impl Router {
                         return;
                     }
                     running.is_made = *epochs.borrow_and_update() > 0;
-                    running.is_whole = true;
+                    running.pace.ask_whole();
                 }
                 changed = node.changed() => {
                     if changed.is_err() {
@@ -127,11 +104,13 @@ impl Router {
                     let known = node.borrow_and_update().clone();
                     running.use_node(known);
                 }
-                () = at(sweep_at) => {
-                    running.sweep().await;
-                    continue;
-                }
-                () = at(retry_at) => {}
+                due = running.pace.due() => match due {
+                    Due::Sweep => {
+                        running.sweep().await;
+                        continue;
+                    }
+                    Due::Retry => {}
+                },
                 is_whole = done(&mut running.forgetting) => {
                     running.suspects.looked(is_whole);
                     running.forget();
@@ -140,13 +119,6 @@ impl Router {
             }
             running.apply().await;
         }
-    }
-}
-
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time).await,
-        None => pending().await,
     }
 }
 
@@ -165,7 +137,9 @@ impl Running {
         let of_frame = |node: &Node| node.pod_cidrs.clone();
         let of_plans = |node: &Node| (node.zone.clone(), node.addresses.clone(), of_frame(node));
         self.router.health.set_eligible(!node.is_leaving);
-        self.is_whole |= of_frame(&node) != of_frame(&self.node);
+        if of_frame(&node) != of_frame(&self.node) {
+            self.pace.ask_whole();
+        }
         if of_plans(&node) != of_plans(&self.node) {
             self.changed.extend(self.state.keys().cloned());
         }
@@ -175,10 +149,10 @@ impl Running {
     async fn apply(&mut self) {
         let changes = self.plan();
         let now = self.router.clock.monotonic();
-        if !self.is_made || self.retry_at.is_some_and(|at| now < at) {
+        if !self.is_made || !self.pace.may_write(now) {
             return;
         }
-        let applied = if self.is_whole {
+        let applied = if self.pace.is_whole() {
             self.write_whole().await
         } else {
             let steps = self.state.steps(changes);
@@ -186,11 +160,8 @@ impl Running {
         };
         match applied {
             Ok(()) => {
-                self.is_whole = false;
-                self.retry_at = None;
-                self.retry = RETRY_MIN;
+                self.pace.written(now, self.state.has_stale());
                 self.router.health.done();
-                self.sweep_later(now);
                 self.forget();
             }
             Err(error) => self.failed(&error),
@@ -215,7 +186,7 @@ impl Running {
         changes
     }
 
-    async fn write_whole(&mut self) -> Result<(), ApplyError> {
+    async fn write_whole(&mut self) -> Result<(), TableError> {
         let nft = &self.router.table.nft;
         let (chains, sets) = (nft.chains().await?, nft.sets().await?);
         let there: Vec<_> = kernel::of_services(&chains).collect();
@@ -225,33 +196,26 @@ impl Running {
         self.commit(&batch).await
     }
 
-    async fn commit(&self, batch: &Batch) -> Result<(), ApplyError> {
+    async fn commit(&self, batch: &Batch) -> Result<(), TableError> {
         Ok(self.router.table.nft.commit(batch).await?)
     }
 
-    fn sweep_later(&mut self, now: Instant) {
-        if self.sweep_at.is_none() && self.state.has_stale() {
-            self.sweep_at = Some(now + SWEEP_AFTER);
-        }
-    }
-
     async fn sweep(&mut self) {
-        self.sweep_at = None;
         let steps = self.state.sweep();
         match self.commit(&kernel::changes(&steps)).await {
-            Ok(()) => self.sweep_later(self.router.clock.monotonic()),
+            Ok(()) => {
+                let now = self.router.clock.monotonic();
+                self.pace.swept(now, self.state.has_stale());
+            }
             Err(error) => self.failed(&error),
         }
     }
 
-    fn failed(&mut self, error: &ApplyError) {
+    fn failed(&mut self, error: &TableError) {
         let error: &dyn std::error::Error = error;
-        let retry_ms = self.retry.as_millis();
+        let retry = self.pace.failed(self.router.clock.monotonic());
+        let retry_ms = retry.as_millis();
         tracing::warn!(error, retry_ms, "Services are not routed as they should be");
-        self.is_whole = true;
-        self.sweep_at = None;
-        self.retry_at = Some(self.router.clock.monotonic() + self.retry);
-        self.retry = (self.retry * 2).min(RETRY_MAX);
     }
 
     /// Looks through the kernel's connections, beside the loop: there may be many.

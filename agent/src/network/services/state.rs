@@ -2,13 +2,13 @@
 //! have. Pure.
 //!
 //! Invariant: from `Changes` of each call, taken in order, follows what `whole` gives. A chain that
-//! nothing needs any more is emptied at once and deleted later: until Linux 6.2 a chain counted as
-//! in use for some time after the last element that led to it was gone.
+//! nothing needs any more is emptied at once and deleted later (`Stale`).
 
 use super::claims::{Claimant, Claims, Touched};
 use super::places::arrange;
 use super::plan::{List, Plan, Port};
 use super::steps::{Chain, Element, Rule, Step, Target};
+use crate::network::stale::Stale;
 use crate::network::view::Key;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct State {
     plans: BTreeMap<Key, Plan>,
     claims: Claims,
-    /// Empty since the last sweep.
-    stale: BTreeSet<Chain>,
-    /// Empty for longer: the next sweep deletes them.
-    ripe: BTreeSet<Chain>,
+    stale: Stale<Chain>,
 }
 
 /// What one batch is to do, gathered over Services.
@@ -92,13 +89,12 @@ impl State {
             changes
                 .emptied
                 .push(Step::SetRules(chain.clone(), Vec::new()));
-            self.stale.insert(chain);
+            self.stale.add(chain);
         }
     }
 
     fn set_rules(&mut self, chain: Chain, rules: Vec<Rule>, changes: &mut Changes) {
         self.stale.remove(&chain);
-        self.ripe.remove(&chain);
         changes.chains.push(Step::AddChain(chain.clone()));
         changes.rules.push(Step::SetRules(chain, rules));
     }
@@ -141,10 +137,10 @@ impl State {
                 }
             }
         }
-        self.ripe.clear();
-        self.stale = there.iter().map(|name| Chain::from(*name)).collect();
-        self.stale.retain(|chain| !wanted.contains(chain));
-        let empty = self.stale.iter().cloned();
+        let there = there.iter().map(|name| Chain::from(*name));
+        self.stale
+            .replace(there.filter(|chain| !wanted.contains(chain)));
+        let empty = self.stale.fresh().cloned();
         let empty = empty.map(|chain| Step::SetRules(chain, Vec::new()));
         let chains = wanted.into_iter().map(Step::AddChain);
         let elements = self.claims.all();
@@ -157,16 +153,15 @@ impl State {
         all
     }
 
-    /// Deletes the chains that were empty at the last sweep already: between two sweeps each has
-    /// been so for long enough.
+    /// Deletes the chains that were empty at the last sweep already.
     pub fn sweep(&mut self) -> Vec<Step> {
-        let ripe = std::mem::replace(&mut self.ripe, std::mem::take(&mut self.stale));
+        let ripe = self.stale.sweep();
         ripe.into_iter().map(Step::DeleteChain).collect()
     }
 
     /// Whether a sweep is to come.
     pub fn has_stale(&self) -> bool {
-        !self.stale.is_empty() || !self.ripe.is_empty()
+        self.stale.has_any()
     }
 
     /// Whether the Service says where this way leads, or that it is closed: of two that claim it

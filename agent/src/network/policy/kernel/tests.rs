@@ -226,6 +226,14 @@ impl Site {
         self.table.nft.commit(&batch).await.unwrap();
     }
 
+    /// What is stale is deleted by the second.
+    async fn sweep(&mut self) {
+        for _ in 0..2 {
+            let batch = changes(&self.bench.state.sweep());
+            self.table.nft.commit(&batch).await.unwrap();
+        }
+    }
+
     async fn set_labels(&mut self, number: usize, address: IpAddr, labels: &str) {
         let (link, key) = (link_name(&id(number)), format!("shop/{number}"));
         let address = address.to_string();
@@ -453,8 +461,7 @@ ingress:
         site.write_whole().await;
         site.dropped(0, db);
         assert!(site.bench.state.has_stale());
-        let swept = changes(&site.bench.state.sweep());
-        site.table.nft.commit(&swept).await.unwrap();
+        site.sweep().await;
         let left: Vec<u32> = of_pods(&site.table.nft.chains().await.unwrap()).collect();
         assert_eq!(left, [1]);
         let address = site.guests[0].address;
@@ -462,8 +469,7 @@ ingress:
         drop(site.passes(0, db));
         // Nothing of it is left without policies and pods.
         site.no_policy("in").await;
-        let swept = changes(&site.bench.state.sweep());
-        site.table.nft.commit(&swept).await.unwrap();
+        site.sweep().await;
         for set in site.table.nft.sets().await.unwrap() {
             let elements = site.table.nft.elements(&set).await.unwrap();
             assert!(elements.is_empty(), "{}", set.name);

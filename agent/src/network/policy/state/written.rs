@@ -2,6 +2,7 @@
 
 use super::super::plan::{self, Content, Group, Span};
 use super::super::record::{Block, Direction, Key};
+use crate::network::stale::Stale;
 use crate::network::view::Protocol;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -102,8 +103,7 @@ pub struct Written {
     links: BTreeMap<Link, [Option<Arc<Content>>; 2]>,
     itself: BTreeMap<Link, Box<[IpAddr]>>,
     members: BTreeMap<IpAddr, Box<[Member]>>,
-    /// Chains that are empty and wait to be deleted.
-    stale: BTreeSet<u32>,
+    stale: Stale<u32>,
 }
 
 /// Things that are there as long as something uses them.
@@ -252,7 +252,7 @@ impl Written {
                 }
             }
             changes.emptied.push(*number);
-            self.stale.insert(*number);
+            self.stale.add(*number);
         }
         let (new_blocks, gone_blocks) = self.blocks.settle();
         changes.coming.extend(entries_of(&new_blocks));
@@ -330,21 +330,22 @@ impl Written {
             }
         }
         let wanted: BTreeSet<u32> = changes.chains.iter().map(|chain| chain.number).collect();
-        self.stale = there.into_iter().collect();
-        self.stale.retain(|number| !wanted.contains(number));
-        changes.emptied = self.stale.iter().copied().collect();
+        let there = there.into_iter();
+        self.stale
+            .replace(there.filter(|number| !wanted.contains(number)));
+        changes.emptied = self.stale.fresh().copied().collect();
         changes
     }
 
     pub fn sweep(&mut self) -> Changes {
         Changes {
-            deleted: std::mem::take(&mut self.stale).into_iter().collect(),
+            deleted: self.stale.sweep().into_iter().collect(),
             ..Changes::default()
         }
     }
 
     pub fn has_stale(&self) -> bool {
-        !self.stale.is_empty()
+        self.stale.has_any()
     }
 }
 
