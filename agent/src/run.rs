@@ -14,7 +14,7 @@ use crate::pods::{
     Confines, Context, PODS, Pods, Puller, Tallies, Tokens, VolumeWrites, admission,
 };
 use crate::port::{self, Port, Serving, Source};
-use crate::runtime::{self, Runtime, SandboxStatus};
+use crate::runtime::{self, Runtime, RuntimeError, SandboxStatus};
 use crate::stats::Stats;
 use crate::{AgentError, Config, dns, kubelet_dir, node, pressure, stream, volumes};
 use coracle_client::Client;
@@ -113,7 +113,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         data_dir: config.data_dir.clone(),
         confines: confines(&config),
     });
-    begin_network(&context, &config, &enrolled, &tasks, &stop).await;
+    begin_network(&context, &config, &enrolled, &tasks, &stop).await?;
     let pods = Pods::new(context.clone(), stop.clone());
     let care = Care::begin(&context, &pods, &config).await;
     pods.begin();
@@ -328,7 +328,7 @@ async fn begin_network(
     enrolled: &Enrolled,
     tasks: &TaskTracker,
     stop: &CancellationToken,
-) {
+) -> Result<(), AgentError> {
     context.network.tend(tasks, stop);
     tasks.spawn(context.host.clone().follow(stop.clone()));
     if let Err(error) = context.network.use_kept_cidrs().await {
@@ -339,7 +339,7 @@ async fn begin_network(
         Err(error) => {
             let error: &dyn std::error::Error = &error;
             tracing::error!(error, "this kernel cannot do the network of a node");
-            return;
+            return Ok(());
         }
     };
     tasks.spawn(keeper.run(stop.clone()));
@@ -350,7 +350,7 @@ async fn begin_network(
             .as_ref()
             .map(|joining| joining.pod_networks.clone()),
         clock: context.clock.clone(),
-        left: left(context).await,
+        left: left(context).await?,
         recorder: context.recorder.clone(),
         node_name: config.node_name.clone(),
         addresses: context.host.clone(),
@@ -362,21 +362,16 @@ async fn begin_network(
     };
     context.network.begin(site, &table);
     begin_services(context, config, table, tasks, stop);
+    Ok(())
 }
 
-/// Sandboxes that have the network from here, before the server is asked for their pods.
-async fn left(context: &Context) -> Vec<SandboxStatus> {
-    if context.network.is_of_runtime() {
-        return Vec::new();
+/// Sandboxes that have the network from here, before the server is asked for their pods. A node
+/// that does not know them does not begin: their NetworkPolicies would be taken away.
+async fn left(context: &Context) -> Result<Vec<SandboxStatus>, RuntimeError> {
+    match context.network.is_of_runtime() {
+        true => Ok(Vec::new()),
+        false => context.first_sandboxes().await,
     }
-    context.first_sandboxes().await.unwrap_or_else(|error| {
-        let error: &dyn std::error::Error = &error;
-        tracing::warn!(
-            error,
-            "pods that run already may pass their NetworkPolicies"
-        );
-        Vec::new()
-    })
 }
 
 async fn network(config: &Config, runtime: &dyn Runtime) -> Result<Network, AgentError> {

@@ -7,8 +7,8 @@
 use super::kernel;
 use super::shared::{Shared, Source};
 use super::state::Changes;
-use crate::network::nft::Batch;
-use crate::network::pace::{Due, GATHER, Pace};
+use crate::network::nft::{Batch, NftError};
+use crate::network::pace::{Due, GATHER, Pace, RETRY_MIN};
 use crate::network::table::{Table, TableError};
 use crate::network::view::{Key, View};
 use coracle_client::clock::Clock;
@@ -23,6 +23,15 @@ use tokio_util::sync::CancellationToken;
 const GRACE: Duration = Duration::from_secs(5);
 /// The Service on whose addresses the node answers names.
 const NAMES: &str = "kube-system/kube-dns";
+
+/// Of a former agent, in the kernel.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Left {
+    Nothing,
+    /// No pod is isolated.
+    Frame,
+    Rules,
+}
 
 #[derive(Debug)]
 pub struct Enforcer {
@@ -82,25 +91,34 @@ impl Enforcer {
         }
     }
 
-    /// Until there is something to act on.
+    /// Until there is something to act on: who knows nothing does not replace what someone knew.
     async fn known(&self) {
-        let sets = self.table.nft.sets().await;
-        let is_there = sets.is_ok_and(|sets| kernel::is_there(&sets));
-        if self.shared.source() == Source::Disk && !is_there {
+        let left = found(|| self.left()).await;
+        let shared = &self.shared;
+        if shared.source() == Source::Disk && left == Left::Nothing {
             return;
         }
-        if timeout(GRACE, self.shared.reached(Source::Refused))
-            .await
-            .is_ok()
-        {
-            return;
-        }
-        if self.shared.source() == Source::Nothing && is_there {
+        // What it is matters, not whether it came in time.
+        _ = timeout(GRACE, shared.answer()).await;
+        if shared.source() == Source::Nothing && left == Left::Rules {
             tracing::warn!(
                 "NetworkPolicies stay as a former agent left them until the server tells"
             );
-            self.shared.reached(Source::Disk).await;
+            shared.reached(Source::Server).await;
         }
+    }
+
+    async fn left(&self) -> Result<Left, NftError> {
+        let nft = &self.table.nft;
+        let sets = nft.sets().await?;
+        let mut left = Left::Nothing;
+        for map in kernel::maps(&sets) {
+            left = Left::Frame;
+            if !nft.elements(map).await?.is_empty() {
+                return Ok(Left::Rules);
+            }
+        }
+        Ok(left)
     }
 
     fn look_at_names(&self) {
@@ -111,6 +129,23 @@ impl Enforcer {
         });
         let addresses: Vec<IpAddr> = addresses.unwrap_or_default();
         self.shared.set_names(&addresses);
+    }
+}
+
+/// Asks until it is told.
+async fn found<T, Answer>(ask: impl Fn() -> Answer) -> T
+where
+    Answer: Future<Output = Result<T, NftError>>,
+{
+    loop {
+        match ask().await {
+            Ok(found) => return found,
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, "what is enforced of NetworkPolicies cannot be read");
+            }
+        }
+        sleep(RETRY_MIN).await;
     }
 }
 

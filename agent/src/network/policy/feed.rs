@@ -4,7 +4,7 @@
 use super::decode;
 use super::labels::Labels;
 use super::record::Key;
-use super::shared::{Shared, Source};
+use super::shared::Shared;
 use super::state::State;
 use coracle_api::policy_feed::{PATH, Told};
 use coracle_client::Client;
@@ -57,7 +57,7 @@ pub async fn follow(shared: Arc<Shared>, client: Client, stop: CancellationToken
         let Err(error) = ended;
         let is_refusal = error.is_refusal();
         if is_refusal {
-            shared.reach(Source::Refused);
+            shared.answered();
         }
         tell(&error, std::mem::replace(&mut is_told, true));
         let wait = if is_refusal { REFUSED_PAUSE } else { pause };

@@ -76,11 +76,6 @@ fn map_name(direction: Direction) -> &'static str {
     }
 }
 
-/// Whether a former agent left rules.
-pub fn is_there(sets: &[SetFound]) -> bool {
-    maps(sets).next().is_some()
-}
-
 /// What leads to pods' chains. Without them no agent was here before.
 pub fn maps(sets: &[SetFound]) -> impl Iterator<Item = &SetFound> {
     let names = [EGRESS, INGRESS];

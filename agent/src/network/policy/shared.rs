@@ -13,8 +13,6 @@ pub enum Source {
     Nothing,
     /// What the server said last before a restart.
     Disk,
-    /// The server says nothing of it.
-    Refused,
     Server,
 }
 
@@ -26,6 +24,8 @@ pub struct Shared {
     /// How far that is done.
     applied: watch::Sender<u64>,
     source: watch::Sender<Source>,
+    /// The server said something, be it that it says nothing of policies.
+    has_answer: watch::Sender<bool>,
     /// The disk is to be looked after.
     pub news: Notify,
     /// And soon: rules are other ones.
@@ -51,6 +51,7 @@ impl Shared {
             changed: Notify::new(),
             applied: watch::Sender::new(0),
             source: watch::Sender::new(source),
+            has_answer: watch::Sender::new(false),
             news: Notify::new(),
             new_rules: Notify::new(),
         }
@@ -74,6 +75,7 @@ impl Shared {
             Heard::Begun => {}
             Heard::Listed => {
                 self.reach(Source::Server);
+                self.answered();
                 self.changed.notify_one();
                 self.new_rules.notify_one();
             }
@@ -132,7 +134,18 @@ impl Shared {
         self.inner.lock().state.sweep()
     }
 
-    pub fn reach(&self, source: Source) {
+    pub fn answered(&self) {
+        self.has_answer.send_replace(true);
+    }
+
+    /// Until the server answers.
+    pub async fn answer(&self) {
+        let mut has_answer = self.has_answer.subscribe();
+        let answered = has_answer.wait_for(|has_answer| *has_answer).await;
+        answered.expect("the sender is here");
+    }
+
+    fn reach(&self, source: Source) {
         self.source.send_if_modified(|known| {
             let is_later = *known < source;
             *known = (*known).max(source);

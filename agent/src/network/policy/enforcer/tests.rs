@@ -1,5 +1,6 @@
 //! The loop with the real kernel, in a network namespace of the test's own.
 
+use super::super::decode;
 use super::super::feed::Hearing;
 use super::super::labels::Labels;
 use super::super::record::Pod;
@@ -10,6 +11,9 @@ use crate::network::testing::isolated_async;
 use coracle_api::policy_feed::Told;
 use coracle_client::clock::Instant;
 use serde_json::json;
+use std::cell::Cell;
+use std::future::ready;
+use std::io;
 
 /// At most, for what takes a moment.
 const WAIT: Duration = Duration::from_secs(20);
@@ -110,6 +114,20 @@ impl Site {
         applied.await.expect("the kernel has it in time");
     }
 
+    /// As a former agent left them: its pod is isolated, or nothing is.
+    async fn leave(&self, is_isolated: bool) {
+        let mut state = State::default();
+        state.set_here(&"old".into(), Some(here("old", "10.0.0.9")));
+        if is_isolated {
+            let policy = decode::policy("shop", isolating("old"));
+            state.set_policy(&"shop/old".into(), policy);
+        }
+        let nft = &self.table.nft;
+        let (chains, sets) = (nft.chains().await.unwrap(), nft.sets().await.unwrap());
+        let batch = kernel::whole(&state.whole([]), &chains, &sets);
+        nft.commit(&batch).await.unwrap();
+    }
+
     /// The links of isolated pods.
     async fn links(&self) -> Vec<String> {
         let nft = &self.table.nft;
@@ -161,6 +179,47 @@ fn what_is_told_is_in_the_kernel_and_comes_back_when_it_is_taken_away() {
         site.set_here("two", None).await;
         assert!(site.links().await.is_empty());
     });
+}
+
+#[test]
+fn who_knows_nothing_leaves_rules_as_they_are() {
+    isolated_async(|| async {
+        let mut site = site(Source::Nothing).await;
+        // The server does not tell, and there is nothing that could get lost.
+        site.leave(false).await;
+        site.shared.answered();
+        timeout(WAIT, site.enforcer().known()).await.unwrap();
+        // What was known last goes before what is there.
+        site.leave(true).await;
+        site.shared = shared(Source::Disk);
+        site.shared.answered();
+        timeout(WAIT, site.enforcer().known()).await.unwrap();
+
+        site.shared = shared(Source::Nothing);
+        site.shared.answered();
+        site.begin();
+        sleep(SILENCE).await;
+        assert_eq!(site.links().await, ["old"]);
+        site.list(&["db"]);
+        site.set_here("one", Some(here("db", "10.0.0.1"))).await;
+        assert_eq!(site.links().await, ["one"]);
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_is_asked_again() {
+    let tries = Cell::new(0);
+    let found = found(|| {
+        tries.set(tries.get() + 1);
+        let source = io::Error::from(io::ErrorKind::Interrupted);
+        let failed = NftError::Io {
+            action: "read",
+            source,
+        };
+        ready((tries.get() > 3).then_some(Left::Rules).ok_or(failed))
+    });
+    assert_eq!(timeout(WAIT, found).await.unwrap(), Left::Rules);
+    assert_eq!(tries.get(), 4);
 }
 
 #[test]
