@@ -121,11 +121,12 @@ pub enum Heard {
     /// A list begins: what comes is not whole.
     Begun,
     Listed,
-    /// Of policies and of labels of namespaces, or none.
+    /// Of a policy.
     Rules {
         is_news: bool,
     },
-    Pod {
+    /// Of whom policies mean: a pod, or the labels of a namespace.
+    Peers {
         is_news: bool,
     },
 }
@@ -171,7 +172,7 @@ impl Hearing {
                 }
                 let labels = labels.as_ref().map(Labels::from);
                 let is_news = state.set_namespace(&name, labels);
-                Heard::Rules { is_news }
+                Heard::Peers { is_news }
             }
             Told::Pod {
                 namespace,
@@ -184,7 +185,7 @@ impl Hearing {
                 }
                 let pod = pod.as_ref().map(decode::pod);
                 let is_news = state.set_pod(&key, pod);
-                Heard::Pod { is_news }
+                Heard::Peers { is_news }
             }
         }
     }

@@ -1,5 +1,5 @@
 //! What is known of policies on the node's disk, for a start without the server. New rules are
-//! written at once, pods that come and go the less often the larger the file is.
+//! written at once, pods and namespaces that come and go the less often the larger the file is.
 
 use super::labels::Labels;
 use super::record::{Key, Pod, Policy};
@@ -74,33 +74,37 @@ fn fill(state: &mut State, content: Content) {
 /// Until `stop`; what changed last is written then too.
 pub async fn run(shared: Arc<Shared>, path: PathBuf, stop: CancellationToken) {
     let mut pause = PAUSE_MIN;
+    // What was to be written last was not.
+    let mut is_owed = false;
     loop {
-        let wait = tokio::select! {
-            () = stop.cancelled() => return,
-            () = shared.new_rules.notified() => RULES_PAUSE,
-            () = shared.news.notified() => pause,
-        };
-        let soon = async {
-            if wait == RULES_PAUSE {
-                std::future::pending::<()>().await;
-            }
-            shared.new_rules.notified().await;
-        };
+        let are_rules_new = !is_owed
+            && tokio::select! {
+                // What came before the stop is written too.
+                biased;
+                () = shared.new_rules.notified() => true,
+                () = shared.news.notified() => false,
+                () = stop.cancelled() => return,
+            };
         let is_stopped = tokio::select! {
+            biased;
             () = stop.cancelled() => true,
-            () = tokio::time::sleep(wait) => false,
-            () = soon => false,
+            () = shared.new_rules.notified(), if !are_rules_new => false,
+            () = tokio::time::sleep(if are_rules_new { RULES_PAUSE } else { pause }) => false,
         };
         // Nothing whole is known to be kept before.
         if shared.source() < Source::Server {
             continue;
         }
         let (of, to) = (shared.clone(), path.clone());
-        let written = tokio::task::spawn_blocking(move || of.read(|state| write(state, &to)));
-        match written
-            .await
-            .unwrap_or_else(|error| Err(io::Error::other(error)))
-        {
+        let written = tokio::task::spawn_blocking(move || {
+            // Others wait for the state, and not for the disk.
+            let json = of.read(as_json)?;
+            packed_file::write_json(&to, &json)
+        });
+        let written = written.await;
+        let written = written.unwrap_or_else(|error| Err(io::Error::other(error)));
+        is_owed = written.is_err();
+        match written {
             Ok(bytes) => pause = pause_after(bytes),
             Err(error) => {
                 let path = path.display();
@@ -114,8 +118,7 @@ pub async fn run(shared: Arc<Shared>, path: PathBuf, stop: CancellationToken) {
     }
 }
 
-/// The bytes written.
-fn write(state: &State, path: &Path) -> io::Result<u64> {
+fn as_json(state: &State) -> io::Result<Vec<u8>> {
     let known = &state.known;
     let namespaces = known.namespaces.iter();
     let content = Shown {
@@ -124,7 +127,7 @@ fn write(state: &State, path: &Path) -> io::Result<u64> {
         namespaces: namespaces.map(|(name, labels)| (&**name, labels)).collect(),
         pods: known.pods.iter().collect(),
     };
-    packed_file::write(path, &content)
+    Ok(serde_json::to_vec(&content)?)
 }
 
 #[cfg(test)]

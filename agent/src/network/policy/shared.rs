@@ -83,11 +83,11 @@ impl Shared {
                 self.changed.notify_one();
                 self.new_rules.notify_one();
             }
-            Heard::Pod { is_news: true } => {
+            Heard::Peers { is_news: true } => {
                 self.changed.notify_one();
                 self.news.notify_one();
             }
-            Heard::Rules { .. } | Heard::Pod { .. } => {}
+            Heard::Rules { .. } | Heard::Peers { .. } => {}
         }
     }
 

@@ -59,13 +59,20 @@ impl Keeper {
     /// Until `stop`; what changed last is written then too.
     pub async fn run(mut self, stop: CancellationToken) {
         let mut pause = PAUSE_MIN;
+        // What was to be written last was not.
+        let mut is_owed = false;
         loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = self.changes.changed() => {}
-                Ok(()) = self.namespaces.changed() => {}
+            if !is_owed {
+                tokio::select! {
+                    // What came before the stop is written too.
+                    biased;
+                    _ = self.changes.changed() => {}
+                    Ok(()) = self.namespaces.changed() => {}
+                    () = stop.cancelled() => return,
+                }
             }
             let is_stopped = tokio::select! {
+                biased;
                 () = stop.cancelled() => true,
                 () = tokio::time::sleep(pause) => false,
             };
@@ -73,7 +80,9 @@ impl Keeper {
             self.namespaces.mark_unchanged();
             let (view, path) = (self.view.clone(), self.path.clone());
             let written = tokio::task::spawn_blocking(move || write(&view, &path)).await;
-            match written.unwrap_or_else(|error| Err(io::Error::other(error))) {
+            let written = written.unwrap_or_else(|error| Err(io::Error::other(error)));
+            is_owed = written.is_err();
+            match written {
                 Ok(bytes) => pause = pause_after(bytes),
                 Err(error) => {
                     let path = self.path.display();

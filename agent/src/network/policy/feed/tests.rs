@@ -77,7 +77,7 @@ fn a_list_replaces_what_was_known() {
         [
             Heard::Begun,
             Heard::Rules { is_news: false },
-            Heard::Pod { is_news: false },
+            Heard::Peers { is_news: false },
             Heard::Listed,
         ]
     );
@@ -117,7 +117,7 @@ fn changes_are_told_apart_from_what_is_known() {
             not_understood,
         ],
     );
-    let pod = |is_news| Heard::Pod { is_news };
+    let pod = |is_news| Heard::Peers { is_news };
     assert_eq!(
         heard,
         [

@@ -4,7 +4,15 @@ use super::*;
 use crate::network::policy::decode;
 use crate::network::policy::feed::Hearing;
 use coracle_api::policy_feed::Told;
+use nix::sys::stat::Mode;
 use serde_json::json;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::mpsc;
+use tokio::time::Instant;
+
+/// At most, for what takes a moment.
+const WAIT: Duration = Duration::from_secs(20);
 
 fn state() -> State {
     let mut state = State::default();
@@ -40,7 +48,8 @@ fn what_was_written_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("policy");
     assert_eq!(open(&path).1, Source::Nothing);
-    write(&state(), &path).unwrap();
+    let text = as_json(&state()).unwrap();
+    packed_file::write_json(&path, &text).unwrap();
     let (read, source) = open(&path);
     assert_eq!(source, Source::Disk);
     let (known, before) = (read.known, state().known);
@@ -67,7 +76,7 @@ async fn rules_are_written_at_once_and_pods_together() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     written(&|_| true).await;
     assert!(begun.elapsed() < PAUSE_MIN);
     tell(Told::Pod {
@@ -75,8 +84,15 @@ async fn rules_are_written_at_once_and_pods_together() {
         name: "web".to_owned(),
         pod: Some(coracle_api::policy_feed::Pod::default()),
     });
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     written(&|state| state.known.pods.len() == 1).await;
+    assert!(begun.elapsed() >= PAUSE_MIN, "{:?}", begun.elapsed());
+    tell(Told::Namespace {
+        name: "shop".to_owned(),
+        labels: Some([("a".to_owned(), "b".to_owned())].into()),
+    });
+    let begun = Instant::now();
+    written(&|state| state.known.namespaces.len() == 1).await;
     assert!(begun.elapsed() >= PAUSE_MIN, "{:?}", begun.elapsed());
     tell(Told::Pod {
         namespace: "shop".to_owned(),
@@ -84,7 +100,7 @@ async fn rules_are_written_at_once_and_pods_together() {
         pod: None,
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     tell(Told::Policy {
         namespace: "shop".to_owned(),
         name: "deny".to_owned(),
@@ -94,4 +110,77 @@ async fn rules_are_written_at_once_and_pods_together() {
     assert!(begun.elapsed() < PAUSE_MIN, "{:?}", begun.elapsed());
     stop.cancel();
     task.await.unwrap();
+}
+
+/// As after a list of the server.
+fn listed() -> Arc<Shared> {
+    let shared = Shared::new(State::default(), Source::Nothing);
+    let mut hearing = Hearing::default();
+    for told in [Told::Begin, Told::Listed] {
+        shared.hear(|state| hearing.hear(state, told));
+    }
+    Arc::new(shared)
+}
+
+#[tokio::test]
+async fn what_came_right_before_the_stop_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..50 {
+        let path = directory.path().join(round.to_string());
+        let stop = CancellationToken::new();
+        stop.cancel();
+        run(listed(), path.clone(), stop).await;
+        assert_eq!(open(&path).1, Source::Disk, "round {round}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_written_is_written_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("later/policy");
+    let stop = CancellationToken::new();
+    let task = tokio::spawn(run(listed(), path.clone(), stop.clone()));
+    tokio::time::sleep(10 * RULES_PAUSE).await;
+    std::fs::create_dir(path.parent().unwrap()).unwrap();
+    let begun = Instant::now();
+    while !path.exists() {
+        assert!(begun.elapsed() < 2 * PAUSE_MAX);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    stop.cancel();
+    task.await.unwrap();
+}
+
+/// Attaching a pod takes the lock, and the disk of a board may take seconds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_waits_for_the_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("policy");
+    // What is there is compared: a pipe keeps its reader waiting.
+    nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
+    let (shared, stop) = (listed(), CancellationToken::new());
+    let task = tokio::spawn(run(shared.clone(), path.clone(), stop.clone()));
+    let writing = async {
+        loop {
+            let mut options = OpenOptions::new();
+            let end = options.write(true).custom_flags(libc::O_NONBLOCK);
+            // Without a reader there is no such end.
+            if let Ok(end) = end.open(&path) {
+                return end;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let end = tokio::time::timeout(WAIT, writing).await.unwrap();
+    let (tell, told) = mpsc::sync_channel(1);
+    let reading = std::thread::spawn(move || {
+        _ = tell.send(shared.read(|state| state.known.pods.len()));
+    });
+    let read = told.recv_timeout(WAIT);
+    drop(end);
+    assert_eq!(read, Ok(0));
+    reading.join().unwrap();
+    stop.cancel();
+    task.await.unwrap();
+    assert_eq!(open(&path).1, Source::Disk);
 }

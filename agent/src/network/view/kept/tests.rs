@@ -86,6 +86,41 @@ async fn changes_are_written_together_and_at_the_end() {
     assert!(load(&path).unwrap().is_some());
 }
 
+#[tokio::test]
+async fn what_came_right_before_the_stop_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..50 {
+        let path = directory.path().join(round.to_string());
+        let view = View::new();
+        let keeper = Keeper::open(view.clone(), path.clone());
+        view.set_namespace("shop", true);
+        let stop = CancellationToken::new();
+        stop.cancel();
+        keeper.run(stop).await;
+        assert!(load(&path).unwrap().is_some(), "round {round}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_written_is_written_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("later/services");
+    let view = View::new();
+    let keeper = Keeper::open(view.clone(), path.clone());
+    view.set_namespace("shop", true);
+    let stop = CancellationToken::new();
+    let task = tokio::spawn(keeper.run(stop.clone()));
+    tokio::time::sleep(2 * PAUSE_MIN).await;
+    std::fs::create_dir(path.parent().unwrap()).unwrap();
+    let begun = tokio::time::Instant::now();
+    while !path.exists() {
+        assert!(begun.elapsed() < 2 * PAUSE_MAX);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    stop.cancel();
+    task.await.unwrap();
+}
+
 /// Names of pods are asked for in them, also where there are no Services.
 #[tokio::test(start_paused = true)]
 async fn a_namespace_alone_is_written_too() {
