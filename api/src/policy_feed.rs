@@ -1,5 +1,5 @@
-//! What a server tells its nodes for NetworkPolicy: one JSON object a line, as long as the node
-//! listens.
+//! What a server tells its nodes for NetworkPolicy: one JSON object a line, until the server ends it:
+//! the node asks again, and with it for the right to.
 //!
 //! Between `Begin` and `Listed` is all that there is: what was known before and is not said again
 //! is gone. After that comes what changes. Namespaces and pods are told of only while there is a

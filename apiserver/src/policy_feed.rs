@@ -1,4 +1,4 @@
-//! `GET /coracle/v1/policy`: what nodes need for NetworkPolicy, for as long as they listen.
+//! `GET /coracle/v1/policy`: what nodes need for NetworkPolicy, for as long as a watch lives.
 //!
 //! Pods' labels, addresses and named ports, and nothing else of them: nodes have no right to read
 //! pods of other nodes. Namespaces and pods are told of while a policy exists. A node that falls
@@ -6,6 +6,7 @@
 
 use crate::request_info::RequestInfo;
 use crate::tunnel::{Body, BoxError};
+use crate::verbs::watch::LIFE_SECONDS;
 use crate::view::{decode, partition};
 use bytes::Bytes;
 use coracle_api::object::Object;
@@ -19,6 +20,7 @@ use http_body_util::{BodyExt, StreamBody};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -37,14 +39,17 @@ pub fn is_path(info: &RequestInfo) -> bool {
     !info.is_resource_request && info.path == PATH
 }
 
-/// A task tells, until the node is gone, the store closes, or `shutdown`.
+/// A task tells, until the node is gone, the store closes, `shutdown`, or its life is over: whether
+/// a node may listen is asked at its beginning.
 pub fn follow(store: Store, shutdown: CancellationToken) -> Response<Body> {
     let (sender, receiver) = mpsc::channel(PIECES_MAX);
+    let life = Duration::from_secs(rand::random_range(LIFE_SECONDS));
     tokio::spawn(async move {
         let feed = Feed { store, sender };
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = feed.sender.closed() => {}
+            () = tokio::time::sleep(life) => {}
             _ = feed.run() => {}
         }
     });

@@ -4,6 +4,7 @@ use super::*;
 use coracle_store::{Change, Config, Durability, Expect, Stamped, Write};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tokio::time::Instant;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -205,6 +206,20 @@ async fn pods_are_told_of_while_a_policy_exists() {
     assert_eq!(lines.short().await, "policy deny gone");
     site.write(Kind::Policies, policy("more"), true).await;
     assert_eq!(lines.shorts(2).await, ["begin", "listed"]);
+}
+
+/// Whether it may listen is asked again then.
+#[tokio::test]
+async fn a_node_is_told_for_half_an_hour_to_an_hour() {
+    let site = site();
+    let begun = Instant::now();
+    let mut lines = site.listen();
+    assert_eq!(lines.shorts(2).await, ["begin", "listed"]);
+    tokio::time::pause();
+    let end = tokio::time::timeout(Duration::from_secs(7200), lines.body.frame());
+    assert!(end.await.expect("it ends").is_none());
+    let seconds = begun.elapsed().as_secs();
+    assert!((1800..3700).contains(&seconds), "{seconds}");
 }
 
 #[tokio::test]

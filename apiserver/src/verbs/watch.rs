@@ -40,7 +40,7 @@ const EVENTS_MAX: usize = 256;
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 /// Upstream ends a watch after half an hour to an hour, so that clients spread over servers.
-const LIFE_SECONDS: std::ops::Range<u64> = 1800..3600;
+pub const LIFE_SECONDS: std::ops::Range<u64> = 1800..3600;
 /// What one round over the watchers of a kind costs for each. Nobody is woken again before the
 /// round is over: under load more events share one write, and a lone watcher waits for nothing.
 const ROUND_PER_WATCHER: Duration = Duration::from_micros(10);
