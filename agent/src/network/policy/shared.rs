@@ -163,3 +163,6 @@ impl Shared {
         reached.expect("the sender is here");
     }
 }
+
+#[cfg(test)]
+mod tests;
