@@ -61,3 +61,16 @@ pub struct NamedPort {
     pub protocol: String,
     pub port: u16,
 }
+
+impl NamedPort {
+    /// Of a container's port; an empty protocol is the default. None for one without a name, and
+    /// for what no validated pod has.
+    pub fn new(name: &str, protocol: &str, port: i64) -> Option<Self> {
+        let protocol = if protocol.is_empty() { "TCP" } else { protocol };
+        Some(Self {
+            name: Some(name).filter(|name| !name.is_empty())?.to_owned(),
+            protocol: protocol.to_owned(),
+            port: port.try_into().ok()?,
+        })
+    }
+}

@@ -9,7 +9,9 @@ use crate::tunnel::{Body, BoxError};
 use crate::verbs::watch::LIFE_SECONDS;
 use crate::view::{decode, partition};
 use bytes::Bytes;
+use coracle_api::json;
 use coracle_api::object::Object;
+use coracle_api::pod_spec::resources::is_sidecar;
 pub use coracle_api::policy_feed::PATH;
 use coracle_api::policy_feed::{NamedPort, Pod, Told};
 use coracle_store::{Event, EventKind, Revision, Snapshot, Store, Watch, WatchClosed};
@@ -298,9 +300,9 @@ fn pod(object: &Object) -> Option<Pod> {
         return None;
     }
     let lasting = object.list(&["spec", "initContainers"]).iter();
-    let lasting = lasting.filter(|one| one.get("restartPolicy").is_some_and(|of| of == "Always"));
+    let lasting = lasting.filter(|one| is_sidecar(one));
     let containers = lasting.chain(object.list(&["spec", "containers"]));
-    let ports = containers.flat_map(|one| coracle_api::json::list(one, "ports"));
+    let ports = containers.flat_map(|one| json::list(one, "ports"));
     Some(Pod {
         uid: object.uid().to_owned(),
         labels: labels(object),
@@ -310,17 +312,8 @@ fn pod(object: &Object) -> Option<Pod> {
 }
 
 fn named_port(port: &Value) -> Option<NamedPort> {
-    use coracle_api::json;
-    let name = json::text(port, "name");
-    let protocol = match json::text(port, "protocol") {
-        "" => "TCP",
-        protocol => protocol,
-    };
-    Some(NamedPort {
-        name: Some(name).filter(|name| !name.is_empty())?.to_owned(),
-        protocol: protocol.to_owned(),
-        port: json::int(port, "containerPort")?.try_into().ok()?,
-    })
+    let (name, protocol) = (json::text(port, "name"), json::text(port, "protocol"));
+    NamedPort::new(name, protocol, json::int(port, "containerPort")?)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ mod state; // What is known, and what the kernel has of it.
 use super::bridged::Bridged;
 use super::link::link_name;
 use super::table::Table;
-use super::view::View;
+use super::view::{View, key};
 use crate::families::Families;
 use crate::runtime::{SandboxConfig, SandboxId, SandboxStatus};
 use coracle_api::policy_feed::NamedPort;
@@ -121,14 +121,13 @@ fn link(sandbox: &SandboxId) -> Link {
 }
 
 fn here(config: &SandboxConfig, addresses: Families<IpAddr>) -> Here {
-    let key = format!("{}/{}", config.pod_namespace, config.pod_name);
     // The runtime is told some more than the pod says.
     let labels = config.labels.iter();
     let labels = labels.filter(|(key, _)| !key.starts_with("io.kubernetes.pod."));
     let labels = Labels::of(labels.map(|(key, value)| (&**key, &**value)));
     let ports = decode::named_ports(&config.named_ports);
     Here {
-        key: key.into(),
+        key: key(&config.pod_namespace, &config.pod_name),
         pod: Pod {
             uid: config.pod_uid.parse().unwrap_or_default(),
             labels,
@@ -140,9 +139,10 @@ fn here(config: &SandboxConfig, addresses: Families<IpAddr>) -> Here {
 
 /// Of a container that runs as long as its pod.
 pub fn named_port(port: &k8s_openapi::api::core::v1::ContainerPort) -> Option<NamedPort> {
-    Some(NamedPort {
-        name: port.name.clone().filter(|name| !name.is_empty())?,
-        protocol: port.protocol.clone().unwrap_or_else(|| "TCP".to_owned()),
-        port: port.container_port.try_into().ok()?,
-    })
+    let (name, protocol) = (port.name.as_deref(), port.protocol.as_deref());
+    NamedPort::new(
+        name?,
+        protocol.unwrap_or_default(),
+        port.container_port.into(),
+    )
 }

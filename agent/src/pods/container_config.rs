@@ -103,7 +103,7 @@ fn all_containers(spec: &PodSpec) -> impl Iterator<Item = &Container> {
 
 fn lasting_containers(spec: &PodSpec) -> impl Iterator<Item = &Container> {
     let beside = state::init_containers(spec).iter();
-    let beside = beside.filter(|one| one.restart_policy.as_deref() == Some("Always"));
+    let beside = beside.filter(|one| state::is_sidecar(one));
     beside.chain(&spec.containers)
 }
 

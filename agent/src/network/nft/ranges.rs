@@ -3,10 +3,11 @@
 use super::datum::{Datum, concatenated, split};
 use super::set::Element;
 use crate::network::subnet::{Subnet, to_address, to_number};
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Both ends belong to it, and are of one family.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Range {
     pub first: IpAddr,
     pub last: IpAddr,

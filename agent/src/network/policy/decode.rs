@@ -1,4 +1,5 @@
-//! From what the server tells to records. Pure. What cannot be understood lets nothing pass.
+//! From what the server tells to records. Pure. A part of a rule that is not understood (a peer, a
+//! port, an operator) lets nothing pass. A specification that cannot be read at all is none.
 
 use super::labels::{Is, Labels, Requirement, Selector};
 use super::record::{
@@ -12,7 +13,7 @@ use k8s_openapi::api::networking::v1 as api;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// None for a specification that is none.
+/// None for what is no specification.
 pub fn policy(namespace: &str, spec: serde_json::Value) -> Option<Policy> {
     let spec: api::NetworkPolicySpec = serde_json::from_value(spec).ok()?;
     let types = spec.policy_types.as_deref().unwrap_or_default();
@@ -106,17 +107,8 @@ fn port(port: api::NetworkPolicyPort) -> Option<Port> {
         }
     };
     Some(Port {
-        protocol: protocol(port.protocol.as_deref().unwrap_or("TCP"))?,
+        protocol: Protocol::named(port.protocol.as_deref().unwrap_or("TCP"))?,
         number,
-    })
-}
-
-fn protocol(name: &str) -> Option<Protocol> {
-    Some(match name {
-        "TCP" => Protocol::Tcp,
-        "UDP" => Protocol::Udp,
-        "SCTP" => Protocol::Sctp,
-        _ => return None,
     })
 }
 
@@ -160,7 +152,7 @@ pub fn named_ports(ports: &[told::NamedPort]) -> Box<[NamedPort]> {
     let ports = ports.iter().filter_map(|port| {
         Some(NamedPort {
             name: port.name.as_str().into(),
-            protocol: protocol(&port.protocol)?,
+            protocol: Protocol::named(&port.protocol)?,
             port: port.port,
         })
     });

@@ -1,11 +1,12 @@
 //! What the server tells, into the state. Goes on for ever; what was told last stays when the
-//! server is away.
+//! server is away, and of a policy whose newer specification is none that is known here.
 
 use super::decode;
 use super::labels::Labels;
 use super::record::Key;
 use super::shared::Shared;
 use super::state::State;
+use crate::network::view::key;
 use coracle_api::policy_feed::{PATH, Told};
 use coracle_client::Client;
 use futures::AsyncBufReadExt;
@@ -189,10 +190,6 @@ impl Hearing {
             }
         }
     }
-}
-
-fn key(namespace: &str, name: &str) -> Key {
-    format!("{namespace}/{name}").into()
 }
 
 #[cfg(test)]

@@ -3,9 +3,8 @@
 //! Pods that may do the same have equal contents, and share a chain of the kernel.
 
 use super::labels::Selector;
-use super::record::{
-    Block, Direction, Key, Namespaces, Number, Peers, Pod, PodPeer, Policy, Port, Rule,
-};
+use super::record::{Direction, Key, Namespaces, Number, Peers, Pod, PodPeer, Policy, Port, Rule};
+use crate::network::nft::Range;
 use crate::network::view::Protocol;
 use std::sync::Arc;
 
@@ -30,7 +29,7 @@ pub struct Allow {
 pub enum Who {
     Everyone,
     Pods(Arc<Group>),
-    Blocks(Arc<[Block]>),
+    Blocks(Arc<[Range]>),
 }
 
 /// Pods, whose addresses come and go without a change of any rule.

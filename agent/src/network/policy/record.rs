@@ -4,14 +4,11 @@
 
 use super::labels::{Labels, Selector};
 use crate::network::nft::{Range, merged, without};
+pub use crate::network::view::Key;
 use crate::network::view::{Protocol, uid};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
-use std::sync::Arc;
 use uuid::Uuid;
-
-/// `NAMESPACE/NAME`.
-pub type Key = Arc<str>;
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub enum Direction {
@@ -53,7 +50,7 @@ pub enum Peers {
     Some {
         pods: Box<[PodPeer]>,
         /// What is not excepted of the blocks. They neither overlap nor touch.
-        blocks: Box<[Block]>,
+        blocks: Box<[Range]>,
     },
 }
 
@@ -71,37 +68,12 @@ pub enum Namespaces {
     Selected(Selector),
 }
 
-/// Both ends belong to it.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-pub struct Block {
-    pub first: IpAddr,
-    pub last: IpAddr,
-}
-
-impl From<Block> for Range {
-    fn from(block: Block) -> Self {
-        Self {
-            first: block.first,
-            last: block.last,
-        }
-    }
-}
-
-impl From<Range> for Block {
-    fn from(range: Range) -> Self {
-        Self {
-            first: range.first,
-            last: range.last,
-        }
-    }
-}
-
 /// The networks, each without what is excepted of it: an address that one excepts and another has
 /// is let pass.
-pub fn blocks(networks: impl IntoIterator<Item = (Range, Vec<Range>)>) -> Box<[Block]> {
+pub fn blocks(networks: impl IntoIterator<Item = (Range, Vec<Range>)>) -> Box<[Range]> {
     let each = networks.into_iter();
     let left = each.flat_map(|(network, except)| without([network], except));
-    merged(left).into_iter().map(Block::from).collect()
+    merged(left).into()
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]

@@ -11,6 +11,7 @@ pub use written::{Chain, Changes, Entry, Line, Link, Who};
 use super::labels::Labels;
 use super::plan::{Content, Group, plan};
 use super::record::{DIRECTIONS, Direction, Key, Namespaces, Pod, Policy};
+use crate::network::view::{key, parts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::Bound;
@@ -41,6 +42,8 @@ impl Here {
 pub struct State {
     pub known: Known,
     here: BTreeMap<Link, Here>,
+    /// Where this node answers names itself: for policies a pod as there is one elsewhere.
+    names: Pod,
     written: Written,
     /// Pods of this node whose rules may be other ones now.
     links: BTreeSet<Link>,
@@ -58,20 +61,20 @@ pub struct Known {
     at: BTreeSet<(IpAddr, Key)>,
 }
 
-/// Under which the node's own answers to names are known. No pod has such a name.
-const NAMES: &str = "kube-system/:names";
+/// Where answers to names are found.
+const NAMES: &str = "kube-system";
 
 pub fn namespace(key: &str) -> &str {
-    key.split_once('/').map_or("", |(namespace, _)| namespace)
+    parts(key).0
 }
 
 fn in_namespace<'a, T>(
     all: &'a BTreeMap<Key, T>,
     namespace: &str,
 ) -> impl Iterator<Item = (&'a Key, &'a T)> + use<'a, T> {
-    let start = format!("{namespace}/");
+    let start = key(namespace, "");
     let from = all.range::<str, _>((Bound::Included(&*start), Bound::Unbounded));
-    from.take_while(move |(key, _)| key.starts_with(&start))
+    from.take_while(move |(key, _)| key.starts_with(&*start))
 }
 
 fn put<K: Ord, V>(all: &mut BTreeMap<K, V>, key: K, value: Option<V>) {
@@ -82,7 +85,7 @@ fn put<K: Ord, V>(all: &mut BTreeMap<K, V>, key: K, value: Option<V>) {
 }
 
 fn gone<'a>(all: impl Iterator<Item = &'a Key>, kept: &BTreeSet<Key>) -> Vec<Key> {
-    let gone = all.filter(|key| !kept.contains(*key) && ***key != *NAMES);
+    let gone = all.filter(|key| !kept.contains(*key));
     gone.cloned().collect()
 }
 
@@ -108,6 +111,8 @@ impl State {
         let here = self.here.values();
         let here = here.filter(|here| namespace(&here.key) == name);
         let pods = pods.chain(here.map(|here| &here.pod));
+        let names = (name == NAMES).then_some(&self.names);
+        let pods = pods.chain(names);
         self.addresses
             .extend(pods.flat_map(|pod| pod.addresses.iter().copied()));
         true
@@ -162,7 +167,6 @@ impl State {
         self.links.insert(link.clone());
     }
 
-    /// Where this node answers names itself: for policies a pod as there is one elsewhere.
     pub fn set_names(&mut self, addresses: &[IpAddr]) {
         let ports = [("dns", "UDP"), ("dns-tcp", "TCP")].map(|(name, protocol)| {
             coracle_api::policy_feed::NamedPort {
@@ -171,22 +175,24 @@ impl State {
                 port: 53,
             }
         });
-        let pod = Pod {
+        let names = Pod {
             labels: Labels::of([("k8s-app", "kube-dns")]),
             addresses: addresses.into(),
             ports: super::decode::named_ports(&ports),
             ..Pod::default()
         };
-        self.set_pod(&NAMES.into(), (!addresses.is_empty()).then_some(pod));
+        let old = std::mem::replace(&mut self.names, names);
+        self.addresses.extend(old.addresses);
+        self.addresses.extend(addresses);
     }
 
-    /// Forgets what is in none of these; true when there was something.
+    /// Forgets what is in none of these.
     pub fn retain(
         &mut self,
         policies: &BTreeSet<Key>,
         namespaces: &BTreeSet<Box<str>>,
         pods: &BTreeSet<Key>,
-    ) -> bool {
+    ) {
         let known = &self.known;
         let policies = gone(known.policies.keys(), policies);
         let pods = gone(known.pods.keys(), pods);
@@ -204,7 +210,6 @@ impl State {
         for name in &names {
             self.set_namespace(name, None);
         }
-        !(policies.is_empty() && pods.is_empty() && names.is_empty())
     }
 
     /// What has changed since the last time.
@@ -263,7 +268,9 @@ impl State {
         let here = self.here.values();
         let here = here.flat_map(|here| here.pod.addresses.iter().copied());
         let told = self.known.at.iter().map(|(address, _)| *address);
-        here.chain(told).chain(self.written.addresses()).collect()
+        let names = self.names.addresses.iter().copied();
+        let known = here.chain(told).chain(names);
+        known.chain(self.written.addresses()).collect()
     }
 
     fn by_address(&self) -> BTreeMap<IpAddr, &Here> {
@@ -275,20 +282,23 @@ impl State {
     fn members(&self, address: IpAddr, here: &BTreeMap<IpAddr, &Here>) -> Box<[Member]> {
         let mut members = BTreeSet::new();
         if let Some(here) = here.get(&address) {
-            self.add_members(&here.key, &here.pod, &mut members);
+            self.add_members(namespace(&here.key), &here.pod, &mut members);
         } else {
             let start = (address, Key::from(""));
             let from = self.known.at.range(start..);
             for (_, key) in from.take_while(|(known, _)| *known == address) {
-                self.add_members(key, &self.known.pods[key], &mut members);
+                self.add_members(namespace(key), &self.known.pods[key], &mut members);
             }
+        }
+        if self.names.addresses.contains(&address) {
+            self.add_members(NAMES, &self.names, &mut members);
         }
         members.into_iter().collect()
     }
 
-    fn add_members(&self, key: &Key, pod: &Pod, members: &mut BTreeSet<Member>) {
+    fn add_members(&self, namespace: &str, pod: &Pod, members: &mut BTreeSet<Member>) {
         for (number, group) in self.written.groups() {
-            if !self.is_in(key, pod, group) {
+            if !self.is_in(namespace, pod, group) {
                 continue;
             }
             match &group.port {
@@ -301,12 +311,12 @@ impl State {
         }
     }
 
-    fn is_in(&self, key: &Key, pod: &Pod, group: &Group) -> bool {
+    fn is_in(&self, namespace: &str, pod: &Pod, group: &Group) -> bool {
         group.peers.iter().any(|peer| {
             let is_there = match &peer.namespaces {
-                Namespaces::One(name) => **name == *namespace(key),
+                Namespaces::One(name) => **name == *namespace,
                 Namespaces::Selected(selector) => {
-                    let labels = self.known.namespaces.get(namespace(key));
+                    let labels = self.known.namespaces.get(namespace);
                     labels.is_some_and(|labels| selector.has(labels))
                 }
             };

@@ -237,12 +237,7 @@ fn port(number: i32) -> Option<u16> {
 }
 
 fn protocol(name: Option<&str>) -> Option<Protocol> {
-    match name.unwrap_or("TCP") {
-        "TCP" => Some(Protocol::Tcp),
-        "UDP" => Some(Protocol::Udp),
-        "SCTP" => Some(Protocol::Sctp),
-        _ => None,
-    }
+    Protocol::named(name.unwrap_or("TCP"))
 }
 
 fn given(text: Option<&str>) -> Option<Box<str>> {

@@ -72,6 +72,16 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// As the server writes it.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "TCP" => Some(Self::Tcp),
+            "UDP" => Some(Self::Udp),
+            "SCTP" => Some(Self::Sctp),
+            _ => None,
+        }
+    }
+
     /// In the header of IP.
     pub fn number(self) -> u8 {
         match self {

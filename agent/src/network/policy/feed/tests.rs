@@ -49,8 +49,6 @@ fn names(state: &State) -> String {
 #[test]
 fn a_list_replaces_what_was_known() {
     let mut state = State::default();
-    let names_of_node = ["10.43.0.10".parse().unwrap()];
-    state.set_names(&names_of_node);
     let first = vec![
         Told::Begin,
         policy("a"),
@@ -61,10 +59,7 @@ fn a_list_replaces_what_was_known() {
         Told::Listed,
     ];
     hear(&mut state, first);
-    assert_eq!(
-        names(&state),
-        "shop/a shop/b shop kube-system/:names shop/one shop/two"
-    );
+    assert_eq!(names(&state), "shop/a shop/b shop shop/one shop/two");
     let second = vec![
         Told::Begin,
         policy("b"),
@@ -81,10 +76,10 @@ fn a_list_replaces_what_was_known() {
             Heard::Listed,
         ]
     );
-    assert_eq!(names(&state), "shop/b kube-system/:names shop/two");
+    assert_eq!(names(&state), "shop/b shop/two");
     // The last policy went: nothing else is said any more.
     hear(&mut state, vec![Told::Begin, Told::Listed]);
-    assert_eq!(names(&state), "kube-system/:names");
+    assert_eq!(names(&state), "");
 }
 
 #[test]

@@ -408,9 +408,19 @@ egress:
         bench.leaves("l1", &format!("10.0.0.1 to {address} tcp 53"), true);
         bench.leaves("l1", &format!("10.0.0.1 to {address} tcp 54"), false);
     }
+    // Lists of the server do not speak of it; its namespace counts as everyone's.
+    let policies = BTreeSet::from(["shop/deny", "shop/names"].map(Key::from));
+    let namespaces = BTreeSet::from([Box::from("shop")]);
+    bench.state.retain(&policies, &namespaces, &BTreeSet::new());
+    bench.settle();
+    bench.leaves("l1", "10.0.0.1 to 10.43.0.10 udp 53", false);
+    bench.namespace("kube-system", "kubernetes.io/metadata.name=kube-system");
+    bench.settle();
+    bench.leaves("l1", "10.0.0.1 to 10.43.0.10 udp 53", true);
     bench.state.set_names(&[]);
     bench.settle();
     bench.leaves("l1", "10.0.0.1 to 10.43.0.10 udp 53", false);
+    assert!(bench.state.known.pods.is_empty());
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! What the kernel has of policies, and the words for changes of it. Pure.
 
 use super::super::plan::{self, Content, Group, Span};
-use super::super::record::{Block, Direction, Key};
+use super::super::record::{Direction, Key};
+use crate::network::nft::Range;
 use crate::network::stale::Stale;
 use crate::network::view::Protocol;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,7 +66,7 @@ pub enum Who {
 pub enum Entry {
     Peer(u32, IpAddr),
     PeerPort(u32, IpAddr, Protocol, u16),
-    Block(u32, Block),
+    Block(u32, Range),
     /// The pod behind the link may reach its own address.
     Itself(Link, IpAddr),
     /// Leads to the chain of the number.
@@ -98,7 +99,7 @@ impl Member {
 pub struct Written {
     chains: Numbered<Arc<Content>>,
     groups: Numbered<Arc<Group>>,
-    blocks: Numbered<Arc<[Block]>>,
+    blocks: Numbered<Arc<[Range]>>,
     /// By direction.
     links: BTreeMap<Link, [Option<Arc<Content>>; 2]>,
     itself: BTreeMap<Link, Box<[IpAddr]>>,
@@ -349,7 +350,7 @@ impl Written {
     }
 }
 
-fn entries_of(blocks: &[(Arc<[Block]>, u32)]) -> impl Iterator<Item = Entry> {
+fn entries_of(blocks: &[(Arc<[Range]>, u32)]) -> impl Iterator<Item = Entry> {
     blocks.iter().flat_map(|(blocks, number)| {
         let blocks = blocks.iter();
         blocks.map(move |block| Entry::Block(*number, *block))
