@@ -98,6 +98,8 @@ fn who_forks_or_writes_without_end_or_will_not_go_is_held() {
     let bomb = "f() { while true; do sleep 100000 & (f) & done; }; (f) & exec sleep 100000";
     // A line of some KiB at a time, so that the disk of the machine is left alone.
     let talk = "while true; do busybox head -c 4000 /dev/zero | busybox tr '\\\\0' x; echo; done";
+    // A megabyte at a time, however slow the machine is.
+    let fill = "while true; do busybox head -c 1000000 /dev/zero >> /fill; sleep 1; done";
     let limit = "resources: { limits: { ephemeral-storage: 4Mi } }";
     let unhealthy = "livenessProbe: { exec: { command: [\"false\"] }, periodSeconds: 1, \
                      failureThreshold: 1, terminationGracePeriodSeconds: 1 }";
@@ -106,7 +108,7 @@ fn who_forks_or_writes_without_end_or_will_not_go_is_held() {
         pod("bystander", FOREVER, "", ""),
         pod("bomb", bomb, "", ""),
         pod("talks", talk, "", ""),
-        pod("fills", talk, limit, ""),
+        pod("fills", fill, limit, ""),
         pod("deaf", &deaf, "", ""),
         pod("unhealthy", &deaf, unhealthy, ""),
     ];
