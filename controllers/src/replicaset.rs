@@ -104,6 +104,8 @@ impl<K: Replicated> Controller<K> {
         set: &'a Arc<K>,
         spec: &'a kind::Spec<'a>,
     ) -> plan::Observed<'a> {
+        // Asked before the pods are listed: what is seen from here on is not in the list.
+        let satisfied = self.expectations.satisfied(key);
         let uid = set.meta().uid.as_deref().unwrap_or_default();
         let pods = ownership::owned_or_orphaned(&self.pods, uid, &key.namespace);
         let surplus = pods.len() > usize::try_from(spec.replicas).unwrap_or(0);
@@ -116,7 +118,7 @@ impl<K: Replicated> Controller<K> {
                 Vec::new()
             },
             pods,
-            satisfied: self.expectations.satisfied(key),
+            satisfied,
         }
     }
 

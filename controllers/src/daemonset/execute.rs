@@ -42,10 +42,11 @@ impl Controller {
         let Some(history) = self.history(key, set, spec).await? else {
             return Ok(Requeue::Never); // What was written calls the next pass.
         };
+        // Asked before the pods are listed: what is seen from here on is not in the list.
+        let satisfied = self.expectations.satisfied(key);
         let claims = self.claims(key, set, spec);
         let (adopt, release) = (&claims.adopt, &claims.release);
         ownership::execute(&sets, set.as_ref(), &pods, adopt, release).await?;
-        let satisfied = self.expectations.satisfied(key);
         let mut again = None;
         let mut managed = Ok(());
         if satisfied {

@@ -1,10 +1,13 @@
 //! The whole loop against a server in memory: its writes, and that it ends where it should.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use futures::future::BoxFuture;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::fake_api::eventually;
+use crate::fake_api::{FakeApi, eventually};
 use crate::fake_cluster::{self, FakeCluster, failure};
 use crate::{Config, Context};
 
@@ -74,6 +77,26 @@ fn revisions(cluster: &FakeCluster) -> Vec<(i64, String)> {
         .collect();
     numbers.sort();
     numbers
+}
+
+fn pod_path(name: &str) -> String {
+    format!("/api/v1/namespaces/default/pods/{name}")
+}
+
+fn owner(api: &FakeApi) -> Value {
+    let uid = api.get(SET).unwrap()["metadata"]["uid"].clone();
+    json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "ds", "uid": uid,
+        "controller": true}])
+}
+
+/// A pod of the set that is ready on its node.
+fn owned_pod(api: &FakeApi, node: &str, hash: &str, image: &str) -> Value {
+    json!({
+        "metadata": {"ownerReferences": owner(api),
+                     "labels": {"app": "ds", "controller-revision-hash": hash}},
+        "spec": {"nodeName": node, "containers": [{"name": "c", "image": image}]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    })
 }
 
 fn status(cluster: &FakeCluster, field: &str) -> Value {
@@ -147,9 +170,7 @@ async fn another_controllers_history_is_taken_over() {
     let cluster = FakeCluster::new();
     put_node(&cluster, "a");
     put_set(&cluster, "v1", 1);
-    let uid = cluster.api.get(SET).unwrap()["metadata"]["uid"].clone();
-    let owner = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "ds", "uid": uid,
-        "controller": true}]);
+    let owner = owner(&cluster.api);
     let data = json!({"spec": {"template": {"$patch": "replace",
         "metadata": {"creationTimestamp": null, "labels": {"app": "ds"}},
         "spec": {"containers": [{"name": "c", "image": "v1"}]}}}});
@@ -160,11 +181,8 @@ async fn another_controllers_history_is_taken_over() {
                "data": data, "revision": 4}),
     );
     cluster.api.put(
-        "/api/v1/namespaces/default/pods/ds-x",
-        json!({"metadata": {"ownerReferences": owner,
-                            "labels": {"app": "ds", "controller-revision-hash": "theirs"}},
-               "spec": {"nodeName": "a", "containers": [{"name": "c", "image": "v1"}]},
-               "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}),
+        &pod_path("ds-x"),
+        owned_pod(&cluster.api, "a", "theirs", "v1"),
     );
     let _running = start(&cluster);
     eventually("counted", || {
@@ -172,12 +190,7 @@ async fn another_controllers_history_is_taken_over() {
     })
     .await;
     assert_eq!(cluster.api.objects(PODS).len(), 1);
-    assert!(
-        cluster
-            .api
-            .get("/api/v1/namespaces/default/pods/ds-x")
-            .is_some()
-    );
+    assert!(cluster.api.get(&pod_path("ds-x")).is_some());
     assert_eq!(revisions(&cluster), [(4, "v1".to_owned())]);
 }
 
@@ -231,4 +244,35 @@ async fn a_refused_pod_is_tried_again_and_not_in_numbers() {
         events.iter().any(|event| event["reason"] == "FailedCreate")
     })
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_seen_while_a_pass_runs_is_not_made_twice() {
+    let cluster = FakeCluster::new();
+    put_node(&cluster, "a");
+    put_set(&cluster, "v1", 1);
+    // The first pod is made, and nobody sees it until the next pass is about to adopt another.
+    let (api, made) = (cluster.api.clone(), Arc::new(AtomicUsize::new(0)));
+    let counted = made.clone();
+    cluster.on_request(move |method, path| {
+        if *method == Method::POST && path.ends_with("/pods") {
+            counted.fetch_add(1, Ordering::Relaxed);
+            return Some((201, json!({"metadata": {"name": "ds-late"}})));
+        }
+        if *method == Method::GET && path == SET && counted.load(Ordering::Relaxed) > 0 {
+            api.put(&pod_path("ds-late"), owned_pod(&api, "a", "late", "v1"));
+        }
+        None
+    });
+    let _running = start(&cluster);
+    eventually("made", || made.load(Ordering::Relaxed) == 1).await;
+    let mut orphan = owned_pod(&cluster.api, "b", "other", "v1");
+    orphan["metadata"]["ownerReferences"] = json!([]);
+    put_node(&cluster, "b");
+    cluster.api.put(&pod_path("orphan"), orphan);
+    eventually("both counted", || {
+        status(&cluster, "currentNumberScheduled") == 2
+    })
+    .await;
+    assert_eq!(made.load(Ordering::Relaxed), 1);
 }
