@@ -143,24 +143,26 @@ fn keep_node(
         plan.delete.extend(living.cloned());
         return;
     }
-    let mut running = Vec::new();
+    let (mut running, mut waits) = (Vec::new(), false);
     for pod in living {
         if pods::is_finished(pod) {
-            replace_finished(observed, node, pod, plan, backoff, now);
+            waits |= !replace_finished(observed, node, pod, plan, backoff, now);
         } else {
             running.push(pod);
         }
     }
     if !observed.spec.allows_surge() {
         plan.delete.extend(running.into_iter().skip(1).cloned());
-    } else if running.is_empty() && placement.run {
-        // An older pod that is still terminating is not waited for.
+    } else if running.is_empty() && placement.run && !waits {
+        // An older pod that is still terminating is not waited for; one that failed is, or each
+        // pass would put another beside it.
         plan.create.push(node.to_owned());
     } else if running.len() > 1 {
         keep_two(observed, &running, plan);
     }
 }
 
+/// `false` when the pod is left alone for a while.
 fn replace_finished(
     observed: &Observed<'_>,
     node: &str,
@@ -168,7 +170,7 @@ fn replace_finished(
     plan: &mut Plan,
     backoff: &mut Backoff,
     now: Instant,
-) {
+) -> bool {
     let meta = &pod.metadata;
     let (namespace, name) = (
         meta.namespace.as_deref().unwrap_or_default(),
@@ -181,7 +183,7 @@ fn replace_finished(
         plan.tell
             .push((EventType::Normal, "SucceededDaemonPod", message));
         plan.delete.push(pod.clone());
-        return;
+        return true;
     }
     let status = observed.set.status.as_ref();
     let place = Place {
@@ -193,13 +195,14 @@ fn replace_finished(
     };
     if let Some(wait) = backoff.ask(place, now) {
         plan.again = Some(plan.again.map_or(wait, |other| other.min(wait)));
-        return;
+        return false;
     }
     let message =
         format!("Found failed daemon pod {namespace}/{name} on node {node}, will try to kill it");
     plan.tell
         .push((EventType::Warning, "FailedDaemonPod", message));
     plan.delete.push(pod.clone());
+    true
 }
 
 /// With surge the oldest new and the oldest old pod may both be there, while the old one serves

@@ -262,6 +262,16 @@ fn taints_keep_pods_away_but_those_of_trouble_do_not() {
     check("node a taint=team:NoExecute\npod p a", expect!["delete p"]);
 }
 
+/// What the plan is so many seconds after the first, with one memory of failures.
+fn in_a_row(text: &str) -> impl FnMut(u64) -> String {
+    let mut backoff = Backoff::default();
+    let start = coracle_client::clock::Clock::system().monotonic();
+    move |seconds| {
+        let now = start + Duration::from_secs(seconds);
+        said(&with(text, |observed| plan(observed, &mut backoff, now)))
+    }
+}
+
 #[test]
 fn finished_pods_are_replaced_and_failed_ones_not_at_once() {
     check(
@@ -270,13 +280,7 @@ fn finished_pods_are_replaced_and_failed_ones_not_at_once() {
             "delete p, Normal SucceededDaemonPod Found succeeded daemon pod default/p on node a, will try to delete it"
         ],
     );
-    let text = "node a\npod p a failed";
-    let mut backoff = Backoff::default();
-    let start = coracle_client::clock::Clock::system().monotonic();
-    let mut after = |seconds: u64| {
-        let now = start + Duration::from_secs(seconds);
-        said(&with(text, |observed| plan(observed, &mut backoff, now)))
-    };
+    let mut after = in_a_row("node a\npod p a failed");
     let killed = "delete p, Warning FailedDaemonPod Found failed daemon pod default/p on node a, will try to kill it";
     assert_eq!(after(0), killed);
     assert_eq!(after(0), "again in 1 s");
@@ -292,6 +296,24 @@ fn finished_pods_are_replaced_and_failed_ones_not_at_once() {
     }
     assert_eq!(after(now + 1801), killed);
     assert_eq!(after(now + 1801), "again in 1 s");
+}
+
+#[test]
+fn with_surge_too_a_failed_pod_is_waited_for() {
+    let killed =
+        "Warning FailedDaemonPod Found failed daemon pod default/p on node a, will try to kill it";
+    let mut after = in_a_row("ds surge=1\nnode a\npod p a failed");
+    assert_eq!(after(0), format!("create a, delete p, {killed}"));
+    assert_eq!(after(0), "again in 1 s");
+    assert_eq!(after(1), format!("create a, delete p, {killed}"));
+    assert_eq!(after(1), "again in 2 s");
+    // One that succeeded keeps nobody waiting.
+    check(
+        "ds surge=1\nnode a\npod p a succeeded",
+        expect![
+            "create a, delete p, Normal SucceededDaemonPod Found succeeded daemon pod default/p on node a, will try to delete it"
+        ],
+    );
 }
 
 #[test]
