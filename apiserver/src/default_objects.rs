@@ -2,9 +2,10 @@
 //! `kubernetes` with its endpoints, that of the cluster's DNS, and the CA for those who check
 //! clients themselves.
 //!
-//! Runs at each start, as a client of the API. What is there already is left as it is, but for the
-//! addresses of this server and its CA, which are brought up to date. Where this server is found is
-//! looked after while it runs, too.
+//! Runs at each start, as a client of the API. What is there already is left as it is, but for what
+//! follows this server's settings (addresses, ports, the CA, the domain of names), which is brought
+//! up to date; an object whose address cannot be changed is made anew. Where this server is found
+//! is looked after while it runs, too.
 
 mod cluster_dns; // The Service `kube-dns`.
 
@@ -357,8 +358,8 @@ async fn replace(
 ) -> Result<(), bootstrap::ReconcileError> {
     let own = format!("{collection}/{}", object.name());
     write(api, Method::DELETE, &own, None).await?;
-    let made = write(api, Method::POST, collection, Some(object)).await;
-    if made.is_err() {
+    let made = create(api, collection, object).await;
+    if made.is_err() && read(api, &own).await?.is_none() {
         let mut again = existing.clone();
         for field in [
             "uid",
@@ -371,6 +372,31 @@ async fn replace(
         write(api, Method::POST, collection, Some(&again)).await?;
     }
     made
+}
+
+/// A conflict is an error here, unless another server has made the object: the old one may be
+/// there still, kept by a finalizer, or a quota may have been written at the same time.
+async fn create(
+    api: &InProcess,
+    collection: &str,
+    object: &Object,
+) -> Result<(), bootstrap::ReconcileError> {
+    let (status, answer) = send(api, Method::POST, collection, Some(object)).await?;
+    let own = format!("{collection}/{}", object.name());
+    let is_made = status.is_success()
+        || status == StatusCode::CONFLICT
+            && read(api, &own)
+                .await?
+                .is_some_and(|found| !found.is_deleting());
+    if is_made {
+        return Ok(());
+    }
+    Err(bootstrap::refused(
+        Method::POST,
+        collection,
+        status,
+        &answer,
+    ))
 }
 
 /// None when it is not there. Any other answer that is not the object is an error: of what could

@@ -34,7 +34,7 @@ mod watch;
 
 use backoff::Backoff;
 use execute::ReconcileError;
-use placement::{Nodes, Requirements};
+use placement::Requirements;
 use spec::Spec;
 
 /// As many as upstream's default.
@@ -109,16 +109,6 @@ impl Controller {
         }
         // Boxed: the objects that it writes make it large.
         Box::pin(self.pass(key, &set, &spec)).await
-    }
-
-    fn placements(&self, spec: &Spec<'_>) -> Nodes {
-        let requirements = Requirements::of(spec.template);
-        let nodes = self.nodes.list();
-        let placed = nodes.iter().map(|node| {
-            let name = node.metadata.name.clone().unwrap_or_default();
-            (name, requirements.on(node))
-        });
-        placed.collect()
     }
 
     fn tell(&self, set: &DaemonSet, event_type: EventType, reason: &str, message: &str) {

@@ -366,3 +366,5 @@ mod fake_api;
 /// The same server, for loops that look at everything it serves.
 #[cfg(test)]
 mod fake_cluster;
+#[cfg(test)]
+mod fixture_text;

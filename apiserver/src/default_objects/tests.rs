@@ -277,3 +277,28 @@ async fn a_new_address_of_the_dns_that_another_service_has_leaves_it_at_the_old_
         assert_eq!(after.pointer(field), before.pointer(field), "{field}");
     }
 }
+
+#[tokio::test]
+async fn an_old_one_that_a_finalizer_keeps_is_not_taken_for_the_new_one() {
+    let cidr = "10.43.0.0/16";
+    let site = site(cidr).await;
+    let api = site.api.clone();
+    let first = with_dns(cidr, &[], "cluster.local");
+    reconcile(api.clone(), &first).await.unwrap();
+    let kept = read(&api, DNS).await.unwrap();
+    let mut kept = kept.expect("it was made");
+    kept.set(&["metadata", "finalizers"], json!(["example.org/kept"]));
+    write(&api, Method::PUT, DNS, Some(&kept)).await.unwrap();
+    let elsewhere = json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": { "name": "kube-dns", "namespace": "kube-system" },
+        "spec": { "clusterIP": "10.43.0.53", "ports": [{ "port": 53 }] },
+    });
+    let wanted = Wanted {
+        fixed: &[&["spec", "clusterIP"]],
+        ..new("/api/v1/namespaces/kube-system/services", elsewhere)
+    };
+    let error = ensure(&api, wanted).await.unwrap_err();
+    let said = error.source.to_string();
+    assert!(said.contains("is being deleted"), "{said}");
+}

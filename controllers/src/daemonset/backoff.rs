@@ -37,30 +37,28 @@ struct Wait {
 }
 
 impl Wait {
+    fn left(&self, now: Instant) -> Duration {
+        self.delay.saturating_sub(now.duration_since(self.since))
+    }
+
     fn is_forgotten(&self, now: Instant) -> bool {
         now.duration_since(self.since) > FORGOTTEN_AFTER
     }
 }
 
 impl Backoff {
-    /// `None` when the failed pod may be replaced now, which starts the next wait; else the wait.
+    /// `None` when the failed pod may be replaced now, which starts the next wait; else what is
+    /// left of the wait.
     pub(super) fn ask(&mut self, place: Place, now: Instant) -> Option<Duration> {
         self.sweep(now);
-        match self.by_place.get_mut(&place) {
-            Some(wait) if wait.is_forgotten(now) => {}
-            Some(wait) if now.duration_since(wait.since) < wait.delay => return Some(wait.delay),
-            Some(wait) => {
-                wait.delay = (wait.delay * 2).min(LONGEST);
-                wait.since = now;
-                return None;
-            }
-            None => {}
-        }
-        let wait = Wait {
-            delay: FIRST,
-            since: now,
+        let last = self.by_place.get(&place);
+        let last = last.filter(|wait| !wait.is_forgotten(now));
+        let delay = match last.map(|wait| (wait.delay, wait.left(now))) {
+            None => FIRST,
+            Some((last, Duration::ZERO)) => (last * 2).min(LONGEST),
+            Some((_, left)) => return Some(left),
         };
-        self.by_place.insert(place, wait);
+        self.by_place.insert(place, Wait { delay, since: now });
         None
     }
 

@@ -7,9 +7,9 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 
-use super::plan::{self, ByNode, Observed, Plan};
+use super::plan::{self, Observed, Plan};
 use super::spec::Spec;
-use super::{Controller, ObjectKey, Requeue, placement, status};
+use super::{Controller, ObjectKey, Requeue, Requirements, placement, status};
 use crate::history::HistoryError;
 use crate::ownership::{self, ClaimError, Claims};
 use crate::pod_control::{PodControl, pod_from};
@@ -94,13 +94,12 @@ impl Controller {
         owned: &[Arc<Pod>],
         decide: impl FnOnce(&Observed<'_>) -> T,
     ) -> T {
-        let (nodes, pods): (_, ByNode) = (self.placements(spec), plan::by_node(owned));
         decide(&Observed {
             set,
             spec,
             hash,
-            nodes: &nodes,
-            pods: &pods,
+            nodes: &Requirements::of(spec.template).on_all(&self.nodes.list()),
+            pods: &plan::by_node(owned),
             now: self.clock.now(),
         })
     }

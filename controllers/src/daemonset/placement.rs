@@ -4,6 +4,7 @@
 //! taints of nodes that are not ready, under pressure or cordoned.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use coracle_client::node_selector::term_matches;
 use coracle_client::toleration::tolerates;
@@ -59,6 +60,14 @@ impl<'a> Requirements<'a> {
             spec,
             tolerations: spec.map(tolerations).unwrap_or_default(),
         }
+    }
+
+    pub(super) fn on_all(&self, nodes: &[Arc<Node>]) -> Nodes {
+        let placed = nodes.iter().map(|node| {
+            let name = node.metadata.name.clone().unwrap_or_default();
+            (name, self.on(node))
+        });
+        placed.collect()
     }
 
     pub(super) fn on(&self, node: &Node) -> Placement {

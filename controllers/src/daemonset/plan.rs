@@ -162,7 +162,7 @@ fn keep_node(
     }
 }
 
-/// `false` when the pod is left alone for a while.
+/// `false` when the pod is left alone for a while, or for the next pass.
 fn replace_finished(
     observed: &Observed<'_>,
     node: &str,
@@ -171,6 +171,9 @@ fn replace_finished(
     backoff: &mut Backoff,
     now: Instant,
 ) -> bool {
+    if plan.delete.len() >= PODS_PER_PASS_MAX {
+        return false; // It would be told of, and not deleted.
+    }
     let meta = &pod.metadata;
     let (namespace, name) = (
         meta.namespace.as_deref().unwrap_or_default(),

@@ -62,7 +62,8 @@ impl Controller {
                 hash_of(&newest)
             }
             Some(newest) => {
-                self.merge(key, set, spec, &hash_of(&newest)).await?;
+                let same = current.iter().map(|same| hash_of(same)).collect();
+                self.merge(key, set, spec, &hash_of(&newest), same).await?;
                 for same in current {
                     history::delete(&api, &same).await?;
                 }
@@ -107,16 +108,19 @@ impl Controller {
     }
 
     /// Several revisions are of the present template: the pods of all of them are the newest's.
+    /// Those of other templates stay what they are, and are updated.
     async fn merge(
         &self,
         key: &ObjectKey,
         set: &DaemonSet,
         spec: &Spec<'_>,
         hash: &str,
+        same: HashSet<String>,
     ) -> Result<(), ReconcileError> {
         let pods = Api::<Pod>::namespaced(self.client.clone(), &key.namespace);
         for pod in self.claims(key, set, spec).owned {
-            if pod_hash(&pod) == Some(hash) {
+            let is_same = |one: &str| one != hash && same.contains(one);
+            if !pod_hash(&pod).is_some_and(is_same) {
                 continue;
             }
             let label = json!({"metadata": {

@@ -11,7 +11,7 @@ use crate::labels::Selector;
 use crate::scaled::{Rounding, scaled};
 
 /// The number of the template, from before there were revisions. Pods still carry it.
-const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 const HISTORY_LIMIT: i32 = 10;
 
 #[derive(Debug)]

@@ -1,52 +1,24 @@
 //! A DaemonSet, nodes and pods in, the plan and the status out, as text.
 //!
-//! `ds [surge=N|N%] [unavailable=N|N%] [ondelete] [min_ready=S] [host]`, then a line for each
-//! node: `node NAME [zone=Z] [taint=KEY:EFFECT]`, and for each pod:
-//! `pod NAME NODE [old] [ready[=SECONDS]] [failed|succeeded] [deleting] [unbound] [age=S]`.
-//! Pods are of the present revision and run unready on their node, if not told else.
+//! `ds [surge=N|N%] [unavailable=N|N%] [ondelete] [min_ready=S] [host] [template=N]`, then a line
+//! for each node: `node NAME [zone=Z] [taint=KEY:EFFECT]`, and for each pod:
+//! `pod NAME NODE [old] [template=N] [ready[=SECONDS]] [failed|succeeded] [deleting] [unbound]
+//! [age=S]`. Pods are of the present revision and run unready on their node, if not told else.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::plan::{Observed, by_node, plan};
 use super::*;
+use crate::fixture_text::*;
 
 mod running;
 
-const NOW_S: i64 = 1_800_000_000;
-
-fn at(seconds_ago: i64) -> String {
-    Timestamp::from_second(NOW_S - seconds_ago)
-        .unwrap()
-        .to_string()
-}
-
-fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
-    words.iter().find_map(|word| match word.split_once('=') {
-        Some((key, value)) => (key == name).then_some(value),
-        None => (*word == name).then_some(""),
-    })
-}
-
-fn number(words: &[&str], name: &str) -> Option<i64> {
-    option(words, name).and_then(|text| text.parse().ok())
-}
-
-fn int_or_percent(words: &[&str], name: &str, default: i64) -> Value {
-    let text = option(words, name).unwrap_or("");
-    match text.parse::<i64>() {
-        Ok(number) => json!(number),
-        Err(_) if text.is_empty() => json!(default),
-        Err(_) => json!(text),
-    }
-}
-
 fn set(words: &[&str]) -> DaemonSet {
-    let unavailable = i64::from(option(words, "surge").is_none());
+    let unavailable = option(words, "surge").map_or("1", |_| "0");
     let mut value = json!({
         "metadata": {"name": "ds", "namespace": "default", "uid": "ds", "generation": 2},
         "spec": {
@@ -61,7 +33,7 @@ fn set(words: &[&str]) -> DaemonSet {
                 },
             },
             "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
-                "maxSurge": int_or_percent(words, "surge", 0),
+                "maxSurge": int_or_percent(words, "surge", "0"),
                 "maxUnavailable": int_or_percent(words, "unavailable", unavailable),
             }},
         },
@@ -80,6 +52,9 @@ fn set(words: &[&str]) -> DaemonSet {
     if let Some(key) = option(words, "bears") {
         value["spec"]["template"]["spec"]["tolerations"] =
             json!([{"key": key, "operator": "Exists", "effect": "NoSchedule"}]);
+    }
+    if let Some(number) = option(words, "template") {
+        value["metadata"]["annotations"] = json!({spec::TEMPLATE_GENERATION: number});
     }
     serde_json::from_value(value).unwrap()
 }
@@ -120,6 +95,9 @@ fn pod(name: &str, node: &str, words: &[&str]) -> Arc<Pod> {
         pod.spec.as_mut().unwrap().node_name = Some(node.to_owned());
     }
     let mut value = json!(pod);
+    if let Some(number) = option(words, "template") {
+        value["metadata"]["labels"][placement::GENERATION_LABEL] = json!(number);
+    }
     if let Some(ready) = option(words, "ready") {
         let since = ready.parse().unwrap_or(age);
         value["status"]["conditions"] =
@@ -138,24 +116,19 @@ fn with<T>(text: &str, see: impl FnOnce(&Observed<'_>) -> T) -> T {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["ds", options @ ..] => owner = set(options),
-            ["node", name, options @ ..] => nodes.push(node(name, options)),
+            ["node", name, options @ ..] => nodes.push(Arc::new(node(name, options))),
             ["pod", name, node, options @ ..] => pods.push(pod(name, node, options)),
             other => panic!("cannot read {other:?}"),
         }
     }
     let spec = Spec::of(&owner).unwrap();
-    let requirements = Requirements::of(spec.template);
-    let placed = nodes.iter().map(|node| {
-        let name = node.metadata.name.clone().unwrap();
-        (name, requirements.on(node))
-    });
     see(&Observed {
         set: &owner,
         spec: &spec,
         hash: "h2",
-        nodes: &placed.collect(),
+        nodes: &Requirements::of(spec.template).on_all(&nodes),
         pods: &by_node(&pods),
-        now: Timestamp::from_second(NOW_S).unwrap(),
+        now: now(),
     })
 }
 
@@ -285,17 +258,39 @@ fn finished_pods_are_replaced_and_failed_ones_not_at_once() {
     assert_eq!(after(0), killed);
     assert_eq!(after(0), "again in 1 s");
     assert_eq!(after(1), killed);
-    assert_eq!(after(2), "again in 2 s");
+    assert_eq!(after(2), "again in 1 s");
     assert_eq!(after(3), killed);
     // In the end every quarter of an hour, and long after that as if nothing had been.
     let mut now = 3;
     for wait in [4, 8, 16, 32, 64, 128, 256, 512, 900, 900] {
-        assert_eq!(after(now + wait - 1), format!("again in {wait} s"));
+        assert_eq!(after(now + 1), format!("again in {} s", wait - 1));
+        assert_eq!(after(now + wait - 1), "again in 1 s");
         now += wait;
         assert_eq!(after(now), killed);
     }
     assert_eq!(after(now + 1801), killed);
     assert_eq!(after(now + 1801), "again in 1 s");
+}
+
+#[test]
+fn what_is_told_of_is_deleted_in_the_same_pass() {
+    let mut text = String::new();
+    for number in 0..300 {
+        writeln!(
+            text,
+            "node n{number:03}\npod p{number:03} n{number:03} failed"
+        )
+        .unwrap();
+    }
+    let now = coracle_client::clock::Clock::system().monotonic();
+    let mut backoff = Backoff::default();
+    let mut pass = |text: &str| with(text, |observed| plan(observed, &mut backoff, now));
+    let first = pass(&text);
+    assert_eq!((first.delete.len(), first.tell.len()), (250, 250));
+    // The others wait for nothing but the pass.
+    let left = text.split_inclusive("node ").skip(251).collect::<String>();
+    let second = pass(&format!("node {}", left.trim_end_matches("node ")));
+    assert_eq!((second.delete.len(), second.tell.len()), (50, 50));
 }
 
 #[test]
@@ -435,6 +430,33 @@ fn the_status_counts() {
         "node a\npod a a ready",
         expect!["desired 1 current 1 misscheduled 0 ready 1 updated 1 available 1"],
     );
+}
+
+/// From before there were revisions, or made by a controller that counts templates.
+#[test]
+fn a_pod_of_the_present_number_of_the_template_is_updated() {
+    let pods = "\nnode a\nnode b\npod a a old ready template=3\npod b b old ready template=2";
+    check(&format!("ds template=3{pods}"), expect!["delete b"]);
+    check_status(
+        &format!("ds template=3{pods}"),
+        expect!["desired 2 current 2 misscheduled 0 ready 2 updated 1 available 2"],
+    );
+    // Two that do not say are not of the same.
+    check("node a\npod a a old ready", expect!["delete a"]);
+    let owner = set(&["template=3"]);
+    let made = placement::template_for_pods(&Spec::of(&owner).unwrap(), "h2");
+    let labels = made.metadata.unwrap().labels.unwrap();
+    assert_eq!(labels[placement::GENERATION_LABEL], "3");
+}
+
+#[test]
+fn a_pass_that_only_counted_has_not_seen_the_generation() {
+    let seen = |processed| {
+        with("node a", |observed| {
+            status::next(observed, processed).observed_generation
+        })
+    };
+    assert_eq!((seen(false), seen(true)), (None, Some(2)));
 }
 
 #[test]

@@ -13,33 +13,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::fixture_text::*;
 
 mod convergence;
-
-const NOW_S: i64 = 1_800_000_000;
-
-fn at(seconds_ago: i64) -> String {
-    Timestamp::from_second(NOW_S - seconds_ago)
-        .unwrap()
-        .to_string()
-}
-
-fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
-    words.iter().find_map(|word| match word.split_once('=') {
-        Some((key, value)) => (key == name).then_some(value),
-        None => (*word == name).then_some(""),
-    })
-}
-
-fn number(words: &[&str], name: &str) -> Option<i64> {
-    option(words, name).and_then(|text| text.parse().ok())
-}
-
-fn int_or_percent(words: &[&str], name: &str, default: &str) -> Value {
-    let text = option(words, name).unwrap_or(default);
-    text.parse::<i64>()
-        .map_or_else(|_| json!(text), |number| json!(number))
-}
 
 fn template(name: &str) -> Value {
     json!({
@@ -231,7 +207,7 @@ fn describe(plan: &plan::Plan) -> String {
 }
 
 fn check(text: &str, expected: Expect) {
-    let plan = plan::plan(&parse(text), Timestamp::from_second(NOW_S).unwrap());
+    let plan = plan::plan(&parse(text), now());
     expected.assert_eq(&describe(&plan));
 }
 

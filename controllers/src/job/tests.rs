@@ -12,7 +12,6 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::backoff::Record;
@@ -20,6 +19,7 @@ use super::manage::Action;
 use super::plan::{Observed, Pass, plan};
 use super::track::{self, Done};
 use super::*;
+use crate::fixture_text::*;
 
 mod crashes;
 mod ends;
@@ -27,35 +27,11 @@ mod indexed;
 mod survival;
 mod whole;
 
-const NOW_S: i64 = 1_800_000_000;
-
-fn now() -> Timestamp {
-    Timestamp::from_second(NOW_S).unwrap()
-}
-
-fn at(seconds_ago: i64) -> String {
-    Timestamp::from_second(NOW_S - seconds_ago)
-        .unwrap()
-        .to_string()
-}
-
 struct Fixture {
     job: Value,
     pods: Vec<Arc<Pod>>,
     satisfied: bool,
     backoff: Record,
-}
-
-/// The words of a line as options: `ready` or `ready=5`.
-fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
-    words.iter().find_map(|word| match word.split_once('=') {
-        Some((key, value)) => (key == name).then_some(value),
-        None => (*word == name).then_some(""),
-    })
-}
-
-fn number(words: &[&str], name: &str) -> Option<i64> {
-    option(words, name).and_then(|text| text.parse().ok())
 }
 
 fn job(words: &[&str]) -> Value {

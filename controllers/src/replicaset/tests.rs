@@ -8,36 +8,16 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-
-const NOW_S: i64 = 1_800_000_000;
+use crate::fixture_text::*;
 
 struct Fixture {
     set: ReplicaSet,
     pods: Vec<Arc<Pod>>,
     satisfied: bool,
     failure: Option<String>,
-}
-
-fn at(seconds_ago: i64) -> String {
-    Timestamp::from_second(NOW_S - seconds_ago)
-        .unwrap()
-        .to_string()
-}
-
-/// The words of a line as options: `ready` or `ready=5`.
-fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
-    words.iter().find_map(|word| match word.split_once('=') {
-        Some((key, value)) => (key == name).then_some(value),
-        None => (*word == name).then_some(""),
-    })
-}
-
-fn number(words: &[&str], name: &str) -> Option<i64> {
-    option(words, name).and_then(|text| text.parse().ok())
 }
 
 fn set(words: &[&str]) -> ReplicaSet {
@@ -148,7 +128,7 @@ fn plan_of(fixture: &Fixture) -> plan::Plan {
         related: fixture.pods.clone(),
         satisfied: fixture.satisfied,
     };
-    plan::plan(&observed, Timestamp::from_second(NOW_S).unwrap())
+    plan::plan(&observed, now())
 }
 
 fn check(text: &str, expected: Expect) {
@@ -177,10 +157,7 @@ fn check_order(pods: &str, expected: Expect) {
 fn check_status(text: &str, expected: Expect) {
     let fixture = parse(text);
     let plan = plan_of(&fixture);
-    let (spec, now) = (
-        fixture.set.spec().unwrap(),
-        Timestamp::from_second(NOW_S).unwrap(),
-    );
+    let (spec, now) = (fixture.set.spec().unwrap(), now());
     let status = status::next(&fixture.set, &spec, &plan, fixture.failure.as_deref(), now);
     let mut said = serde_json::to_string_pretty(&status).unwrap();
     if let Some(wait) = status::next_check(&plan.active, spec.min_ready_seconds, now) {
@@ -366,7 +343,7 @@ fn a_failure_is_told_until_it_is_over() {
 
 #[test]
 fn availability_is_checked_again_when_it_is_due() {
-    let now = Timestamp::from_second(NOW_S).unwrap();
+    let now = now();
     let pods = [
         pod("a", &["ready=29"]),
         pod("b", &["ready=30"]),
@@ -387,7 +364,7 @@ fn a_replication_controller_keeps_what_only_it_knows() {
     }))
     .unwrap();
     let spec = controller.spec().unwrap();
-    let now = Timestamp::from_second(NOW_S).unwrap();
+    let now = now();
     let next = status::next(&controller, &spec, &plan::Plan::default(), None, now);
     let written = controller.with_status(next.clone());
     assert_eq!(next.terminating_replicas, None);

@@ -194,6 +194,46 @@ async fn another_controllers_history_is_taken_over() {
     assert_eq!(revisions(&cluster), [(4, "v1".to_owned())]);
 }
 
+/// As two servers leave it that made the same history at the same time.
+#[tokio::test(start_paused = true)]
+async fn two_revisions_of_one_template_become_one_and_take_no_others_pods() {
+    let cluster = FakeCluster::new();
+    put_set(&cluster, "v2", 2);
+    let owner = owner(&cluster.api);
+    for (node, number, image) in [("a", 1, "v1"), ("b", 2, "v2"), ("c", 3, "v2")] {
+        put_node(&cluster, node);
+        let hash = format!("h{number}");
+        let data = json!({"spec": {"template": {"$patch": "replace",
+            "metadata": {"labels": {"app": "ds"}},
+            "spec": {"containers": [{"name": "c", "image": image}]}}}});
+        cluster.api.put(
+            &format!("/apis/apps/v1/namespaces/default/controllerrevisions/ds-{hash}"),
+            json!({"metadata": {"ownerReferences": owner,
+                                "labels": {"app": "ds", "controller-revision-hash": hash}},
+                   "data": data, "revision": number}),
+        );
+        let pod = owned_pod(&cluster.api, node, &hash, image);
+        cluster.api.put(&pod_path(&format!("ds-{hash}")), pod);
+    }
+    let _running = start(&cluster);
+    eventually("updated", || {
+        run_pods(&cluster);
+        images(&cluster) == ["v2", "v2", "v2"] && status(&cluster, "updatedNumberScheduled") == 3
+    })
+    .await;
+    let hash = |name: &str| {
+        let pod = cluster.api.get(&pod_path(name));
+        pod.map(|pod| pod["metadata"]["labels"]["controller-revision-hash"].clone())
+    };
+    assert_eq!(hash("ds-h1"), None, "it was of another template");
+    let newest = Some(json!("h3"));
+    assert_eq!((hash("ds-h2"), hash("ds-h3")), (newest.clone(), newest));
+    assert_eq!(
+        revisions(&cluster),
+        [(1, "v1".to_owned()), (3, "v2".to_owned())]
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_name_that_is_taken_counts_a_collision() {
     let cluster = FakeCluster::new();
@@ -229,16 +269,19 @@ async fn a_refused_pod_is_tried_again_and_not_in_numbers() {
         put_node(&cluster, node);
     }
     put_set(&cluster, "v1", 1);
-    let mut refusals = 3;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
     cluster.on_request(move |method, path| {
-        if *method != Method::POST || !path.ends_with("/pods") || refusals == 0 {
+        if *method != Method::POST || !path.ends_with("/pods") {
             return None;
         }
-        refusals -= 1;
-        Some((403, failure(403, "Forbidden")))
+        let before = counted.fetch_add(1, Ordering::Relaxed);
+        (before < 3).then(|| (403, failure(403, "Forbidden")))
     });
     let _running = start(&cluster);
     eventually("four pods", || images(&cluster).len() == 4).await;
+    // Each pass that was refused had asked for one alone.
+    assert_eq!(asked.load(Ordering::Relaxed), 3 + 4);
     eventually("told", || {
         let events = cluster.api.objects("/api/v1/events");
         events.iter().any(|event| event["reason"] == "FailedCreate")
@@ -251,6 +294,10 @@ async fn a_pod_that_is_seen_while_a_pass_runs_is_not_made_twice() {
     let cluster = FakeCluster::new();
     put_node(&cluster, "a");
     put_set(&cluster, "v1", 1);
+    // Neither pod is of its revision, and both stay.
+    let mut set = cluster.api.get(SET).unwrap();
+    set["spec"]["updateStrategy"] = json!({"type": "OnDelete"});
+    cluster.api.put(SET, set);
     // The first pod is made, and nobody sees it until the next pass is about to adopt another.
     let (api, made) = (cluster.api.clone(), Arc::new(AtomicUsize::new(0)));
     let counted = made.clone();
@@ -259,7 +306,8 @@ async fn a_pod_that_is_seen_while_a_pass_runs_is_not_made_twice() {
             counted.fetch_add(1, Ordering::Relaxed);
             return Some((201, json!({"metadata": {"name": "ds-late"}})));
         }
-        if *method == Method::GET && path == SET && counted.load(Ordering::Relaxed) > 0 {
+        let is_due = counted.load(Ordering::Relaxed) > 0 && api.get(&pod_path("ds-late")).is_none();
+        if *method == Method::GET && path == SET && is_due {
             api.put(&pod_path("ds-late"), owned_pod(&api, "a", "late", "v1"));
         }
         None

@@ -121,7 +121,7 @@ proptest! {
     #[test]
     fn every_rollout_keeps_its_limits_and_ends(case in case()) {
         let mut observed = start(&case);
-        let now = Timestamp::from_second(NOW_S).unwrap();
+        let now = now();
         let mut made = 0;
         let most = (case.replicas + spec::max_surge(&observed.deployment)).max(total(&observed));
         let least = case.replicas - spec::max_unavailable(&observed.deployment);

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::fake_api::FakeApi;
+use crate::fixture_text::{now, option};
 use crate::{Config, Context};
 
 const NODES: &str = "/api/v1/nodes";
@@ -34,13 +35,6 @@ pub(super) struct Site {
     told: Vec<String>,
 }
 
-fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
-    words.iter().find_map(|word| match word.split_once('=') {
-        Some((key, value)) => (key == name).then_some(value),
-        None => (*word == name).then_some(""),
-    })
-}
-
 /// How many requests that write, events aside, the script's loops made.
 pub(super) async fn writes(script: &str) -> usize {
     let (_, site) = run(script).await;
@@ -55,7 +49,7 @@ pub(super) async fn play(script: &str) -> String {
 }
 
 async fn run(script: &str) -> (String, Site) {
-    let start = Timestamp::from_second(1_800_000_000).unwrap();
+    let start = now();
     let mut site = Site {
         api: FakeApi::new(),
         clock: Clock::starting_at(start),
