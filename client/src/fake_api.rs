@@ -110,6 +110,18 @@ impl FakeApi {
         matching.map(|(_, object)| object.clone()).collect()
     }
 
+    /// Type and name of each change in a collection so far.
+    #[allow(dead_code)] // For loops.
+    pub(crate) fn changes(&self, collection: &str) -> Vec<(&'static str, String)> {
+        let world = self.shared.world.lock();
+        let those = world.history.iter().filter(|(_, of, ..)| of == collection);
+        let told = those.map(|(_, _, kind, object)| {
+            let name = object["metadata"]["name"].as_str().unwrap_or("");
+            (*kind, name.to_owned())
+        });
+        told.collect()
+    }
+
     /// Ends every watch under way.
     pub(crate) fn break_watches(&self) {
         self.shared.changed.send_modify(|(_, breaks)| *breaks += 1);

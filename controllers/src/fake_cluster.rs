@@ -19,9 +19,11 @@ use crate::fake_api::{FakeApi, merge};
 use crate::{Config, Context};
 
 mod mortal;
+mod trouble;
 mod web;
 
 pub(crate) use mortal::Death;
+pub(crate) use trouble::spawn_mortal;
 pub(crate) use web::WEB;
 
 #[derive(Clone)]
@@ -68,14 +70,23 @@ pub(crate) fn spawn(
     run: fn(Context) -> BoxFuture<'static, ()>,
 ) -> DropGuard {
     let shutdown = CancellationToken::new();
+    start(client, config, run, shutdown.clone());
+    shutdown.drop_guard()
+}
+
+fn start(
+    client: Client,
+    config: Config,
+    run: fn(Context) -> BoxFuture<'static, ()>,
+    shutdown: CancellationToken,
+) {
     tokio::spawn(run(Context {
         informers: Informers::new(client.clone(), shutdown.clone()),
         client,
         config: Arc::new(config),
         clock: Clock::starting_at("2030-01-01T00:00:00Z".parse().expect("a time")),
-        shutdown: shutdown.clone(),
+        shutdown,
     }));
-    shutdown.drop_guard()
 }
 
 impl FakeCluster {
@@ -143,7 +154,10 @@ impl FakeCluster {
             Method::PUT if path.ends_with("/status") || path.ends_with("/finalize") => {
                 Some(self.put_part(path, body))
             }
-            Method::POST if body["metadata"]["generateName"].is_string() => {
+            Method::POST
+                if body["metadata"]["name"].is_null()
+                    && body["metadata"]["generateName"].is_string() =>
+            {
                 Some(self.create_named(path, body))
             }
             Method::PUT if path.contains("/endpointslices/") => Some(self.put_slice(path, body)),

@@ -18,6 +18,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ownership::controller_reference;
@@ -33,7 +34,10 @@ type Revisions = [Arc<ControllerRevision>];
 
 /// What a revision keeps: the patch that restores this template.
 pub(crate) fn data_of(template: &PodTemplateSpec) -> Value {
-    let mut template = json!(template);
+    data_of_value(json!(template))
+}
+
+fn data_of_value(mut template: Value) -> Value {
     drop_empty(&mut template);
     template["$patch"] = json!("replace");
     let mut data = json!({"spec": {"template": template}});
@@ -53,6 +57,21 @@ pub(crate) fn is_of(revision: &ControllerRevision, data: &Value) -> bool {
     let mut kept = kept.clone();
     drop_empty(&mut kept);
     kept == *data
+}
+
+/// Whether a revision is of this data once the server's defaults are filled in: an older server may
+/// have had fewer of them.
+pub(crate) fn is_of_with_defaults(revision: &ControllerRevision, data: &Value) -> bool {
+    let kept = revision.data.as_ref().map(|RawExtension(data)| data);
+    let kept = kept.and_then(|kept| kept.pointer("/spec/template"));
+    // Read as a template first: anything may be in a revision.
+    let template = kept.and_then(|kept| PodTemplateSpec::deserialize(kept).ok());
+    let Some(template) = template else {
+        return false;
+    };
+    let mut template = json!(template);
+    coracle_api::pod_spec::defaults::template(&mut template);
+    data_of_value(template) == *data
 }
 
 /// The hash of data, and of how often it met the name of other data.

@@ -24,6 +24,7 @@ mod daemonset;
 mod deployment;
 mod job;
 mod replicaset;
+mod statefulset;
 mod ttl_after_finished;
 
 mod clusterrole_aggregation;
@@ -205,6 +206,11 @@ pub static LOOPS: &[Loop] = &[
         name: "daemonset",
         identity: "daemon-set-controller",
         run: daemonset::run,
+    },
+    Loop {
+        name: "statefulset",
+        identity: "statefulset-controller",
+        run: statefulset::run,
     },
     Loop {
         name: "job",

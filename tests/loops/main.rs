@@ -44,6 +44,13 @@ fn replication_controllers_end_where_they_should() {
 }
 
 #[test]
+fn stateful_sets_end_where_they_should() {
+    for seed in seeds() {
+        steps::run(seed, &steps::stateful_set());
+    }
+}
+
+#[test]
 fn jobs_end_where_they_should() {
     for seed in seeds() {
         steps::run(seed, &steps::job());

@@ -235,6 +235,34 @@ pub fn daemon_set() -> Workload {
     }
 }
 
+pub fn stateful_set() -> Workload {
+    let object = json!({
+        "metadata": {"name": "web"},
+        "spec": {"replicas": 2, "serviceName": "web",
+                 "selector": {"matchLabels": {"app": "web"}}, "template": template("a")},
+    });
+    let step = |what, act, count: usize, image, created, deleted| Step {
+        what,
+        act,
+        expected: json!({"replicas": count, "readyReplicas": count, "updatedReplicas": count}),
+        pods: count,
+        image,
+        created,
+        deleted,
+    };
+    Workload {
+        resource: resource("apps", "StatefulSet"),
+        name: "web",
+        steps: vec![
+            step("a StatefulSet of two", Do::Create(object), 2, "a", 2, 0),
+            step("its rollout", new_image("b"), 2, "b", 2, 2),
+            step("four of it", scaled(4), 4, "b", 2, 0),
+            step("one of it", scaled(1), 1, "b", 0, 3),
+            step("its end", Do::Delete, 0, "b", 0, 1),
+        ],
+    }
+}
+
 /// Its pods succeed as soon as they run.
 pub fn job() -> Workload {
     let object = json!({

@@ -47,5 +47,6 @@ mod secrets_at_rest;
 mod server_settings;
 mod server_side_apply;
 mod services;
+mod stateful_sets;
 mod static_pods;
 mod workloads;

@@ -20,6 +20,17 @@ pub(crate) struct Death {
     pub(crate) last_arrives: bool,
 }
 
+impl Death {
+    /// Two for each of so many requests.
+    pub(crate) fn at_any_of(requests: usize) -> impl Iterator<Item = Self> {
+        let death = |after, last_arrives| Self {
+            after,
+            last_arrives,
+        };
+        (0..requests).flat_map(move |after| [death(after, false), death(after, true)])
+    }
+}
+
 impl FakeCluster {
     /// The token is cancelled when it is dead. Watches that it has go on, which tell nobody.
     pub(crate) fn mortal_client(&self, death: Death) -> (Client, CancellationToken) {

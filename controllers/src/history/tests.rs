@@ -71,6 +71,23 @@ fn a_revision_is_known_by_its_data() {
 }
 
 #[test]
+fn a_revision_of_an_older_server_is_the_same_once_defaults_are_filled_in() {
+    let older = data_of(&template("a"));
+    let mut defaulted = json!(template("a"));
+    coracle_api::pod_spec::defaults::template(&mut defaulted);
+    let now = data_of(&serde_json::from_value(defaulted).unwrap());
+    assert!(!is_of(&drafted(older.clone()), &now));
+    assert!(is_of_with_defaults(&drafted(older), &now));
+    assert!(!is_of_with_defaults(
+        &drafted(data_of(&template("b"))),
+        &now
+    ));
+    for broken in [json!({}), json!({"spec": {"template": {"spec": "text"}}})] {
+        assert!(!is_of_with_defaults(&drafted(broken), &now));
+    }
+}
+
+#[test]
 fn the_order_is_by_number_then_age_then_name() {
     let mut all = [
         numbered("d", 2, 1),
