@@ -27,6 +27,8 @@ mod replicaset;
 mod statefulset;
 mod ttl_after_finished;
 
+mod disruption;
+
 mod clusterrole_aggregation;
 mod root_ca;
 mod service_account;
@@ -226,6 +228,11 @@ pub static LOOPS: &[Loop] = &[
         name: "ttl-after-finished",
         identity: "ttl-after-finished-controller",
         run: ttl_after_finished::run,
+    },
+    Loop {
+        name: "disruption",
+        identity: "disruption-controller",
+        run: disruption::run,
     },
     Loop {
         name: "service-account",

@@ -132,3 +132,58 @@ fn the_events_of_a_pod_come_in_the_order_of_its_life() {
         assert!(told.contains(reason), "should tell {reason}: {told}");
     }
 }
+
+#[test]
+fn a_budget_decides_who_may_be_evicted() {
+    let mut lab = Lab::new();
+    let cluster = with_images(&mut lab, "budget");
+    cluster.apply(&web(IMAGE, 2));
+    cluster.kubectl(&[
+        "create",
+        "pdb",
+        "web",
+        "--selector=app=web",
+        "--min-available=100%",
+    ]);
+    cluster.wait_value(&["pdb", "web"], "{.status.currentHealthy}", "2");
+    let pods = cluster.kubectl(&["get", "pods", "-l", "app=web", "-o", "name"]);
+    let pod = pods
+        .lines()
+        .next()
+        .unwrap()
+        .trim_start_matches("pod/")
+        .to_owned();
+    let file = lab.path("eviction.json");
+    let body =
+        format!(r#"{{"apiVersion":"policy/v1","kind":"Eviction","metadata":{{"name":"{pod}"}}}}"#);
+    std::fs::write(&file, body).unwrap();
+    let path = format!("/api/v1/namespaces/default/pods/{pod}/eviction");
+    let evict = ["create", "--raw", &path, "-f", &file.display().to_string()];
+    let refused = cluster.try_kubectl(&evict).unwrap_err();
+    assert!(
+        refused.contains("Cannot evict pod as it would violate the pod's disruption budget."),
+        "{refused}"
+    );
+    let drain = ["drain", "budget", "--ignore-daemonsets", "--timeout=2s"];
+    let refused = cluster.try_kubectl(&drain).unwrap_err();
+    assert!(
+        refused.contains("would violate the pod's disruption budget"),
+        "{refused}"
+    );
+    cluster.kubectl(&["uncordon", "budget"]);
+
+    let less = r#"{"spec":{"minAvailable":"50%"}}"#;
+    cluster.kubectl(&["patch", "pdb", "web", "-p", less]);
+    cluster.wait_value(&["pdb", "web"], "{.status.disruptionsAllowed}", "1");
+    let condition =
+        |field: &str| format!("{{.status.conditions[?(@.type==\"DisruptionAllowed\")].{field}}}");
+    cluster.wait_value(&["pdb", "web"], &condition("reason"), "SufficientPods");
+    cluster.kubectl(&evict);
+    wait("it is gone", || {
+        cluster.try_kubectl(&["get", "pod", &pod]).err()
+    });
+    // Its successor makes room for the next.
+    cluster.wait_value(&["deployment", "web"], "{.status.readyReplicas}", "2");
+    cluster.wait_value(&["pdb", "web"], "{.status.disruptionsAllowed}", "1");
+    cluster.wait_value(&["pdb", "web"], "{.status.disruptedPods}", "");
+}
