@@ -110,6 +110,19 @@ pub struct ServerArgs {
     /// [default: 10.42.0.0/16]
     #[arg(long, value_name = "CIDR", env = "CORACLE_CLUSTER_CIDR")]
     pub cluster_cidr: Option<String>,
+    /// Encrypt what nodes send each other's pods, by WireGuard: true or false [default: false]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "CORACLE_ENCRYPT_POD_NETWORK",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub encrypt_pod_network: Option<String>,
+    /// UDP port of WireGuard on all nodes [default: 51820]
+    #[arg(long, value_name = "PORT", env = "CORACLE_WIREGUARD_PORT")]
+    pub wireguard_port: Option<String>,
     /// Addresses for Services; one network of each IP family with a comma between them for both
     /// [default: 10.43.0.0/16]
     #[arg(long, value_name = "CIDR", env = "CORACLE_SERVICE_CIDR")]

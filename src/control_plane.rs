@@ -184,6 +184,7 @@ async fn build(
         tls_sans: settings.tls_sans.clone(),
         service_cidr: settings.service_cidr.clone(),
         cluster_dns: settings.cluster_dns.clone(),
+        pod_encryption: settings.pod_encryption.clone(),
         limits: settings.limits,
         audit: settings.audit.clone(),
         at_rest: Some(at_rest),

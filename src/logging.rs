@@ -4,10 +4,15 @@ use crate::settings::BadSetting;
 use std::io::IsTerminal;
 use tracing_subscriber::filter::EnvFilter;
 
+/// Libraries that are silent unless the filter names them: this one warns of each handshake that is
+/// tried again, where the agent says once that a node does not answer.
+const QUIET: &str = "defguard_boringtun=off";
+
 /// Sets up logging for the process; `given` is `--log`, `default` what this command logs else.
 pub fn start(given: Option<&str>, default: &str) -> Result<(), BadSetting> {
     let text = given.unwrap_or(default);
-    let filter = EnvFilter::builder().parse(text).map_err(|_| {
+    let filter = EnvFilter::builder().parse(format!("{QUIET},{text}"));
+    let filter = filter.map_err(|_| {
         let expected = "must be error, warn, info, debug, trace, or a filter such as \
                         info,coracle_agent=debug";
         BadSetting::new("log", text, expected)

@@ -23,7 +23,7 @@ use coracle_apiserver::at_rest;
 use coracle_apiserver::audit;
 use coracle_apiserver::authenticate;
 use coracle_apiserver::config::Limits;
-use coracle_apiserver::default_objects::ClusterDns;
+use coracle_apiserver::default_objects::{ClusterDns, PodEncryption};
 use coracle_apiserver::tokens;
 use coracle_controllers::AddressPool;
 use std::collections::BTreeSet;
@@ -64,6 +64,8 @@ pub struct ServerSettings {
     pub service_cidr: String,
     /// None: `--disable dns`.
     pub cluster_dns: Option<ClusterDns>,
+    /// None: nodes send each other's pods plain text.
+    pub pod_encryption: Option<PodEncryption>,
     pub limits: Limits,
     pub audit: Option<audit::Settings>,
     pub at_rest: at_rest::Settings,
@@ -138,6 +140,7 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         listen: parse::listen(args.listen.as_deref().unwrap_or("0.0.0.0:6443"))?,
         advertise_address: parse::address("advertise-address", args.advertise_address.as_deref())?,
         tls_sans: parse::names("tls-san", &args.tls_san)?,
+        pod_encryption: routing::encryption(args, &texts(&cluster))?,
         cluster_cidr: texts(&cluster),
         service_cidr: texts(&services),
         cluster_dns: (!disabled.contains("dns")).then_some(cluster_dns),

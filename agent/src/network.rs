@@ -26,6 +26,7 @@ pub mod table; // Base chains, and who is behind them.
 #[cfg(test)]
 pub mod testing;
 pub mod view; // What is known of Services.
+mod wireguard; // What other nodes' pods are sent, encrypted.
 
 pub use addresses::AddressError;
 pub use cni::{CniError, Resolvers, Settings as CniSettings};
@@ -53,11 +54,14 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use view::View;
+use wireguard::{Following, Guard};
 
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     #[error("the node has no podCIDR yet")]
     NotReady,
+    #[error("it is not sure yet that nothing of pods leaves in plain text")]
+    Held,
     #[error("the sandbox has no network namespace")]
     NoNamespace,
     #[error("the runtime gave the sandbox no address")]
@@ -295,6 +299,17 @@ impl Network {
         if bridged.policies.set(policies).is_err() {
             tracing::error!("the network began twice");
         }
+        let told = Following::open(
+            site.view.clone(),
+            site.directory.with_extension("encryption"),
+        );
+        let (guarded, ranges) = watch::channel(None);
+        let guard = Guard {
+            table: table.clone(),
+            told: told.subscribe(),
+            guarded: ranges,
+            gate: bridged.hold(),
+        };
         let peers = Peers {
             bridged: bridged.clone(),
             node_name: site.node_name,
@@ -304,7 +319,12 @@ impl Network {
             recorder: site.recorder,
             file: site.directory.with_extension("peers"),
             networks,
+            encryption: told.subscribe(),
+            key_file: site.directory.with_extension("wireguard"),
+            guarded,
         };
+        site.tasks.spawn(guard.run(site.stop.clone()));
+        site.tasks.spawn(told.run(site.stop.clone()));
         site.tasks.spawn(peers.run(site.client, site.stop));
     }
 

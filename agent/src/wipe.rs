@@ -25,9 +25,11 @@ const DIRECTORIES: [&str; 11] = [
     "pki-joined",
 ];
 
-const FILES: [&str; 4] = [
+const FILES: [&str; 6] = [
     "network.cidr",
     "network.peers",
+    "network.encryption",
+    "network.wireguard",
     network::view::FILE,
     "network.policy",
 ];

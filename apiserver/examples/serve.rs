@@ -24,6 +24,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         tls_sans: Vec::new(),
         service_cidr: "10.43.0.0/16".to_owned(),
         cluster_dns: None,
+        pod_encryption: None,
         limits: coracle_apiserver::config::Limits::default(),
         audit: None,
         at_rest: None,

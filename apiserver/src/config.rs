@@ -4,7 +4,7 @@ use crate::access;
 use crate::admission;
 use crate::at_rest::AtRest;
 use crate::audit;
-use crate::default_objects::ClusterDns;
+use crate::default_objects::{ClusterDns, PodEncryption};
 use jiff::Timestamp;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -28,6 +28,8 @@ pub struct Config {
     pub service_cidr: String,
     /// None: names are the affair of others.
     pub cluster_dns: Option<ClusterDns>,
+    /// None: what pods of different nodes send each other is not encrypted.
+    pub pod_encryption: Option<PodEncryption>,
     pub limits: Limits,
     /// Nothing is recorded without them.
     pub audit: Option<audit::Settings>,

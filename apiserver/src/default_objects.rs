@@ -1,6 +1,6 @@
 //! What every cluster has from its first start: namespaces, priority classes, the Service
-//! `kubernetes` with its endpoints, that of the cluster's DNS, and the CA for those who check
-//! clients themselves.
+//! `kubernetes` with its endpoints, that of the cluster's DNS, whether nodes encrypt, and the CA for
+//! those who check clients themselves.
 //!
 //! Runs at each start, as a client of the API. What is there already is left as it is, but for what
 //! follows this server's settings (addresses, ports, the CA, the domain of names), which is brought
@@ -8,8 +8,10 @@
 //! is looked after while it runs, too.
 
 mod cluster_dns; // The Service `kube-dns`.
+mod pod_encryption; // Of the pods' network, between nodes.
 
 pub use cluster_dns::ClusterDns;
+pub use pod_encryption::PodEncryption;
 
 use crate::allocate;
 use crate::bootstrap::{self, send};
@@ -40,6 +42,8 @@ pub struct Settings {
     pub ca_pem: String,
     /// None leaves names to others.
     pub cluster_dns: Option<ClusterDns>,
+    /// None: what pods of different nodes send each other is not encrypted.
+    pub pod_encryption: Option<PodEncryption>,
     /// The day of this start, such as `2026-06-01`.
     pub today: String,
 }
@@ -73,6 +77,7 @@ pub async fn reconcile(api: InProcess, settings: &Settings) -> Result<(), Reconc
     ensure(&api, legacy_tokens(settings)).await?;
     service_cidr(&api, settings).await?;
     ensure(&api, service(settings)).await?;
+    pod_encryption::reconcile(&api, settings.pod_encryption.as_ref()).await?;
     if let Some(dns) = &settings.cluster_dns {
         cluster_dns::reconcile(&api, dns, &settings.service_cidr).await;
     }
@@ -101,6 +106,9 @@ async fn look(api: &InProcess, settings: &Settings) -> Result<(), ReconcileError
         ..service(settings)
     };
     ensure(api, service).await?;
+    if let Some(encryption) = &settings.pod_encryption {
+        pod_encryption::reconcile(api, Some(encryption)).await?;
+    }
     reconcile_endpoints(api, settings).await
 }
 

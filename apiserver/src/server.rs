@@ -350,6 +350,7 @@ fn default_settings(config: &Config, api: &Api, own: SocketAddr) -> default_obje
     default_objects::Settings {
         service_cidr: config.service_cidr.clone(),
         cluster_dns: config.cluster_dns.clone(),
+        pod_encryption: config.pod_encryption.clone(),
         advertise_address: own.ip(),
         port: own.port(),
         ca_pem: api.access.pki.ca_pem().to_owned(),

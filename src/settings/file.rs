@@ -110,62 +110,9 @@ fn slot<'a>(targets: &'a mut Targets<'_>, key: &str) -> Option<Slot<'a>> {
         "log" => return Some(Slot::One(&mut targets.common.log)),
         _ => {}
     }
-    if let Some(server) = targets.server.as_deref_mut() {
-        match key {
-            "listen" => return Some(Slot::One(&mut server.listen)),
-            "advertise-address" => return Some(Slot::One(&mut server.advertise_address)),
-            "tls-san" => return Some(Slot::Many(&mut server.tls_san)),
-            "cluster-cidr" => return Some(Slot::One(&mut server.cluster_cidr)),
-            "service-cidr" => return Some(Slot::One(&mut server.service_cidr)),
-            "load-balancer-pool" => return Some(Slot::Many(&mut server.load_balancer_pool)),
-            "write-kubeconfig" => return Some(Slot::One(&mut server.write_kubeconfig)),
-            "node-monitor-grace-period" => {
-                return Some(Slot::One(&mut server.node_monitor_grace_period));
-            }
-            "max-requests-inflight" => {
-                return Some(Slot::One(&mut server.max_requests_inflight));
-            }
-            "max-mutating-requests-inflight" => {
-                return Some(Slot::One(&mut server.max_mutating_requests_inflight));
-            }
-            "secrets-key-file" => return Some(Slot::One(&mut server.secrets_key_file)),
-            "encryption-provider-config" => {
-                return Some(Slot::One(&mut server.encryption_provider_config));
-            }
-            "audit-policy-file" => return Some(Slot::One(&mut server.audit_policy_file)),
-            "audit-log-path" => return Some(Slot::One(&mut server.audit_log_path)),
-            "audit-log-maxage" => return Some(Slot::One(&mut server.audit_log_maxage)),
-            "audit-log-maxbackup" => return Some(Slot::One(&mut server.audit_log_maxbackup)),
-            "audit-log-maxsize" => return Some(Slot::One(&mut server.audit_log_maxsize)),
-            "token-auth-file" => return Some(Slot::One(&mut server.token_auth_file)),
-            "authentication-config" => {
-                return Some(Slot::One(&mut server.authentication_config));
-            }
-            "anonymous-auth" => return Some(Slot::One(&mut server.anonymous_auth)),
-            "api-audiences" => return Some(Slot::Many(&mut server.api_audiences)),
-            "service-account-issuer" => {
-                return Some(Slot::Many(&mut server.service_account_issuer));
-            }
-            "service-account-key-file" => {
-                return Some(Slot::Many(&mut server.service_account_key_file));
-            }
-            "service-account-signing-key-file" => {
-                return Some(Slot::One(&mut server.service_account_signing_key_file));
-            }
-            "service-account-jwks-uri" => {
-                return Some(Slot::One(&mut server.service_account_jwks_uri));
-            }
-            "admission-control-config-file" => {
-                return Some(Slot::One(&mut server.admission_control_config_file));
-            }
-            "disable-admission-plugins" => {
-                return Some(Slot::Many(&mut server.disable_admission_plugins));
-            }
-            "disable" => return Some(Slot::Many(&mut server.disable)),
-            "cluster-dns" => return Some(Slot::Many(&mut server.dns.cluster_dns)),
-            "cluster-domain" => return Some(Slot::One(&mut server.dns.cluster_domain)),
-            _ => {}
-        }
+    let server = targets.server.as_deref_mut();
+    if let Some(slot) = server.and_then(|server| server_slot(server, key)) {
+        return Some(slot);
     }
     if let Some(dns) = targets.dns.as_deref_mut() {
         match key {
@@ -175,6 +122,53 @@ fn slot<'a>(targets: &'a mut Targets<'_>, key: &str) -> Option<Slot<'a>> {
         }
     }
     agent_slot(targets.agent.as_deref_mut()?, key)
+}
+
+fn server_slot<'a>(server: &'a mut ServerArgs, key: &str) -> Option<Slot<'a>> {
+    Some(match key {
+        "listen" => Slot::One(&mut server.listen),
+        "advertise-address" => Slot::One(&mut server.advertise_address),
+        "tls-san" => Slot::Many(&mut server.tls_san),
+        "cluster-cidr" => Slot::One(&mut server.cluster_cidr),
+        "encrypt-pod-network" => Slot::One(&mut server.encrypt_pod_network),
+        "wireguard-port" => Slot::One(&mut server.wireguard_port),
+        "service-cidr" => Slot::One(&mut server.service_cidr),
+        "load-balancer-pool" => Slot::Many(&mut server.load_balancer_pool),
+        "write-kubeconfig" => Slot::One(&mut server.write_kubeconfig),
+        "node-monitor-grace-period" => Slot::One(&mut server.node_monitor_grace_period),
+        "max-requests-inflight" => Slot::One(&mut server.max_requests_inflight),
+        "max-mutating-requests-inflight" => Slot::One(&mut server.max_mutating_requests_inflight),
+        "secrets-key-file" => Slot::One(&mut server.secrets_key_file),
+        "encryption-provider-config" => Slot::One(&mut server.encryption_provider_config),
+        "audit-policy-file" => Slot::One(&mut server.audit_policy_file),
+        "audit-log-path" => Slot::One(&mut server.audit_log_path),
+        "audit-log-maxage" => Slot::One(&mut server.audit_log_maxage),
+        "audit-log-maxbackup" => Slot::One(&mut server.audit_log_maxbackup),
+        "audit-log-maxsize" => Slot::One(&mut server.audit_log_maxsize),
+        "disable" => Slot::Many(&mut server.disable),
+        "cluster-dns" => Slot::Many(&mut server.dns.cluster_dns),
+        "cluster-domain" => Slot::One(&mut server.dns.cluster_domain),
+        _ => return access_slot(server, key),
+    })
+}
+
+/// Who may do what there.
+fn access_slot<'a>(server: &'a mut ServerArgs, key: &str) -> Option<Slot<'a>> {
+    Some(match key {
+        "token-auth-file" => Slot::One(&mut server.token_auth_file),
+        "authentication-config" => Slot::One(&mut server.authentication_config),
+        "anonymous-auth" => Slot::One(&mut server.anonymous_auth),
+        "api-audiences" => Slot::Many(&mut server.api_audiences),
+        "service-account-issuer" => Slot::Many(&mut server.service_account_issuer),
+        "service-account-key-file" => Slot::Many(&mut server.service_account_key_file),
+        "service-account-signing-key-file" => {
+            Slot::One(&mut server.service_account_signing_key_file)
+        }
+        "service-account-jwks-uri" => Slot::One(&mut server.service_account_jwks_uri),
+        "admission-control-config-file" => Slot::One(&mut server.admission_control_config_file),
+        "disable-admission-plugins" => Slot::Many(&mut server.disable_admission_plugins),
+        _ => return None,
+    })
 }
 
 fn agent_slot<'a>(agent: &'a mut AgentArgs, key: &str) -> Option<Slot<'a>> {

@@ -1,14 +1,20 @@
-//! Whether and how a node routes Services, and the addresses of load balancers.
+//! Whether and how a node routes Services, the addresses of load balancers, and whether what nodes
+//! send each other's pods is encrypted.
 
 use super::BadSetting;
-use crate::cli::AgentArgs;
+use crate::cli::{AgentArgs, ServerArgs};
 use crate::settings::parse;
 use coracle_agent::Routing;
+use coracle_apiserver::default_objects::PodEncryption;
 use coracle_controllers::AddressPool;
 use std::net::{Ipv4Addr, SocketAddr};
 
 const ROUTE: &str = "route-services";
 const HEALTH: &str = "proxy-healthz-bind-address";
+const ENCRYPT: &str = "encrypt-pod-network";
+const WIREGUARD_PORT: &str = "wireguard-port";
+/// That of WireGuard everywhere.
+const WIREGUARD_PORT_DEFAULT: u16 = 51820;
 /// kube-proxy's.
 const HEALTH_PORT: u16 = 10256;
 
@@ -31,6 +37,35 @@ pub fn routing(args: &AgentArgs, is_joining: bool) -> Result<Option<Routing>, Ba
         None => Some(SocketAddr::from((Ipv4Addr::UNSPECIFIED, HEALTH_PORT))),
     };
     Ok(is_wanted.then_some(Routing { health_address }))
+}
+
+/// Of what nodes send each other's pods.
+pub fn encryption(
+    args: &ServerArgs,
+    cluster_cidr: &str,
+) -> Result<Option<PodEncryption>, BadSetting> {
+    let is_wanted = match args.encrypt_pod_network.as_deref() {
+        Some(text) => parse::boolean(ENCRYPT, text)?,
+        None => false,
+    };
+    let port = match args.wireguard_port.as_deref() {
+        Some(text) if !is_wanted => {
+            let expected = "needs --encrypt-pod-network";
+            return Err(BadSetting::new(WIREGUARD_PORT, text, expected));
+        }
+        Some(text) => match text.parse() {
+            Ok(port) if port > 0 => port,
+            _ => {
+                let expected = "must be a port, from 1 to 65535";
+                return Err(BadSetting::new(WIREGUARD_PORT, text, expected));
+            }
+        },
+        None => WIREGUARD_PORT_DEFAULT,
+    };
+    Ok(is_wanted.then(|| PodEncryption {
+        port,
+        cluster_cidr: cluster_cidr.to_owned(),
+    }))
 }
 
 pub fn pool(texts: &[String]) -> Result<AddressPool, BadSetting> {

@@ -186,6 +186,7 @@ async fn serve(directory: &TempDir) -> Arc<Server> {
         tls_sans: Vec::new(),
         service_cidr: "10.43.0.0/16".to_owned(),
         cluster_dns: None,
+        pod_encryption: None,
         limits: Limits::default(),
         audit: None,
         at_rest: None,

@@ -8,7 +8,7 @@ use crate::pod_network::{fetched, fetched_by_host, mirror};
 use crate::workloads::IMAGE;
 
 /// Says its name, and keeps what it was told of itself.
-fn pod(name: &str, node: &str) -> String {
+pub fn pod(name: &str, node: &str) -> String {
     let script = format!(
         "busybox mkdir /tmp/www; echo {name} > /tmp/www/name; echo $IPS > /tmp/www/ips; \
          exec httpd -f -p 8080 -h /tmp/www"
@@ -32,13 +32,19 @@ spec:
 }
 
 /// Of the machine's link to its segment.
-fn add_address(namespace: &str, link: &str, address: &str) {
+pub fn add_address(namespace: &str, link: &str, address: &str) {
     let address = format!("{address}/64");
     let add = ["addr", "add", &address, "dev", link, "nodad"];
     run("ip", &[&["-n", namespace, "-6"], &add[..]].concat());
 }
 
-fn start_agent(lab: &mut Lab, server: &Cluster, host: &Host, name: &str, addresses: &str) {
+pub fn start_agent(
+    lab: &mut Lab,
+    server: &Cluster,
+    host: &Host,
+    name: &str,
+    addresses: &str,
+) -> usize {
     let url = format!("https://{}:6443", server.host.address);
     let data_dir = host.data_dir.display().to_string();
     let token = token(server);
@@ -55,11 +61,11 @@ fn start_agent(lab: &mut Lab, server: &Cluster, host: &Host, name: &str, address
         "--data-dir",
         &data_dir,
     ];
-    lab.spawn(host, &arguments);
+    lab.spawn(host, &arguments)
 }
 
 /// In the order of the cluster's networks.
-fn addresses(cluster: &Cluster, pod: &str) -> [String; 2] {
+pub fn addresses(cluster: &Cluster, pod: &str) -> [String; 2] {
     cluster.wait_value(&["pod", pod], "{.status.phase}", "Running");
     let all = cluster.value(&["pod", pod], "{.status.podIPs[*].ip}");
     let (v4, v6) = all.split_once(' ').unwrap_or_else(|| panic!("{all:?}"));

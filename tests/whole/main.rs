@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+mod capture; // What passes between hosts.
 mod hostile_registry; // Serves images that are bad.
 mod lab; // Hosts in network namespaces, and what runs on them.
 mod pictures; // Image archives made from this machine's busybox.
@@ -21,6 +22,7 @@ mod containers;
 mod csi;
 mod csi_driver; // A driver of volumes.
 mod dual_stack;
+mod encrypted;
 mod endpoints;
 mod everyday;
 mod faults;

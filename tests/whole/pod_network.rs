@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 /// Serves its name and a page that is longer than a packet.
-fn pod(name: &str, node: &str, ports: &str) -> String {
+pub fn pod(name: &str, node: &str, ports: &str) -> String {
     let script = format!(
         "busybox mkdir /tmp/www; echo {name} > /tmp/www/name; \
          busybox dd if=/dev/zero of=/tmp/www/page bs=1024 count=300 2>/dev/null; \
@@ -68,7 +68,7 @@ fn trio() -> Trio {
     }
 }
 
-fn address(cluster: &Cluster, pod: &str) -> String {
+pub fn address(cluster: &Cluster, pod: &str) -> String {
     cluster.wait_value(&["pod", pod], "{.status.phase}", "Running");
     cluster.value(&["pod", pod], "{.status.podIP}")
 }
@@ -131,7 +131,7 @@ pub fn mirror(namespace: &str) -> u16 {
     told.recv().unwrap()
 }
 
-fn routes(host: &Host) -> String {
+pub fn routes(host: &Host) -> String {
     run("ip", &["-n", &host.namespace, "route"])
 }
 

@@ -15,7 +15,11 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 use tokio::sync::watch;
+
+/// A pod that waits longer is told why, and tried again.
+const HELD_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub struct Bridged {
@@ -28,6 +32,8 @@ pub struct Bridged {
     pub host_ports: HostPorts,
     /// Absent where others see to policies.
     pub policies: OnceLock<Policies>,
+    /// Pods may have links: nothing of theirs leaves in plain text that is not to.
+    gate: watch::Sender<bool>,
     /// Pods are kept from the node's loopback address, so that it may lead to them.
     has_loopback: AtomicBool,
     /// The last `podCIDRs`, for a start without the server.
@@ -51,6 +57,7 @@ impl Bridged {
             mtu_max: AtomicU32::new(u32::MAX),
             host_ports: HostPorts::default(),
             policies: OnceLock::new(),
+            gate: watch::Sender::new(true),
             has_loopback: AtomicBool::new(false),
             is_down: AtomicBool::new(false),
             making: tokio::sync::Mutex::default(),
@@ -126,6 +133,21 @@ impl Bridged {
         self.mtu_max.store(mtu, Ordering::Relaxed);
     }
 
+    /// Who holds it says when pods may have links; until then they wait.
+    pub fn hold(&self) -> watch::Sender<bool> {
+        self.gate.send_replace(false);
+        self.gate.clone()
+    }
+
+    async fn held(&self) -> Result<(), NetworkError> {
+        let mut gate = self.gate.subscribe();
+        let open = gate.wait_for(|is_open| *is_open);
+        match tokio::time::timeout(HELD_MAX, open).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(NetworkError::Held),
+        }
+    }
+
     /// Pods are kept from the node's loopback address from now on.
     pub fn lead_loopback(&self) {
         if !self.has_loopback.swap(true, Ordering::AcqRel) {
@@ -153,6 +175,7 @@ impl Bridged {
         let namespace = namespace.ok_or(NetworkError::NoNamespace)?;
         let _attaching = self.attaching.read().await;
         let mut bridge = self.bridge().ok_or(NetworkError::NotReady)?;
+        self.held().await?;
         bridge.mtu = bridge.mtu.min(self.mtu_max.load(Ordering::Relaxed));
         let bandwidth = Bandwidth::of(&sandbox.config.annotations)?;
         let addresses = self.addresses.allocate(id, bridge.subnets)?;

@@ -58,7 +58,7 @@ pub(super) fn netlink(action: &'static str) -> impl FnOnce(rtnetlink::Error) -> 
     }
 }
 
-fn io_error(action: &'static str) -> impl FnOnce(io::Error) -> LinkError {
+pub(super) fn io_error(action: &'static str) -> impl FnOnce(io::Error) -> LinkError {
     move |source| LinkError::Io { action, source }
 }
 

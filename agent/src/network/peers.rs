@@ -1,24 +1,28 @@
 //! The other nodes: routes to their pods, straight on a segment that both are on, else through a
-//! VXLAN device.
+//! VXLAN device; or all by one link that encrypts.
 //!
 //! Reads Nodes, and keeps what was read last on disk for a start without the server. What the
 //! kernel has is looked up and compared with the plan whenever Nodes, links, addresses or routes
 //! change, and now and then: what someone took away comes back. Routes are known as ours by their
 //! protocol number, and no others are touched.
 
+mod encryption; // What the link that encrypts is to be.
 mod feed; // From the server, and from disk.
 mod kernel; // What is there, and its change.
 mod links; // A word of the kernel when it changes.
 mod plan; // Pure. Start reading here.
 mod record;
+mod telling; // Which problems, and when.
 
 pub use kernel::remove;
 pub use links::changes;
 
 use super::bridged::Bridged;
 use super::link::Links;
+use super::nft::Range;
 use super::subnet::Subnet;
 use super::view::{Subscription, View};
+use super::wireguard::{Encrypted, Told};
 use crate::node::OwnAddresses;
 use coracle_client::Client;
 use coracle_client::events::{EventType, Recorder};
@@ -29,7 +33,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use telling::Telling;
 use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 /// A look at the kernel without a reason, in case a word of it was lost.
@@ -60,21 +66,27 @@ pub struct Peers {
     pub file: PathBuf,
     /// None until nodes are known.
     pub networks: watch::Sender<Option<PodNetworks>>,
+    /// Whether what pods send each other is encrypted.
+    pub encryption: watch::Receiver<Told>,
+    /// Where this node's key is.
+    pub key_file: PathBuf,
+    /// What may not pass in plain text then. None until it is known.
+    pub guarded: watch::Sender<Option<Vec<Range>>>,
 }
 
 impl Peers {
     /// Runs until `stop`. The routes stay then.
     pub async fn run(self, client: Client, stop: CancellationToken) {
         let known = Known::open(self.file.clone());
-        let following = known.clone().follow(client, stop.clone());
+        let following = known.clone().follow(client.clone(), stop.clone());
         tokio::select! {
             () = stop.cancelled() => {}
             () = following => {}
-            () = self.keep(&known) => {}
+            () = self.keep(&known, &client) => {}
         }
     }
 
-    async fn keep(&self, known: &Known) {
+    async fn keep(&self, known: &Known, client: &Client) {
         let links = match Links::open() {
             Ok(links) => links,
             Err(error) => {
@@ -87,13 +99,20 @@ impl Peers {
         let mut addresses = self.addresses.subscribe();
         let mut changes = links::changes();
         let mut services = self.view.subscribe();
-        let mut told = BTreeSet::new();
+        let mut encryption = self.encryption.clone();
+        let mut telling = Telling::default();
+        let mut ticks = tokio::time::interval(RETRY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut end = None;
         loop {
             nodes.mark_unchanged();
             bridges.mark_unchanged();
             addresses.mark_unchanged();
-            let pause = match self.reconcile(&links, known, &mut told).await {
-                Ok(()) if told.iter().any(Problem::may_pass) => RETRY,
+            encryption.mark_unchanged();
+            let reconciled = self.reconcile(&links, known, &mut telling, &mut end).await;
+            let is_published = self.publish_key(client, known, end.as_ref()).await;
+            let pause = match reconciled {
+                Ok(()) if !is_published || telling.may_pass() => RETRY,
                 Ok(()) => LOOK_EVERY,
                 Err(error) => {
                     let error: &dyn std::error::Error = &error;
@@ -105,9 +124,11 @@ impl Peers {
                 Ok(()) = nodes.changed() => {}
                 Ok(()) = bridges.changed() => {}
                 Ok(()) = addresses.changed() => {}
+                Ok(()) = encryption.changed() => {}
                 () = changes.next() => {}
                 () = servers_changed(&mut services) => {}
                 () = tokio::time::sleep(pause) => {}
+                _ = ticks.tick(), if telling.waits() => telling.tick(),
             }
             tokio::time::sleep(SETTLE).await;
         }
@@ -117,16 +138,24 @@ impl Peers {
         &self,
         links: &Links,
         known: &Known,
-        told: &mut BTreeSet<Problem>,
+        telling: &mut Telling,
+        end: &mut Option<Encrypted>,
     ) -> Result<(), super::LinkError> {
         if self.bridged.is_down() {
-            told.clear();
+            telling.forget();
+            *end = None;
+            self.guard_nothing();
             return kernel::remove(links).await;
         }
         let (networks, nodes) = (self.bridged.subnets(), known.nodes());
         let Some(nodes) = nodes.filter(|_| !networks.is_empty()) else {
             return Ok(());
         };
+        let encryption = self.encryption.borrow().clone();
+        if encryption == Told::Nothing {
+            return Ok(());
+        }
+        self.open_end(&encryption, end);
         let observed = kernel::observe(links).await?;
         let own = Own {
             name: self.node_name.clone(),
@@ -134,15 +163,26 @@ impl Peers {
             addresses: self.addresses.all(),
             segments: observed.segments(),
             servers: self.servers(),
+            key: end.as_ref().map(Encrypted::key),
         };
         let plan = plan::plan(&own, &nodes);
         self.publish(&own, &plan);
         let mut problems = plan.problems.clone();
+        self.guard(&own, &plan, &nodes, &encryption);
         let mtu = observed.mtu_towards(own.underlay());
-        let applied = kernel::apply(links, &observed, &own, &plan, mtu).await?;
+        let encrypted = encryption::link(links, &observed, &own, &plan, mtu, &encryption, end);
+        let encrypted = match encrypted.await {
+            Ok(encrypted) => encrypted,
+            Err(error) => {
+                let reason = crate::pods::chain(&error);
+                self.tell([Problem::NotEncrypted { reason }].into(), telling);
+                return Ok(());
+            }
+        };
+        let applied = kernel::apply(links, &observed, &own, &plan, mtu, encrypted).await?;
         self.bridged.set_mtu(applied.pod_mtu);
         problems.extend(applied.problems);
-        self.tell(problems, told);
+        self.tell(problems, telling);
         Ok(())
     }
 
@@ -164,9 +204,8 @@ impl Peers {
         });
     }
 
-    /// Each problem once, until it is gone.
-    fn tell(&self, problems: BTreeSet<Problem>, told: &mut BTreeSet<Problem>) {
-        for problem in problems.difference(told) {
+    fn tell(&self, problems: BTreeSet<Problem>, telling: &mut Telling) {
+        for problem in telling.news(problems) {
             tracing::warn!("{problem}");
             let reference = crate::node::reference(&self.node_name);
             let message = problem.to_string();
@@ -177,7 +216,6 @@ impl Peers {
                 &message,
             );
         }
-        *told = problems;
     }
 }
 

@@ -27,6 +27,9 @@ pub const SERVICES_MASQUERADE: &str = "services-masquerade";
 pub const HOST_PORTS: &str = "host-ports";
 /// What leaves the pods for no pod.
 pub const PODS_MASQUERADE: &str = "pods-masquerade";
+/// What is for pods and leaves by a link that does not encrypt, and what comes from them by one.
+pub const ENCRYPTION_OUT: &str = "encryption-out";
+pub const ENCRYPTION_IN: &str = "encryption-in";
 /// What no pod may send to the node itself, whatever policies say.
 pub const HOST_GUARD: &str = "host-guard";
 /// NetworkPolicy: packets between links, to the node itself, and from it.
@@ -102,21 +105,26 @@ const BASES: [Base; 8] = [
         kind: ChainType::Filter,
         hook: Hook::Forward,
         priority: FILTER,
-        leads_to: &[SERVICES_CLOSED, POLICY_FORWARD],
+        leads_to: &[
+            ENCRYPTION_IN,
+            ENCRYPTION_OUT,
+            SERVICES_CLOSED,
+            POLICY_FORWARD,
+        ],
     },
     Base {
         name: "filter-input",
         kind: ChainType::Filter,
         hook: Hook::Input,
         priority: FILTER,
-        leads_to: &[HOST_GUARD, SERVICES_CLOSED, POLICY_INPUT],
+        leads_to: &[ENCRYPTION_IN, HOST_GUARD, SERVICES_CLOSED, POLICY_INPUT],
     },
     Base {
         name: "filter-output",
         kind: ChainType::Filter,
         hook: Hook::Output,
         priority: FILTER,
-        leads_to: &[SERVICES_CLOSED, POLICY_OUTPUT],
+        leads_to: &[ENCRYPTION_OUT, SERVICES_CLOSED, POLICY_OUTPUT],
     },
 ];
 

@@ -21,6 +21,7 @@ pub use record::{
 };
 pub use subscription::Subscription;
 
+use super::wireguard::Told;
 use parking_lot::RwLock;
 use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
@@ -92,6 +93,7 @@ struct Shared {
     subscribers: Subscribers,
     origin: watch::Sender<Origin>,
     services_listed: watch::Sender<bool>,
+    encryption: watch::Sender<Told>,
 }
 
 impl Default for View {
@@ -108,6 +110,7 @@ impl View {
             subscribers: Subscribers::default(),
             origin: watch::Sender::new(Origin::Nothing),
             services_listed: watch::Sender::new(false),
+            encryption: watch::Sender::default(),
         }))
     }
 
@@ -201,6 +204,30 @@ impl View {
     /// Wakes its reader when a namespace comes or goes; who asks for names alone needs it not.
     fn namespaces_changed(&self) -> watch::Receiver<BTreeSet<Box<str>>> {
         self.0.namespaces.subscribe()
+    }
+
+    /// What the server says of the encryption of the pods' network, in this run.
+    pub fn encryption(&self) -> watch::Receiver<Told> {
+        self.0.encryption.subscribe()
+    }
+
+    /// A server that has said nothing by then asks for no encryption.
+    fn listed_namespaces(&self) {
+        self.0.encryption.send_if_modified(|known| {
+            let is_silent = *known == Told::Nothing;
+            if is_silent {
+                *known = Told::Plain;
+            }
+            is_silent
+        });
+    }
+
+    pub(super) fn set_encryption(&self, told: Told) {
+        self.0.encryption.send_if_modified(|known| {
+            let is_new = *known != told;
+            *known = told;
+            is_new
+        });
     }
 
     /// The Service that has this cluster IP.

@@ -20,6 +20,7 @@ fn settings(address: &str, cidr: &str) -> Settings {
         port: 6443,
         ca_pem: "a certificate".to_owned(),
         cluster_dns: None,
+        pod_encryption: None,
         today: "2026-06-01".to_owned(),
     }
 }
@@ -44,6 +45,7 @@ async fn site(cidr: &str) -> Site {
         tls_sans: Vec::new(),
         service_cidr: cidr.to_owned(),
         cluster_dns: None,
+        pod_encryption: None,
         limits: Limits::default(),
         audit: None,
         at_rest: None,
@@ -301,4 +303,50 @@ async fn an_old_one_that_a_finalizer_keeps_is_not_taken_for_the_new_one() {
     let error = ensure(&api, wanted).await.unwrap_err();
     let said = error.source.to_string();
     assert!(said.contains("is being deleted"), "{said}");
+}
+
+fn encrypted(port: u16) -> Settings {
+    Settings {
+        pod_encryption: Some(PodEncryption {
+            port,
+            cluster_cidr: "10.42.0.0/16".to_owned(),
+        }),
+        ..settings("192.168.1.5", "10.43.0.0/16")
+    }
+}
+
+#[tokio::test]
+async fn nodes_are_told_whether_they_encrypt() {
+    let site = site("10.43.0.0/16").await;
+    let api = &site.api;
+    let path = "/api/v1/namespaces/kube-system";
+    let plain = settings("192.168.1.5", "10.43.0.0/16");
+    reconcile(api.clone(), &plain).await.unwrap();
+    let untouched = get(api, path).await;
+    assert_eq!(untouched["metadata"]["annotations"], Value::Null);
+
+    reconcile(api.clone(), &encrypted(51820)).await.unwrap();
+    let said = json!({
+        "network.coracle/encryption": "wireguard",
+        "network.coracle/wireguard-port": "51820",
+        "network.coracle/cluster-cidr": "10.42.0.0/16",
+    });
+    assert_eq!(get(api, path).await["metadata"]["annotations"], said);
+
+    // What somebody does to it while the server runs is mended; what is beside it stays.
+    let mut changed = Object::from_value(get(api, path).await).unwrap();
+    let others = json!({ "network.coracle/encryption": "none", "app": "mine" });
+    changed.set(&["metadata", "annotations"], others);
+    write(api, Method::PUT, path, Some(&changed)).await.unwrap();
+    look(api, &encrypted(4000)).await.unwrap();
+    let mended = &get(api, path).await["metadata"]["annotations"];
+    assert_eq!(mended["network.coracle/encryption"], "wireguard");
+    assert_eq!(mended["network.coracle/wireguard-port"], "4000");
+    assert_eq!(mended["app"], "mine");
+
+    // Nodes hear of the end of it too.
+    reconcile(api.clone(), &plain).await.unwrap();
+    let ended = &get(api, path).await["metadata"]["annotations"];
+    assert_eq!(ended["network.coracle/encryption"], "none");
+    assert_eq!(ended["app"], "mine");
 }

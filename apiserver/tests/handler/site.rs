@@ -113,6 +113,7 @@ async fn site_in(directory: TempDir, limits: Limits, audit: Option<audit::Settin
         tls_sans: Vec::new(),
         service_cidr: "10.43.0.0/16".to_owned(),
         cluster_dns: None,
+        pod_encryption: None,
         limits,
         audit,
         at_rest: Some(at_rest),

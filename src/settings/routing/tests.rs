@@ -53,3 +53,49 @@ fn a_pool_is_read_or_refused_by_its_flag() {
     let error = pool(&["10.9.0.0/28".to_owned(), "x".to_owned()]).unwrap_err();
     assert!(error.to_string().contains("load-balancer-pool"), "{error}");
 }
+
+#[test]
+fn encryption_has_a_port_and_the_network_of_pods() {
+    let cluster = "10.42.0.0/16,fd42::/56";
+    let read = |encrypt: Option<&str>, port: Option<&str>| {
+        let args = ServerArgs {
+            encrypt_pod_network: encrypt.map(str::to_owned),
+            wireguard_port: port.map(str::to_owned),
+            ..ServerArgs::default()
+        };
+        let read = encryption(&args, cluster);
+        read.map_err(|bad| bad.to_string())
+    };
+    assert_eq!(read(None, None), Ok(None));
+    assert_eq!(read(Some("false"), None), Ok(None));
+    let on = |port| PodEncryption {
+        port,
+        cluster_cidr: cluster.to_owned(),
+    };
+    assert_eq!(read(Some("true"), None), Ok(Some(on(51820))));
+    assert_eq!(read(Some("true"), Some("4000")), Ok(Some(on(4000))));
+    for (encrypt, port, refused) in [
+        (
+            Some("yes"),
+            None,
+            "--encrypt-pod-network \"yes\": must be true or false",
+        ),
+        (
+            None,
+            Some("4000"),
+            "--wireguard-port \"4000\": needs --encrypt-pod-network",
+        ),
+        (
+            Some("true"),
+            Some("0"),
+            "--wireguard-port \"0\": must be a port, from 1 to 65535",
+        ),
+        (
+            Some("true"),
+            Some("65536"),
+            "--wireguard-port \"65536\": must be a port, from 1 to 65535",
+        ),
+    ] {
+        assert_eq!(read(encrypt, port), Err(refused.to_owned()));
+    }
+}

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 /// Between two writes of the file: a cluster that starts changes much at once.
 const PAUSE: Duration = Duration::from_secs(5);
 
-type Nodes = BTreeMap<Box<str>, Peer>;
+pub type Nodes = BTreeMap<Box<str>, Peer>;
 
 /// Cheap to clone; clones share.
 #[derive(Clone, Debug)]

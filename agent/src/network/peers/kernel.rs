@@ -5,11 +5,14 @@ mod tunnel; // The VXLAN device, and who is behind it.
 use super::plan::{Own, Plan, Problem, Route, Segment, Way};
 use crate::network::link::{LinkError, Links, is_exists, is_of_ours, mtu_of, name, netlink};
 use crate::network::subnet::Subnet;
+use crate::network::wireguard;
 use futures::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
 use rtnetlink::packet_route::link::{LinkExtentMask, LinkFlags, LinkMessage};
-use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteProtocol};
+use rtnetlink::packet_route::route::{
+    RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteScope,
+};
 use rtnetlink::{Handle, RouteMessageBuilder};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -30,6 +33,10 @@ pub struct Observed {
 }
 
 impl Observed {
+    pub fn links(&self) -> &[LinkMessage] {
+        &self.links
+    }
+
     /// A network of one address is no segment.
     pub fn segments(&self) -> Vec<Segment> {
         let wide = self.addresses.iter().filter(|(_, _, subnet)| {
@@ -127,20 +134,23 @@ fn address(message: &AddressMessage) -> Option<(u32, IpAddr, Subnet)> {
     Some((message.header.index, address, subnet))
 }
 
+/// `encrypted` is the link that what is encrypted goes by.
 pub async fn apply(
     links: &Links,
     observed: &Observed,
     own: &Own,
     plan: &Plan,
     mtu: u32,
+    encrypted: Option<u32>,
 ) -> Result<Applied, LinkError> {
     let handle = links.handle();
-    let device = tunnel::apply(handle, &observed.links, own, plan, mtu).await?;
+    let tunnel = tunnel::apply(handle, &observed.links, own, plan, mtu).await?;
+    let devices = Devices { tunnel, encrypted };
     let mut problems = BTreeSet::new();
     let wanted: Vec<_> = plan
         .routes
         .iter()
-        .map(|route| Wanted::of(route, own, device))
+        .map(|route| Wanted::of(route, own, devices))
         .collect();
     for route in &observed.routes {
         let is_wanted = wanted
@@ -176,9 +186,14 @@ pub async fn apply(
             Err(error) => return Err(netlink("add a route to another node")(error)),
         }
     }
-    let pod_mtu = match device {
-        Some(_) => tunnel::inner_mtu(mtu, own.underlay()),
-        None => mtu,
+    let pod_mtu = match devices {
+        Devices {
+            encrypted: Some(_), ..
+        } => wireguard::inner_mtu(mtu, own.underlay()),
+        Devices {
+            tunnel: Some(_), ..
+        } => tunnel::inner_mtu(mtu, own.underlay()),
+        _ => mtu,
     };
     Ok(Applied { pod_mtu, problems })
 }
@@ -193,11 +208,19 @@ async fn delete(handle: &Handle, route: &RouteMessage) -> Result<(), LinkError> 
     }
 }
 
+/// Links that are behind no segment.
+#[derive(Clone, Copy, Debug)]
+struct Devices {
+    tunnel: Option<u32>,
+    encrypted: Option<u32>,
+}
+
 /// A route as it should be.
 #[derive(Debug)]
 struct Wanted {
     network: Subnet,
-    gateway: IpAddr,
+    /// None for a link that has no addresses to look for.
+    gateway: Option<IpAddr>,
     link: u32,
     /// The gateway is beyond no segment.
     is_through_tunnel: bool,
@@ -205,27 +228,35 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn of(route: &Route, own: &Own, device: Option<u32>) -> Self {
+    fn of(route: &Route, own: &Own, devices: Devices) -> Self {
         let network = route.network;
+        // Such a link has no address of its own, or the bridge's: what the node itself sends has
+        // that one.
+        let source = own.networks.of(network.is_ipv4()).map(|own| own.gateway());
         match route.way {
             Way::Straight { gateway, link } => Self {
                 network,
-                gateway,
+                gateway: Some(gateway),
                 link,
                 is_through_tunnel: false,
                 source: None,
             },
-            Way::Tunnel(_) => {
-                // The tunnel has no address of its own: what the node itself sends has the bridge's.
-                let own = own.networks.of(network.is_ipv4());
-                Self {
-                    network,
-                    gateway: network.base(),
-                    link: device.expect("a plan with a tunnel has the device"),
-                    is_through_tunnel: true,
-                    source: own.map(|own| own.gateway()),
-                }
-            }
+            Way::Tunnel(_) => Self {
+                network,
+                gateway: Some(network.base()),
+                link: devices.tunnel.expect("a plan with a tunnel has the device"),
+                is_through_tunnel: true,
+                source,
+            },
+            Way::Encrypted { .. } => Self {
+                network,
+                gateway: None,
+                link: devices
+                    .encrypted
+                    .expect("a plan with encryption has the device"),
+                is_through_tunnel: false,
+                source,
+            },
         }
     }
 
@@ -239,7 +270,7 @@ impl Wanted {
                 _ => {}
             }
         }
-        gateway == Some(self.gateway) && link == Some(self.link) && source == self.source
+        gateway == self.gateway && link == Some(self.link) && source == self.source
     }
 
     fn message(&self) -> RouteMessage {
@@ -247,10 +278,13 @@ impl Wanted {
         let mut route = RouteMessageBuilder::<IpAddr>::new()
             .destination_prefix(self.network.base(), self.network.prefix_length)
             .expect(FAMILY)
-            .gateway(self.gateway)
-            .expect(FAMILY)
             .output_interface(self.link)
             .protocol(PROTOCOL);
+        route = match self.gateway {
+            Some(gateway) => route.gateway(gateway).expect(FAMILY),
+            None if self.network.is_ipv4() => route.scope(RouteScope::Link),
+            None => route,
+        };
         if let Some(source) = self.source {
             route = route.pref_source(source).expect(FAMILY);
         }
@@ -280,13 +314,14 @@ fn ip(address: &RouteAddress) -> Option<IpAddr> {
     }
 }
 
-/// Takes away all routes to other nodes. The device goes with the other links.
+/// Takes away all routes to other nodes, and the devices that they lead to.
 pub async fn remove(links: &Links) -> Result<(), LinkError> {
     let handle = links.handle();
     for route in routes(handle).await? {
         delete(handle, &route).await?;
     }
-    links.remove_named(tunnel::VXLAN).await
+    links.remove_named(tunnel::VXLAN).await?;
+    links.remove_named(wireguard::DEVICE).await
 }
 
 #[cfg(test)]

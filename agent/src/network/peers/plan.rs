@@ -3,6 +3,7 @@
 use super::record::Peer;
 use crate::families::Families;
 use crate::network::subnet::Subnet;
+use crate::network::wireguard::PublicKey;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -20,6 +21,8 @@ pub struct Own {
     pub segments: Vec<Segment>,
     /// Where the API server is.
     pub servers: BTreeSet<IpAddr>,
+    /// This node's, where all that nodes send each other's pods is encrypted.
+    pub key: Option<PublicKey>,
 }
 
 impl Own {
@@ -63,6 +66,8 @@ pub struct Segment {
 pub struct Plan {
     /// No two overlap, and none overlaps what is this node's own.
     pub routes: Vec<Route>,
+    /// Of nodes that could be reached in plain text alone, and are not.
+    pub closed: BTreeSet<Subnet>,
     pub problems: BTreeSet<Problem>,
 }
 
@@ -80,6 +85,11 @@ pub enum Way {
         link: u32,
     },
     Tunnel(FarEnd),
+    /// To whom has the key, whose node has this address.
+    Encrypted {
+        key: PublicKey,
+        address: IpAddr,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -126,10 +136,20 @@ pub enum Problem {
     },
     /// No address of the node that this one could send to.
     NoAddress { node: String, network: Subnet },
+    /// Nothing could be encrypted for it.
+    NoKey { node: String, network: Subnet },
+    /// Another node's is the same.
+    KeyTaken {
+        node: String,
+        network: Subnet,
+        of: String,
+    },
     /// The pods' network of this node lies over one that it is on.
     OwnOverlap { network: Subnet, segment: Subnet },
     /// Someone else made one.
     RouteTaken { network: Subnet },
+    /// The link that encrypts is not there.
+    NotEncrypted { reason: String },
     /// The kernel would not have it.
     Refused { network: Subnet, reason: String },
 }
@@ -137,7 +157,12 @@ pub enum Problem {
 impl Problem {
     /// Without a change of nodes or links: the kernel may have been short of memory.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Refused { .. })
+        matches!(self, Self::Refused { .. } | Self::NotEncrypted { .. })
+    }
+
+    /// Of a node that has just come: it says itself what is missing, a moment later.
+    pub fn is_early(&self) -> bool {
+        matches!(self, Self::NoKey { .. })
     }
 }
 
@@ -181,24 +206,14 @@ impl fmt::Display for Problem {
                 "No route to the pods of node {node}: \
                  its podCIDR {network} has the address {address} of the API server in it"
             ),
-            Self::NoEnd {
-                node,
-                network,
-                first,
-            } => write!(
+            Self::NoEnd { node, network, .. }
+            | Self::EndTaken { node, network, .. }
+            | Self::NoAddress { node, network }
+            | Self::NoKey { node, network }
+            | Self::KeyTaken { node, network, .. } => write!(
                 f,
-                "No route to the pods of node {node} in {network}: \
-                 its end of the tunnel is known by its first podCIDR {first}, which has no route"
-            ),
-            Self::EndTaken { node, network, of } => write!(
-                f,
-                "No route to the pods of node {node} in {network}: \
-                 its end of the tunnel cannot be told from that of node {of}"
-            ),
-            Self::NoAddress { node, network } => write!(
-                f,
-                "No route to the pods of node {node} in {network}: \
-                 it has no InternalIP that this node could send to"
+                "No route to the pods of node {node} in {network}: {}",
+                self.of_the_way().unwrap_or_default()
             ),
             Self::OwnOverlap { network, segment } => write!(
                 f,
@@ -208,11 +223,39 @@ impl fmt::Display for Problem {
                 f,
                 "No route to the podCIDR {network}: there is one already that is not Coracle's"
             ),
+            Self::NotEncrypted { reason } => write!(
+                f,
+                "No pod reaches another node: traffic between nodes is encrypted, and: {reason}"
+            ),
             Self::Refused { network, reason } => write!(
                 f,
                 "No route to the podCIDR {network}: the kernel refuses it: {reason}"
             ),
         }
+    }
+}
+
+impl Problem {
+    /// Why nothing leads to a network that is the node's.
+    fn of_the_way(&self) -> Option<String> {
+        Some(match self {
+            Self::NoEnd { first, .. } => format!(
+                "its end of the tunnel is known by its first podCIDR {first}, which has no route"
+            ),
+            Self::EndTaken { of, .. } => {
+                format!("its end of the tunnel cannot be told from that of node {of}")
+            }
+            Self::NoAddress { .. } => {
+                "it has no InternalIP that this node could send to".to_owned()
+            }
+            Self::NoKey { .. } => {
+                "traffic between nodes is encrypted, and it has no key of WireGuard".to_owned()
+            }
+            Self::KeyTaken { of, .. } => {
+                format!("its key of WireGuard is that of node {of}")
+            }
+            _ => return None,
+        })
     }
 }
 
@@ -231,6 +274,9 @@ pub fn plan(own: &Own, nodes: &BTreeMap<Box<str>, Peer>) -> Plan {
     peers.sort_by_key(|peer| (peer.created, &peer.name));
     let mut taken = Taken::default();
     taken.ends.insert(own.hardware_address(), own.name.as_str());
+    taken
+        .keys
+        .extend(own.key.map(|key| (key, own.name.as_str())));
     let itself = nodes.get(own.name.as_str());
     taken.nodes.extend(own.addresses.iter());
     taken
@@ -256,6 +302,11 @@ pub fn plan(own: &Own, nodes: &BTreeMap<Box<str>, Peer>) -> Plan {
                     plan.routes.push(Route { network, way });
                 }
                 Err(problem) => {
+                    // What is the node's, and could be sent in plain text alone.
+                    if own.key.is_some() && problem.of_the_way().is_some() {
+                        taken.networks.push((network, &peer.name));
+                        plan.closed.insert(network);
+                    }
                     plan.problems.insert(problem);
                 }
             }
@@ -273,6 +324,7 @@ struct Taken<'a> {
     networks: Vec<(Subnet, &'a str)>,
     /// Hardware addresses in the tunnel.
     ends: BTreeMap<[u8; 6], &'a str>,
+    keys: BTreeMap<PublicKey, &'a str>,
 }
 
 fn way<'a>(
@@ -282,6 +334,9 @@ fn way<'a>(
     taken: &mut Taken<'a>,
 ) -> Result<Way, Problem> {
     is_free(own, peer, network, taken)?;
+    if own.key.is_some() {
+        return encrypted(own, peer, network, taken);
+    }
     let mut of_family = peer
         .addresses
         .iter()
@@ -344,19 +399,7 @@ fn far_end<'a>(
     taken: &mut Taken<'a>,
 ) -> Result<FarEnd, Problem> {
     let (name, node) = (&*peer.name, || peer.name.to_string());
-    let mut reachable = peer.addresses.iter();
-    let is_ipv4 = own.underlay().is_ipv4();
-    // Its own end is of the family that it prefers as this node does: at another it hears nothing.
-    let has_its_end = peer.addresses.iter().any(IpAddr::is_ipv4) == is_ipv4;
-    let address = reachable
-        .find(|one| one.is_ipv4() == is_ipv4 && own.may_send_to(**one))
-        .filter(|_| has_its_end);
-    let Some(address) = address else {
-        return Err(Problem::NoAddress {
-            node: node(),
-            network,
-        });
-    };
+    let address = reachable(own, peer, network)?;
     let first = peer.subnets().next().unwrap_or(network);
     if first != network && !taken.networks.contains(&(first, name)) {
         return Err(Problem::NoEnd {
@@ -374,10 +417,47 @@ fn far_end<'a>(
             of: of.to_owned(),
         });
     }
-    Ok(FarEnd {
-        hardware,
-        address: *address,
+    Ok(FarEnd { hardware, address })
+}
+
+/// The first address of the node that this one can send to from its own.
+fn reachable(own: &Own, peer: &Peer, network: Subnet) -> Result<IpAddr, Problem> {
+    let is_ipv4 = own.underlay().is_ipv4();
+    // Its own end is of the family that it prefers as this node does: at another it hears nothing.
+    let has_its_end = peer.addresses.iter().any(IpAddr::is_ipv4) == is_ipv4;
+    let mut addresses = peer.addresses.iter();
+    let first = addresses.find(|one| one.is_ipv4() == is_ipv4 && own.may_send_to(**one));
+    let first = first.filter(|_| has_its_end).copied();
+    first.ok_or_else(|| Problem::NoAddress {
+        node: peer.name.to_string(),
+        network,
     })
+}
+
+fn encrypted<'a>(
+    own: &Own,
+    peer: &'a Peer,
+    network: Subnet,
+    taken: &mut Taken<'a>,
+) -> Result<Way, Problem> {
+    let node = || peer.name.to_string();
+    let key = peer.key.as_deref().and_then(PublicKey::parse);
+    let Some(key) = key else {
+        return Err(Problem::NoKey {
+            node: node(),
+            network,
+        });
+    };
+    let of = *taken.keys.entry(key).or_insert(&peer.name);
+    if of != &*peer.name {
+        return Err(Problem::KeyTaken {
+            node: node(),
+            network,
+            of: of.to_owned(),
+        });
+    }
+    let address = reachable(own, peer, network)?;
+    Ok(Way::Encrypted { key, address })
 }
 
 /// Whether a route to the network would take away the whole segment. One that takes a part of it

@@ -1,6 +1,7 @@
 //! What is kept of a Node.
 
 use crate::network::subnet::Subnet;
+use crate::network::wireguard;
 use coracle_client::pod_cidrs::pod_cidrs;
 use k8s_openapi::api::core::v1::Node;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,9 @@ pub struct Peer {
     pub addresses: Box<[IpAddr]>,
     /// In seconds; of two nodes that claim one network the older has it.
     pub created: i64,
+    /// Of WireGuard, as the node wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Box<str>>,
 }
 
 impl Peer {
@@ -28,6 +32,8 @@ impl Peer {
             .flatten()
             .filter(|address| address.type_ == "InternalIP");
         let created = node.metadata.creation_timestamp.as_ref();
+        let annotations = node.metadata.annotations.as_ref();
+        let key = annotations.and_then(|annotations| annotations.get(wireguard::ANNOTATION));
         Self {
             name: node.metadata.name.as_deref().unwrap_or_default().into(),
             networks: pod_cidrs(node).map(Into::into).collect(),
@@ -35,6 +41,7 @@ impl Peer {
                 .filter_map(|address| address.address.parse().ok())
                 .collect(),
             created: created.map_or(0, |time| time.0.as_second()),
+            key: key.map(|text| text.as_str().into()),
         }
     }
 

@@ -2,6 +2,7 @@
 //! before the view is locked: who asks it for a name waits for no decoding.
 
 use super::{Key, Origin, View, decode};
+use crate::network::wireguard::{self, Told};
 use coracle_client::Client;
 use coracle_client::informer::{self, Event, Filter, Sink};
 use k8s_openapi::api::core::v1::{Namespace, Service};
@@ -149,8 +150,14 @@ struct Namespaces {
 
 impl Sink<Namespace> for Namespaces {
     fn apply(&mut self, event: Event<Namespace>) {
-        let name = |object: Namespace| object.metadata.name.unwrap_or_default().into_boxed_str();
         let view = &self.first.view;
+        let name = |object: Namespace| {
+            let name = object.metadata.name.unwrap_or_default().into_boxed_str();
+            if *name == *wireguard::NAMESPACE {
+                view.set_encryption(Told::of(object.metadata.annotations.as_ref()));
+            }
+            name
+        };
         match event {
             Event::Init => self.listed.clear(),
             Event::InitApply(object) => {
@@ -161,10 +168,14 @@ impl Sink<Namespace> for Namespaces {
             Event::InitDone => {
                 let listed = std::mem::take(&mut self.listed);
                 view.retain_namespaces(&listed);
+                view.listed_namespaces();
                 self.first.done();
             }
             Event::Apply(object) => view.set_namespace(&name(object), true),
-            Event::Delete(object) => view.set_namespace(&name(object), false),
+            Event::Delete(object) => {
+                let name = object.metadata.name.unwrap_or_default();
+                view.set_namespace(&name, false);
+            }
         }
     }
 }

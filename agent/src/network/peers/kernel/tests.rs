@@ -63,6 +63,7 @@ fn own(observed: &Observed) -> Own {
             .collect(),
         segments: observed.segments(),
         servers: BTreeSet::new(),
+        key: None,
     }
 }
 
@@ -72,6 +73,7 @@ fn peer(name: &str, network: &str, address: &str) -> Peer {
         networks: network.split(',').map(Into::into).collect(),
         addresses: address.split(',').map(|one| one.parse().unwrap()).collect(),
         created: 0,
+        key: None,
     }
 }
 
@@ -85,7 +87,9 @@ async fn reach(links: &Links, peers: &[Peer]) -> (u32, Vec<Problem>) {
         .collect();
     let plan: Plan = plan(&own, &nodes);
     let mtu = observed.mtu_towards(own.underlay());
-    let applied = apply(links, &observed, &own, &plan, mtu).await.unwrap();
+    let applied = apply(links, &observed, &own, &plan, mtu, None)
+        .await
+        .unwrap();
     (applied.pod_mtu, applied.problems.into_iter().collect())
 }
 

@@ -46,7 +46,7 @@ pub async fn apply(
         .iter()
         .filter_map(|route| match route.way {
             Way::Tunnel(far) => Some((route.network.base(), far)),
-            Way::Straight { .. } => None,
+            Way::Straight { .. } | Way::Encrypted { .. } => None,
         })
         .collect();
     let existing = links.iter().find(|link| name(link) == Some(VXLAN));

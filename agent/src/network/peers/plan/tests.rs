@@ -3,6 +3,7 @@
 use super::super::record::Peer;
 use super::{Own, Segment, Way, hardware_address, plan};
 use crate::network::subnet::Subnet;
+use crate::network::wireguard::PublicKey;
 use expect_test::{Expect, expect};
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -34,10 +35,20 @@ fn own() -> Own {
             },
         ],
         servers: ["10.97.0.1".parse().unwrap()].into(),
+        key: None,
     }
 }
 
-/// A node a line: name, podCIDRs and InternalIPs, each joined by commas, and how old it is.
+/// As a node has it; what is no number is no key.
+fn key(byte: &str) -> String {
+    byte.parse().map_or_else(
+        |_| byte.to_owned(),
+        |byte| PublicKey([byte; 32]).to_string(),
+    )
+}
+
+/// A node a line: name, podCIDRs and InternalIPs, each joined by commas, how old it is, and the byte
+/// that its key is made of.
 fn check(own: &Own, nodes: &str, expected: &Expect) {
     let peers = nodes
         .lines()
@@ -62,6 +73,7 @@ fn check(own: &Own, nodes: &str, expected: &Expect) {
                     .map(|one| one.parse().unwrap())
                     .collect(),
                 created: words.get(3).map_or(0, |age| age.parse().unwrap()),
+                key: words.get(4).map(|byte| key(byte).into()),
             }
         });
     let nodes = peers.map(|peer| (peer.name.clone(), peer)).collect();
@@ -81,7 +93,14 @@ fn check(own: &Own, nodes: &str, expected: &Expect) {
                 )
                 .unwrap();
             }
+            Way::Encrypted { key, address } => {
+                let (network, key) = (route.network, key.0[0]);
+                writeln!(text, "{network} encrypted for {key} at {address}").unwrap();
+            }
         }
+    }
+    for network in &plan.closed {
+        writeln!(text, "{network} closed").unwrap();
     }
     for problem in &plan.problems {
         writeln!(text, "! {problem}").unwrap();
@@ -290,6 +309,42 @@ fn an_end_of_the_tunnel_of_another_family_is_no_way() {
         &expect![[r#"
             10.42.2.0/24 tunnel 0a590a2a0200 at fd98::3
             ! No route to the pods of node a in 10.42.1.0/24: it has no InternalIP that this node could send to
+        "#]],
+    );
+}
+
+#[test]
+fn where_it_is_asked_for_all_ways_are_encrypted_or_closed() {
+    let own = Own {
+        key: Some(PublicKey([9; 32])),
+        ..own()
+    };
+    check(
+        &own,
+        "own 10.42.0.0/24 10.99.0.1 0 9
+         a 10.42.1.0/24,fd42:1::/64 10.99.0.2,fd99::2 10 1
+         b 10.42.2.0/24 172.16.0.4 20 2
+         old 10.42.3.0/24 10.99.0.5 30
+         damaged 10.42.4.0/24 10.99.0.6 40 AAAA
+         thief 10.42.5.0/24 10.99.0.7 50 1
+         mirror 10.42.6.0/24 10.99.0.8 60 9
+         late 10.42.3.0/25 10.99.0.10 70 3
+         six 10.42.7.0/24 fd99::9 80 4",
+        &expect![[r#"
+            10.42.1.0/24 encrypted for 1 at 10.99.0.2
+            10.42.2.0/24 encrypted for 2 at 172.16.0.4
+            fd42:1::/64 encrypted for 1 at 10.99.0.2
+            10.42.3.0/24 closed
+            10.42.4.0/24 closed
+            10.42.5.0/24 closed
+            10.42.6.0/24 closed
+            10.42.7.0/24 closed
+            ! No route to the pods of node late: its podCIDR 10.42.3.0/25 overlaps 10.42.3.0/24 of node old
+            ! No route to the pods of node six in 10.42.7.0/24: it has no InternalIP that this node could send to
+            ! No route to the pods of node damaged in 10.42.4.0/24: traffic between nodes is encrypted, and it has no key of WireGuard
+            ! No route to the pods of node old in 10.42.3.0/24: traffic between nodes is encrypted, and it has no key of WireGuard
+            ! No route to the pods of node mirror in 10.42.6.0/24: its key of WireGuard is that of node own
+            ! No route to the pods of node thief in 10.42.5.0/24: its key of WireGuard is that of node a
         "#]],
     );
 }
