@@ -218,7 +218,8 @@ async fn what_is_broken_off_is_undone_before_it_is_done_again() {
     {
         let resolvers = Resolvers::default();
         let attaching = cni.attach(&sandbox, &resolvers);
-        let begun = wait("it has begun", || node.path("log").exists());
+        let has_begun = || std::fs::read(node.path("log")).is_ok_and(|log| !log.is_empty());
+        let begun = wait("it has begun", has_begun);
         tokio::select! {
             attached = attaching => panic!("{attached:?}"),
             () = begun => {}
