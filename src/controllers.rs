@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Upstream's, so that never two lead where both stand.
 const LEASE: &str = "kube-controller-manager";
-/// Less than lies between the end of renewing and the lease's own: another may lead after that.
-const STOP_MAX: Duration = Duration::from_secs(4);
+/// What is left of a lease that could not be renewed when its loops must have ended.
+const SPARE: Duration = Duration::from_secs(1);
 /// Past this a stop does not wait for the Lease to be let go.
 const DRAIN_MAX: Duration = Duration::from_secs(15);
 
@@ -128,13 +128,15 @@ pub async fn elected(
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let clock = config.clock.clone();
+    // Another may lead once the lease has run out.
+    let stop_max = election.lease_duration - election.renew_deadline - SPARE;
     while !stop.is_cancelled() {
         let (config, client_for) = (config.clone(), Arc::clone(&client_for));
         let mut ended_in_time = true;
         let work = async |leading: CancellationToken| {
             let running = tokio::spawn(loops(config, client_for, leading.clone()));
             leading.cancelled().await;
-            ended_in_time = tokio::time::timeout(STOP_MAX, running).await.is_ok();
+            ended_in_time = tokio::time::timeout(stop_max, running).await.is_ok();
         };
         let (client, election) = (client.clone(), election.clone());
         lead(client, election, clock.clone(), stop.clone(), work).await;
