@@ -90,6 +90,31 @@ pub struct DnsArgs {
     pub cluster_domain: Option<String>,
 }
 
+/// Of the control loops, in a server's process or in their own.
+#[derive(Args, Clone, Debug, Default)]
+pub struct LoopArgs {
+    /// Addresses for pods; one network of each IP family with a comma between them for both
+    /// [default: 10.42.0.0/16]
+    #[arg(long, value_name = "CIDR", env = "CORACLE_CLUSTER_CIDR")]
+    pub cluster_cidr: Option<String>,
+    /// Addresses for Services of type LoadBalancer, one each: networks or ranges with commas between
+    /// them, whose routes lead to a node [default: none; such Services get the nodes' addresses]
+    #[arg(
+        long,
+        value_name = "CIDR",
+        env = "CORACLE_LOAD_BALANCER_POOL",
+        value_delimiter = ','
+    )]
+    pub load_balancer_pool: Vec<String>,
+    /// How long a node may be silent before it counts as lost [default: 40s]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "CORACLE_NODE_MONITOR_GRACE_PERIOD"
+    )]
+    pub node_monitor_grace_period: Option<String>,
+}
+
 #[derive(Args, Clone, Debug, Default)]
 pub struct ServerArgs {
     /// Address and port to serve the API on [default: 0.0.0.0:6443]
@@ -106,10 +131,6 @@ pub struct ServerArgs {
         value_delimiter = ','
     )]
     pub tls_san: Vec<String>,
-    /// Addresses for pods; one network of each IP family with a comma between them for both
-    /// [default: 10.42.0.0/16]
-    #[arg(long, value_name = "CIDR", env = "CORACLE_CLUSTER_CIDR")]
-    pub cluster_cidr: Option<String>,
     /// Encrypt what nodes send each other's pods, by WireGuard: true or false [default: false]
     #[arg(
         long,
@@ -128,26 +149,12 @@ pub struct ServerArgs {
     #[arg(long, value_name = "CIDR", env = "CORACLE_SERVICE_CIDR")]
     pub service_cidr: Option<String>,
     #[command(flatten)]
+    pub loops: LoopArgs,
+    #[command(flatten)]
     pub dns: DnsArgs,
-    /// Addresses for Services of type LoadBalancer, one each: networks or ranges with commas between
-    /// them, whose routes lead to a node [default: none; such Services get the nodes' addresses]
-    #[arg(
-        long,
-        value_name = "CIDR",
-        env = "CORACLE_LOAD_BALANCER_POOL",
-        value_delimiter = ','
-    )]
-    pub load_balancer_pool: Vec<String>,
     /// Where to write the admin's kubeconfig [default: <data-dir>/admin.kubeconfig]
     #[arg(long, value_name = "FILE", env = "CORACLE_WRITE_KUBECONFIG")]
     pub write_kubeconfig: Option<String>,
-    /// How long a node may be silent before it counts as lost [default: 40s]
-    #[arg(
-        long,
-        value_name = "DURATION",
-        env = "CORACLE_NODE_MONITOR_GRACE_PERIOD"
-    )]
-    pub node_monitor_grace_period: Option<String>,
     /// Reads worked on at a time; together with the writes these are the seats that priority levels
     /// share [default: 200]
     #[arg(long, value_name = "COUNT", env = "CORACLE_MAX_REQUESTS_INFLIGHT")]

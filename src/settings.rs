@@ -12,7 +12,7 @@ pub mod parse;
 mod resources;
 mod routing;
 
-use crate::cli::{AgentArgs, CommonArgs, ServerArgs};
+use crate::cli::{AgentArgs, CommonArgs, LoopArgs, ServerArgs};
 use coracle_agent::KubeletDir;
 use coracle_agent::runtime::Endpoints;
 use coracle_apiserver::access;
@@ -33,6 +33,8 @@ use std::time::Duration;
 
 /// Exit code of a bad command line or file, EX_USAGE of sysexits.h.
 pub const EXIT_USAGE: u8 = 64;
+/// What else can be disabled in a server's process than loops.
+const PARTS: [&str; 3] = ["scheduler", "controllers", "dns"];
 pub const DATA_DIR_DEFAULT: &str = "/var/lib/coracle";
 
 /// One bad setting, told in the user's terms.
@@ -117,14 +119,10 @@ pub fn data_dir(args: Option<&str>) -> PathBuf {
 
 pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, BadSetting> {
     let data_dir = parse::directory("data-dir", common.data_dir.as_deref())?;
-    let cluster = parse::cidrs("cluster-cidr", args.cluster_cidr.as_deref(), "10.42.0.0/16")?;
+    let cluster = cluster_cidrs(&args.loops)?;
     let services = service_cidr(args, &cluster)?;
-    let disabled = parse::disabled(&args.disable)?;
+    let disabled = parse::disabled(&args.disable, &PARTS)?;
     let cluster_dns = dns::server(&args.dns, &services)?;
-    let texts = |networks: &[parse::Cidr]| {
-        let texts: Vec<_> = networks.iter().map(|one| one.text.as_str()).collect();
-        texts.join(",")
-    };
     let write_kubeconfig = match &args.write_kubeconfig {
         Some(path) if path.is_empty() => {
             return Err(BadSetting::new(
@@ -149,12 +147,25 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         at_rest: at_rest(args, &data_dir)?,
         access: access(args)?,
         admission: admission(args)?,
-        load_balancer_pool: routing::pool(&args.load_balancer_pool)?,
+        load_balancer_pool: routing::pool(&args.loops.load_balancer_pool)?,
         write_kubeconfig,
-        node_monitor_grace_period: parse::grace_period(args.node_monitor_grace_period.as_deref())?,
+        node_monitor_grace_period: grace_period(&args.loops)?,
         disabled,
         data_dir,
     })
+}
+
+fn cluster_cidrs(args: &LoopArgs) -> Result<Vec<parse::Cidr>, BadSetting> {
+    parse::cidrs("cluster-cidr", args.cluster_cidr.as_deref(), "10.42.0.0/16")
+}
+
+fn grace_period(args: &LoopArgs) -> Result<Duration, BadSetting> {
+    parse::grace_period(args.node_monitor_grace_period.as_deref())
+}
+
+fn texts(networks: &[parse::Cidr]) -> String {
+    let texts: Vec<_> = networks.iter().map(|one| one.text.as_str()).collect();
+    texts.join(",")
 }
 
 fn service_cidr(

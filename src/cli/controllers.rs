@@ -1,8 +1,9 @@
 //! `coracle controllers`. Flags have the names of kube-controller-manager's where it has them.
 
+use super::LoopArgs;
 use clap::Args;
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct ControllersCommand {
     /// Log level: error, warn, info, debug, trace, or a filter such as info,coracle_controllers=debug
     #[arg(long, value_name = "LEVEL", env = "CORACLE_LOG")]
@@ -18,26 +19,8 @@ pub struct ControllersCommand {
     /// be allowed to impersonate
     #[arg(long, env = "CORACLE_USE_SERVICE_ACCOUNT_CREDENTIALS")]
     pub use_service_account_credentials: bool,
-    /// Addresses for pods; one network of each IP family with a comma between them for both
-    /// [default: 10.42.0.0/16]
-    #[arg(long, value_name = "CIDR", env = "CORACLE_CLUSTER_CIDR")]
-    pub cluster_cidr: Option<String>,
-    /// Addresses for Services of type LoadBalancer: networks or ranges with commas between them
-    /// [default: none; such Services get the nodes' addresses]
-    #[arg(
-        long,
-        value_name = "CIDR",
-        env = "CORACLE_LOAD_BALANCER_POOL",
-        value_delimiter = ','
-    )]
-    pub load_balancer_pool: Vec<String>,
-    /// How long a node may be silent before it counts as lost [default: 40s]
-    #[arg(
-        long,
-        value_name = "DURATION",
-        env = "CORACLE_NODE_MONITOR_GRACE_PERIOD"
-    )]
-    pub node_monitor_grace_period: Option<String>,
+    #[command(flatten)]
+    pub loops: LoopArgs,
     /// Certificate of the authority that every namespace is told of; without it the loop root-ca
     /// does not run
     #[arg(long, value_name = "FILE", env = "CORACLE_ROOT_CA_FILE")]

@@ -2,10 +2,13 @@
 
 use super::{BadSetting, parse, routing};
 use crate::cli::ControllersCommand;
-use coracle_controllers::{AddressPool, LOOPS};
+use coracle_controllers::AddressPool;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+const CERTIFICATE: &str = "cluster-signing-cert-file";
+const KEY: &str = "cluster-signing-key-file";
 
 #[derive(Clone, Debug)]
 pub struct ControllersSettings {
@@ -23,8 +26,6 @@ pub struct ControllersSettings {
 }
 
 pub fn controllers(args: &ControllersCommand) -> Result<ControllersSettings, BadSetting> {
-    let cidrs = parse::cidrs("cluster-cidr", args.cluster_cidr.as_deref(), "10.42.0.0/16")?;
-    let cidrs: Vec<_> = cidrs.iter().map(|one| one.text.as_str()).collect();
     let is_elected = match args.leader_elect.as_deref() {
         Some(text) => parse::boolean("leader-elect", text)?,
         None => true,
@@ -34,27 +35,15 @@ pub fn controllers(args: &ControllersCommand) -> Result<ControllersSettings, Bad
         path.transpose()
     };
     let root_ca = file("root-ca-file", &args.root_ca_file)?;
-    let certificate = file("cluster-signing-cert-file", &args.cluster_signing_cert_file)?;
-    let key = file("cluster-signing-key-file", &args.cluster_signing_key_file)?;
+    let certificate = file(CERTIFICATE, &args.cluster_signing_cert_file)?;
+    let key = file(KEY, &args.cluster_signing_key_file)?;
     let signing = match (certificate, key) {
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (None, None) => None,
-        (Some(path), None) => {
-            let text = path.display().to_string();
-            let expected = "needs --cluster-signing-key-file too";
-            return Err(BadSetting::new(
-                "cluster-signing-cert-file",
-                &text,
-                expected,
-            ));
-        }
-        (None, Some(path)) => {
-            let text = path.display().to_string();
-            let expected = "needs --cluster-signing-cert-file too";
-            return Err(BadSetting::new("cluster-signing-key-file", &text, expected));
-        }
+        (Some(path), None) => return Err(alone(CERTIFICATE, &path, KEY)),
+        (None, Some(path)) => return Err(alone(KEY, &path, CERTIFICATE)),
     };
-    let mut disabled = loops(&args.disable)?;
+    let mut disabled = parse::disabled(&args.disable, &[])?;
     if root_ca.is_none() {
         disabled.insert("root-ca".to_owned());
     }
@@ -65,22 +54,20 @@ pub fn controllers(args: &ControllersCommand) -> Result<ControllersSettings, Bad
         kubeconfig: parse::file("kubeconfig", &args.kubeconfig)?,
         is_elected,
         acts_as_accounts: args.use_service_account_credentials,
-        cluster_cidr: cidrs.join(","),
-        load_balancer_pool: routing::pool(&args.load_balancer_pool)?,
-        node_monitor_grace_period: parse::grace_period(args.node_monitor_grace_period.as_deref())?,
+        cluster_cidr: super::texts(&super::cluster_cidrs(&args.loops)?),
+        load_balancer_pool: routing::pool(&args.loops.load_balancer_pool)?,
+        node_monitor_grace_period: super::grace_period(&args.loops)?,
         root_ca,
         signing,
         disabled,
     })
 }
 
-fn loops(given: &[String]) -> Result<BTreeSet<String>, BadSetting> {
-    let known: Vec<&str> = LOOPS.iter().map(|entry| entry.name).collect();
-    match given.iter().find(|text| !known.contains(&text.as_str())) {
-        Some(text) => {
-            let expected = format!("must be one of {}", known.join(", "));
-            Err(BadSetting::new("disable", text, expected))
-        }
-        None => Ok(given.iter().cloned().collect()),
-    }
+/// Of a certificate and its key one is no use.
+fn alone(flag: &'static str, path: &Path, other: &str) -> BadSetting {
+    let expected = format!("needs --{other} too");
+    BadSetting::new(flag, &path.display().to_string(), expected)
 }
+
+#[cfg(test)]
+mod tests;

@@ -241,9 +241,11 @@ pub fn file(flag: &'static str, text: &str) -> Result<PathBuf, BadSetting> {
         .map_err(|error| BadSetting::new(flag, text, format!("cannot be resolved: {error}")))
 }
 
-pub fn disabled(given: &[String]) -> Result<BTreeSet<String>, BadSetting> {
-    let known: Vec<&str> = ["scheduler", "controllers", "dns"]
-        .into_iter()
+/// Loops, and what else there is.
+pub fn disabled(given: &[String], parts: &[&'static str]) -> Result<BTreeSet<String>, BadSetting> {
+    let known: Vec<&str> = parts
+        .iter()
+        .copied()
         .chain(coracle_controllers::LOOPS.iter().map(|entry| entry.name))
         .collect();
     for text in given {

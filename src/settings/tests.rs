@@ -72,7 +72,10 @@ fn networks_are_checked() {
 fn nodes_and_pods_may_have_both_families() {
     let networks = |cluster: &str, services: &str| {
         let args = ServerArgs {
-            cluster_cidr: Some(cluster.to_owned()),
+            loops: LoopArgs {
+                cluster_cidr: Some(cluster.to_owned()),
+                ..LoopArgs::default()
+            },
             service_cidr: Some(services.to_owned()),
             ..ServerArgs::default()
         };
