@@ -54,7 +54,7 @@ pub async fn join(scratch: &Scratch, nodes: &[String]) -> anyhow::Result<JoinSet
     Ok(renewals)
 }
 
-/// Answers for the pods of the namespace, over connections of its own, until it is dropped.
+/// Answers for the pods of the namespace until it is dropped.
 pub async fn kubelets(scratch: &Scratch, clients: &[Client]) -> anyhow::Result<JoinSet<()>> {
     let api: Api<Pod> = Api::namespaced(scratch.client.clone(), &scratch.name);
     let from = api.list(&ListParams::default()).await?.metadata;

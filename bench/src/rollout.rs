@@ -39,6 +39,12 @@ pub async fn run(
     // A rollout has a quarter more for a while.
     let room = nodes.len() * PODS_PER_NODE * 4 / 5;
     anyhow::ensure!(
+        plan.pods.is_multiple_of(plan.deployments),
+        "{} Deployments cannot share {} pods evenly",
+        plan.deployments,
+        plan.pods
+    );
+    anyhow::ensure!(
         replicas > 0 && replicas * plan.deployments <= room,
         "{} pods of {} Deployments do not fit on {} nodes: at most {room}, at least one each",
         plan.pods,
@@ -150,7 +156,7 @@ async fn report(
     let failed = plan.deployments - latencies.len();
     let after = writes(&scratch.client).await?;
     let notes = after.into_iter().filter_map(|(what, count)| {
-        let made = count - before.get(&what).copied().unwrap_or(0);
+        let made = count.saturating_sub(before.get(&what).copied().unwrap_or(0));
         (made > 0).then_some((what, made))
     });
     let report = Report::new(work, latencies, failed, elapsed);
@@ -180,7 +186,6 @@ fn deployment(scratch: &Scratch, number: usize, replicas: usize) -> Deployment {
             },
         },
     });
-    #[allow(clippy::expect_used)]
     serde_json::from_value(object).expect("the object above is a Deployment")
 }
 
