@@ -8,7 +8,6 @@ use coracle_store::Store;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -149,7 +148,7 @@ impl Site {
         }
     }
 
-    /// Pods that are not about to go.
+    /// Also those that are about to go.
     pub fn pods(&self, namespace: &str) -> Vec<Pod> {
         let pods: Api<Pod> = Api::namespaced(self.admin.clone(), namespace);
         let listed = self.block_on(pods.list(&ListParams::default()));
@@ -205,13 +204,11 @@ async fn nodes_work(admin: Client) {
         let Ok(listed) = pods.list(&ListParams::default()).await else {
             continue;
         };
-        let mut seen = BTreeSet::new();
         for pod in listed.items {
             let meta = &pod.metadata;
             let (Some(name), Some(namespace)) = (&meta.name, &meta.namespace) else {
                 continue;
             };
-            seen.insert(name.clone());
             let own: Api<Pod> = Api::namespaced(admin.clone(), namespace);
             if meta.deletion_timestamp.is_some() {
                 // Whatever comes between, the next look finds it.
