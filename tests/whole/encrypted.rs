@@ -28,6 +28,7 @@ const PODS: [(&str, &str); 3] = [
 /// The network of all pods, and WireGuard's port.
 const POD_NETWORK: [u8; 2] = [10, 42];
 const PORT: u16 = 51820;
+const NODE_PORT: u16 = 30880;
 /// Where nobody listens, outside the cluster.
 const DISCARD: u16 = 9;
 
@@ -149,6 +150,17 @@ fn is_only_wireguard(seen: &Seen, hosts: &[Host]) {
     }
 }
 
+/// The address of a Service, and the port of each node, that leads to one pod alone.
+fn service_of(server: &Cluster, pod: &str) -> String {
+    server.kubectl(&["label", "pod", pod, "served=yes"]);
+    let ports = format!("[{{ port: 8080, nodePort: {NODE_PORT} }}]");
+    server.apply(&format!(
+        "\napiVersion: v1\nkind: Service\nmetadata: {{ name: served }}\n\
+         spec: {{ type: NodePort, selector: {{ served: \"yes\" }}, ports: {ports} }}\n"
+    ));
+    server.value(&["service", "served"], "{.spec.clusterIP}")
+}
+
 fn is_guarded(host: &Host) -> bool {
     let arguments = ["list", "chain", "inet", "coracle", "encryption-out"];
     let listed = host.command("nft").args(arguments).output().unwrap();
@@ -207,6 +219,9 @@ fn nothing_that_pods_send_to_other_nodes_can_be_read_on_the_way() {
     // Nodes reach pods of others so too.
     let page = format!("{}:8080/name", addresses[0]);
     assert_eq!(fetched_by_host(&site.hosts[1], &page), "marked-a\n");
+    let service = service_of(&site.server, "marked-c");
+    let page = format!("{service}:8080/name");
+    assert_eq!(fetched_by_host(&site.hosts[0], &page), "marked-c\n");
     let seen = capture.seen();
     assert_eq!(seen.within(&POD_NETWORK), [""; 0]);
     assert_eq!(seen.texts, 0);
@@ -311,6 +326,13 @@ fn nothing_leaks_while_the_agent_is_away(site: &mut Site, capture: &Capture, add
     run("ip", &["-n", &one, "link", "del", "coracle-wg"]);
     assert!(!routes(&site.hosts[0]).contains("proto 67"));
     site.nothing_leaks(capture, "the link is gone too");
+    // Nor what the node sends by one of its own addresses, which is the loopback's at first.
+    let (own, word) = (&site.hosts[0].address, "marked-own");
+    let script = format!("echo {word} | busybox timeout 2 busybox nc {own} {NODE_PORT}");
+    let asked = site.hosts[0].command("sh").args(["-c", &script]).output();
+    assert!(!asked.unwrap().status.success());
+    assert_eq!(capture.seen().within(&POD_NETWORK), [""; 0]);
+    assert_eq!(capture.seen().texts, 0);
     site.start_agent(0);
     let page = format!("{}:8080/name", addresses[0]);
     assert_eq!(fetched(&site.server, "marked-c", &page), "marked-a\n");

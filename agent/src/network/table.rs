@@ -29,6 +29,7 @@ pub const HOST_PORTS: &str = "host-ports";
 pub const PODS_MASQUERADE: &str = "pods-masquerade";
 /// What is for pods and leaves by a link that does not encrypt, and what comes from them by one.
 pub const ENCRYPTION_OUT: &str = "encryption-out";
+pub const ENCRYPTION_LEAVING: &str = "encryption-leaving";
 pub const ENCRYPTION_IN: &str = "encryption-in";
 /// What no pod may send to the node itself, whatever policies say.
 pub const HOST_GUARD: &str = "host-guard";
@@ -38,7 +39,7 @@ pub const POLICY_INPUT: &str = "policy-input";
 pub const POLICY_OUTPUT: &str = "policy-output";
 
 /// Of a table that was made with other base chains, all is made anew.
-const LAYOUT: &str = "layout-1";
+const LAYOUT: &str = "layout-2";
 
 /// Translation of destinations (NF_IP_PRI_NAT_DST), a little before it, and of sources.
 const DESTINATIONS: i32 = -100;
@@ -64,7 +65,7 @@ struct Base {
     leads_to: &'static [&'static str],
 }
 
-const BASES: [Base; 8] = [
+const BASES: [Base; 9] = [
     Base {
         name: "before-prerouting",
         kind: ChainType::Filter,
@@ -124,7 +125,16 @@ const BASES: [Base; 8] = [
         kind: ChainType::Filter,
         hook: Hook::Output,
         priority: FILTER,
-        leads_to: &[ENCRYPTION_OUT, SERVICES_CLOSED, POLICY_OUTPUT],
+        leads_to: &[SERVICES_CLOSED, POLICY_OUTPUT],
+    },
+    // The link of what the node itself sends is known here alone: in the hooks before, it is the
+    // link to the destination that a Service had.
+    Base {
+        name: "filter-postrouting",
+        kind: ChainType::Filter,
+        hook: Hook::Postrouting,
+        priority: FILTER,
+        leads_to: &[ENCRYPTION_LEAVING],
     },
 ];
 

@@ -1,7 +1,8 @@
 //! Nothing of the pods' network passes in plain text: what is for the cluster's pods leaves by the
 //! encrypted link or by a pod's own, and what is from them comes by these.
 //!
-//! Owns the chains `encryption-out` and `encryption-in`. They stay in the kernel when the agent
+//! Owns the chains `encryption-out`, which tells a pod that nothing leads there, `encryption-leaving`,
+//! which everything passes with the link that it leaves by, and `encryption-in`. They stay in the kernel when the agent
 //! ends, whatever becomes of routes and links meanwhile.
 
 use super::DEVICE;
@@ -11,7 +12,7 @@ use crate::network::nft::{
     Batch, Chain, Datum, Element, Family, Field, Range, Reject, Rule, Set, Verdict, merged, without,
 };
 use crate::network::subnet::Subnet;
-use crate::network::table::{ENCRYPTION_IN, ENCRYPTION_OUT, Table};
+use crate::network::table::{ENCRYPTION_IN, ENCRYPTION_LEAVING, ENCRYPTION_OUT, Table};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +21,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// By which links: the chains behind the sets.
 const WAYS_OUT: &str = "encryption-ways-out";
+const WAYS_LEAVING: &str = "encryption-ways-leaving";
 const WAYS_IN: &str = "encryption-ways-in";
 const LOOPBACK: &str = "lo";
 
@@ -98,6 +100,7 @@ fn set_name(family: Family) -> &'static str {
 fn open() -> Batch {
     let mut batch = Batch::new();
     batch.flush_chain(ENCRYPTION_OUT);
+    batch.flush_chain(ENCRYPTION_LEAVING);
     batch.flush_chain(ENCRYPTION_IN);
     batch
 }
@@ -105,7 +108,12 @@ fn open() -> Batch {
 /// All of it, in place of what there was: nodes come and go seldom.
 fn close(guarded: &[Range]) -> Batch {
     let mut batch = open();
-    for (chain, link) in [(WAYS_OUT, Field::OutputLink), (WAYS_IN, Field::InputLink)] {
+    let ways = [
+        (WAYS_OUT, Field::OutputLink),
+        (WAYS_LEAVING, Field::OutputLink),
+        (WAYS_IN, Field::InputLink),
+    ];
+    for (chain, link) in ways {
         batch.add_chain(&Chain::plain(chain));
         batch.flush_chain(chain);
         for name in [DEVICE, BRIDGE, LOOPBACK] {
@@ -121,6 +129,11 @@ fn close(guarded: &[Range]) -> Batch {
             .comment("pods' traffic leaves encrypted alone"),
     );
     batch.add_rule(
+        &Rule::new(WAYS_LEAVING)
+            .drop()
+            .comment("traffic to pods leaves encrypted alone"),
+    );
+    batch.add_rule(
         &Rule::new(WAYS_IN)
             .drop()
             .comment("pods' traffic comes encrypted alone"),
@@ -131,11 +144,16 @@ fn close(guarded: &[Range]) -> Batch {
         batch.flush_set(name);
         let of_family = guarded.iter().filter(|range| is_of(range, family));
         batch.add_elements(name, of_family.map(|range| Element::range(*range)));
-        batch.add_rule(
-            &Rule::new(ENCRYPTION_OUT)
-                .in_set([Field::Destination(family)], name)
-                .goto(WAYS_OUT),
-        );
+        for (chain, ways) in [
+            (ENCRYPTION_OUT, WAYS_OUT),
+            (ENCRYPTION_LEAVING, WAYS_LEAVING),
+        ] {
+            batch.add_rule(
+                &Rule::new(chain)
+                    .in_set([Field::Destination(family)], name)
+                    .goto(ways),
+            );
+        }
         batch.add_rule(
             &Rule::new(ENCRYPTION_IN)
                 .in_set([Field::Source(family)], name)

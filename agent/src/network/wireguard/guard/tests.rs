@@ -1,9 +1,9 @@
 //! The rules in the kernel, in network namespaces of the tests' own.
 
-use super::{Guard, Range, WAYS_IN, WAYS_OUT, close, open, set_name};
+use super::{Guard, Range, WAYS_IN, WAYS_LEAVING, WAYS_OUT, close, open, set_name};
 use crate::network::nft::{Family, Nft};
 use crate::network::subnet::Subnet;
-use crate::network::table::{ENCRYPTION_IN, ENCRYPTION_OUT, Table};
+use crate::network::table::{ENCRYPTION_IN, ENCRYPTION_LEAVING, ENCRYPTION_OUT, Table};
 use crate::network::testing::isolated_async;
 use crate::network::wireguard::{Setting, Told};
 use tokio::sync::watch;
@@ -35,14 +35,17 @@ fn the_rules_are_replaced_as_a_whole_and_taken_away() {
         for networks in [&["10.42.0.0/16", "fd42::/48"][..], &["10.42.0.0/16"]] {
             nft.commit(&close(&ranges(networks))).await.unwrap();
             assert_eq!(rules(nft, ENCRYPTION_OUT).await, 2);
+            assert_eq!(rules(nft, ENCRYPTION_LEAVING).await, 2);
             assert_eq!(rules(nft, ENCRYPTION_IN).await, 2);
             assert_eq!(rules(nft, WAYS_OUT).await, 5);
+            assert_eq!(rules(nft, WAYS_LEAVING).await, 5);
             assert_eq!(rules(nft, WAYS_IN).await, 5);
             assert_eq!(elements(nft, Family::Ip4).await, 1);
             assert_eq!(elements(nft, Family::Ip6).await, networks.len() - 1);
         }
         nft.commit(&open()).await.unwrap();
         assert_eq!(rules(nft, ENCRYPTION_OUT).await, 0);
+        assert_eq!(rules(nft, ENCRYPTION_LEAVING).await, 0);
         assert_eq!(rules(nft, ENCRYPTION_IN).await, 0);
         stop.cancel();
     });

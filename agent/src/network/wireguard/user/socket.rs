@@ -92,6 +92,8 @@ impl Socket {
         let step = usize::from(segment).max(1);
         if datagrams.len() > step && self.cuts.load(Ordering::Relaxed) {
             match self.send_when_free(to, datagrams, Some(segment)).await {
+                // On one way the segments are too long: on others they may not be.
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
                 Err(error) if is_uncut(&error) => {
                     tracing::debug!(%error, "datagrams to other nodes are sent one by one");
                     self.cuts.store(false, Ordering::Relaxed);
@@ -143,7 +145,7 @@ impl Socket {
 
 /// Not of the network, but of the kernel or the link's driver.
 fn is_uncut(error: &io::Error) -> bool {
-    [libc::EIO, libc::EINVAL, libc::EOPNOTSUPP].contains(&error.raw_os_error().unwrap_or_default())
+    [libc::EIO, libc::EOPNOTSUPP].contains(&error.raw_os_error().unwrap_or_default())
 }
 
 fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
