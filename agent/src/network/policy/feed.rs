@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 const RETRY_FIRST: Duration = Duration::from_millis(200);
 const RETRY_LONGEST: Duration = Duration::from_secs(10);
+/// For the next line of a list.
+const LINE_MAX: Duration = Duration::from_secs(30);
 /// A server that does not know of this, or does not let this node: it may be another one later.
 const REFUSED_PAUSE: Duration = Duration::from_secs(60);
 
@@ -33,6 +35,8 @@ enum FeedError {
     Line(#[from] serde_json::Error),
     #[error("the server ended it")]
     Ended,
+    #[error("the server stopped in the middle of a list")]
+    Stalled,
 }
 
 impl FeedError {
@@ -93,7 +97,13 @@ async fn listen(
     let mut line = Vec::new();
     loop {
         line.clear();
-        if lines.read_until(b'\n', &mut line).await? == 0 {
+        let reading = lines.read_until(b'\n', &mut line);
+        // Nothing may come for long between changes, but not in the middle of a list.
+        let read = match hearing.is_listing() {
+            true => tokio::time::timeout(LINE_MAX, reading).await,
+            false => Ok(reading.await),
+        };
+        if read.map_err(|_| FeedError::Stalled)?? == 0 {
             return Err(FeedError::Ended);
         }
         let told: Told = serde_json::from_slice(&line)?;
@@ -133,6 +143,10 @@ pub enum Heard {
 }
 
 impl Hearing {
+    fn is_listing(&self) -> bool {
+        self.seen.is_some()
+    }
+
     pub fn hear(&mut self, state: &mut State, told: Told) -> Heard {
         match told {
             Told::Begin => {

@@ -66,7 +66,8 @@ impl Shared {
         let mut inner = self.inner.lock();
         let heard = hear(&mut inner.state);
         match heard {
-            Heard::Begun => inner.is_listing = true,
+            // What is known goes on until the end of a list says what is gone.
+            Heard::Begun => inner.is_listing = self.source() < Source::Server,
             Heard::Listed => inner.is_listing = false,
             _ => {}
         }
@@ -109,8 +110,8 @@ impl Shared {
         inner.asked
     }
 
-    /// Gives what is to be written, and the number that is reached then. None while a list is under
-    /// way.
+    /// Gives what is to be written, and the number that is reached then. None while the first list
+    /// is under way.
     pub fn take<T>(&self, take: impl FnOnce(&mut State) -> T) -> Option<(u64, T)> {
         let mut inner = self.inner.lock();
         if inner.is_listing {
