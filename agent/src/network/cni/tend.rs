@@ -74,12 +74,22 @@ impl Cni {
             () = stop.cancelled() => return,
             () = self.0.has_lost.notified() => {}
         }
+        // What cannot be taken back is valid to plugins: it keeps nothing else from being collected.
+        let mut collect_at = tokio::time::Instant::now();
         loop {
-            let is_clean = self.0.take_back(&stop).await && self.0.collect(&stop).await;
-            let pause = if is_clean { COLLECT_EVERY } else { RETRY };
+            let is_clean = self.0.take_back(&stop).await;
+            if tokio::time::Instant::now() >= collect_at && self.0.collect(&stop).await {
+                collect_at = tokio::time::Instant::now() + COLLECT_EVERY;
+            }
+            let again = tokio::time::Instant::now() + RETRY;
+            let next = if is_clean {
+                collect_at.max(again)
+            } else {
+                again
+            };
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep_until(next) => {}
             }
         }
     }
