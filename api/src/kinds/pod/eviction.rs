@@ -13,15 +13,28 @@ const DISRUPTION_ALLOWED: &str = "DisruptionAllowed";
 /// `now` is the RFC 3339 time of the transition.
 pub fn mark(pod: &mut Object, now: &str) {
     let mut conditions = pod.list(&["status", "conditions"]).to_vec();
-    conditions.retain(|condition| json::text(condition, "type") != "DisruptionTarget");
-    conditions.push(json!({
+    let at = conditions
+        .iter()
+        .position(|condition| json::text(condition, "type") == "DisruptionTarget");
+    // One that was true already has been so since.
+    let since = at
+        .map(|at| &conditions[at])
+        .filter(|condition| json::text(condition, "status") == "True")
+        .and_then(|condition| condition["lastTransitionTime"].as_str())
+        .unwrap_or(now)
+        .to_owned();
+    let condition = json!({
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "EvictionByEvictionAPI",
         "message": "Eviction API: evicting",
         "lastProbeTime": null,
-        "lastTransitionTime": now,
-    }));
+        "lastTransitionTime": since,
+    });
+    match at {
+        Some(at) => conditions[at] = condition,
+        None => conditions.push(condition),
+    }
     pod.set(&["status", "conditions"], conditions.into());
 }
 

@@ -93,3 +93,23 @@ fn a_budget_says_why_it_refuses() {
     let negative = json!({ "observedGeneration": 1, "disruptionsAllowed": -1 });
     assert!(matches!(refused(negative), Charge::Broken(_)));
 }
+
+#[test]
+fn who_was_to_go_already_has_been_so_since() {
+    let earlier = "2025-12-31T23:59:00Z";
+    for (status, since) in [("True", earlier), ("False", NOW)] {
+        let mut marked = pod("Running", "True");
+        let mut conditions = marked.list(&["status", "conditions"]).to_vec();
+        let before = json!({
+            "type": "DisruptionTarget", "status": status, "lastTransitionTime": earlier,
+        });
+        conditions.insert(0, before);
+        marked.set(&["status", "conditions"], conditions.into());
+        mark(&mut marked, NOW);
+        let conditions = marked.list(&["status", "conditions"]);
+        assert_eq!(conditions.len(), 2);
+        assert_eq!(conditions[0]["status"], "True");
+        assert_eq!(conditions[0]["reason"], "EvictionByEvictionAPI");
+        assert_eq!(conditions[0]["lastTransitionTime"], since);
+    }
+}
