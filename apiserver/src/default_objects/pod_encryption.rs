@@ -3,11 +3,8 @@
 //!
 //! A cluster that never had it has no word of it.
 
-use super::{ReconcileError, Wanted, ensure, following};
-use crate::bootstrap::send;
+use super::{ReconcileError, Wanted, ensure, following, read};
 use crate::server::InProcess;
-use coracle_api::object::Object;
-use http::Method;
 use serde_json::json;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -39,13 +36,10 @@ pub async fn reconcile(
 
 async fn is_said(api: &InProcess) -> Result<bool, ReconcileError> {
     let path = format!("{COLLECTION}/{NAME}");
-    let asked = send(api, Method::GET, &path, None).await;
-    let (_, found) = asked.map_err(|source| ReconcileError {
+    let found = read(api, &path).await.map_err(|source| ReconcileError {
         what: format!("Namespace {NAME}"),
         source,
     })?;
-    let found = serde_json::from_slice(&found).ok();
-    let found = found.and_then(Object::from_value);
     let path = ["metadata", "annotations", ENCRYPTION];
     Ok(found.is_some_and(|found| found.get(&path).is_some()))
 }
