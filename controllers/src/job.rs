@@ -96,7 +96,13 @@ async fn run_jobs(context: Context) {
         .telling(objects, recorder);
     let shutdown = context.shutdown;
     tokio::join!(
-        control_loop::run("job-orphan-pod", orphans, 1, release, shutdown.clone()),
+        control_loop::run(
+            "job-orphan-pod",
+            orphans,
+            WORKERS,
+            release,
+            shutdown.clone()
+        ),
         control_loop::run(COMPONENT, queue, WORKERS, reconcile, shutdown),
     );
 }
@@ -126,7 +132,9 @@ impl Controller {
         let outcome = self.look_after(key, &job, uid).await;
         let known = self.jobs.get(key);
         if known.is_none_or(|known| known.metadata.uid != job.metadata.uid) {
-            self.memory.forget(uid); // It went meanwhile.
+            // It went meanwhile, and what it waited for with it.
+            self.memory.forget(uid);
+            self.expectations.forget(key);
         }
         outcome
     }

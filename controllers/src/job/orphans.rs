@@ -51,15 +51,18 @@ impl Controller {
             Orphans::OfJob { namespace, uid } => (namespace, ownership::owned(&self.pods, uid)),
         };
         let api = Api::<Pod>::namespaced(self.client.clone(), namespace);
+        // One that is refused keeps none of the others.
+        let mut refused = None;
         for pod in pods.iter().filter(|pod| self.is_orphan(pod)) {
             match release(&api, pod).await {
-                Err(error) if !refusal::is_not_found(&error) => {
-                    return Err(ReconcileError::Release(error));
-                }
+                Err(error) if !refusal::is_not_found(&error) => refused = Some(error),
                 _ => {}
             }
         }
-        Ok(Requeue::Never)
+        match refused {
+            Some(error) => Err(ReconcileError::Release(error)),
+            None => Ok(Requeue::Never),
+        }
     }
 
     /// Has the finalizer, and neither a job at work nor another controller will remove it.
