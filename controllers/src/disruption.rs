@@ -6,6 +6,7 @@
 //! notes whom it let go, so that a pod which is not yet seen going is not counted as there.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use coracle_client::clock::Clock;
 use coracle_client::control_loop::{self, Requeue};
@@ -93,6 +94,10 @@ struct Controller {
     clock: Clock,
 }
 
+/// Between two counts of pods whose controllers cannot be asked: a change of a budget, a pod or a
+/// known controller comes first.
+const RECOUNT: Duration = Duration::from_secs(60);
+
 #[derive(Debug, thiserror::Error)]
 enum ReconcileError {
     #[error("cannot count the expected pods")]
@@ -121,7 +126,11 @@ impl Controller {
                 let failed = plan::failed(&budget, error.text(), self.clock.time());
                 // Nobody may be evicted on a count that is not to be trusted.
                 self.write(&budget, failed).await?;
-                return Err(error.into());
+                return if error.is_passing() {
+                    Err(error.into())
+                } else {
+                    Ok(Requeue::After(RECOUNT))
+                };
             }
         };
         if !scale.unmanaged.is_empty() {

@@ -38,6 +38,11 @@ pub(super) enum ScaleError {
 }
 
 impl ScaleError {
+    /// Another try may do.
+    pub(super) fn is_passing(&self) -> bool {
+        matches!(self, Self::Discover(_) | Self::Read(_))
+    }
+
     /// What users are told of it: where the server refused, its own words.
     pub(super) fn text(&self) -> String {
         match self {
