@@ -7,11 +7,12 @@
 //! expectations keep it from causing those.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use coracle_client::clock::Clock;
 use coracle_client::control_loop::{self, Requeue};
 use coracle_client::events::Recorder;
-use coracle_client::expectations::Expectations;
+use coracle_client::expectations::{EXPECTATIONS_TIMEOUT, Expectations};
 use coracle_client::informer::Informer;
 use coracle_client::queue::WorkQueue;
 use coracle_client::{Client, ObjectKey};
@@ -117,7 +118,10 @@ impl Controller {
             return Ok(Requeue::Never); // No pass can make sense of its selector.
         };
         if !self.expectations.satisfied(key) {
-            return Ok(Requeue::Never); // What is waited for brings the next pass.
+            // What is waited for brings the next pass, or its end does.
+            return Ok(Requeue::After(
+                EXPECTATIONS_TIMEOUT + Duration::from_secs(1),
+            ));
         }
         let uid = set.metadata.uid.as_deref().unwrap_or_default();
         let pods = ownership::owned_or_orphaned(&self.pods, uid, &key.namespace);
