@@ -80,8 +80,10 @@ fn a_stateful_set_is_applied_scaled_rolled_to_a_partition_and_undone() {
     );
     // Below the partition a pod that is lost comes back as it was.
     cluster.kubectl(&["delete", "pod", "web-1"]);
-    cluster.wait_value(&["statefulset", "web"], "{.status.readyReplicas}", "3");
-    assert!(images(&cluster).contains(&format!("web-1={IMAGE} ")));
+    wait("it is as it was", || {
+        let ready = cluster.value(&["statefulset", "web"], "{.status.readyReplicas}");
+        (ready == "3" && images(&cluster).contains(&format!("web-1={IMAGE} "))).then_some(())
+    });
     cluster.kubectl(&[
         "patch",
         "statefulset",
