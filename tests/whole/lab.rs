@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Long enough for a slow machine with other tests on it, short enough to end a stuck test.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 /// Between two looks at a predicate.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+pub const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 static LABS: AtomicU32 = AtomicU32::new(0);
 

@@ -51,4 +51,5 @@ mod server_side_apply;
 mod services;
 mod stateful_sets;
 mod static_pods;
+mod walkthroughs;
 mod workloads;
