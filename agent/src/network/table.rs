@@ -1,10 +1,12 @@
 //! The table `inet coracle` and its base chains: who looks at a packet, and in which order.
 //!
 //! Each part of the network has chains of its own, which are there, empty, from the beginning on;
-//! only they are written by their part. The base chains here hold nothing but the jumps to them.
+//! only they are written by their part, but for the one that no part changes. The base chains here
+//! hold nothing but the jumps to them.
 //! When someone else takes the table away or changes it, it is made again, and the number of
 //! `Table::epochs` rises: each part then puts back what is its own.
 
+use super::link::LINK_PREFIX;
 use super::nft::{
     Batch, Chain, ChainType, CommitError, Disturbance, FIB_LOCAL, Family, Field, Hook, Nft,
     NftError, Rule, Test, Watch,
@@ -15,6 +17,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+/// What pods send from addresses that are not theirs. Written here: it depends on nothing.
+pub const SOURCES_GUARD: &str = "sources-guard";
 /// Services: who may not enter, and what nobody answers. Before any translation.
 pub const SERVICES_GUARD: &str = "services-guard";
 /// Services: what nobody answers. After any translation, before policy.
@@ -41,6 +45,8 @@ pub const POLICY_OUTPUT: &str = "policy-output";
 /// Of a table that was made with other base chains, all is made anew.
 const LAYOUT: &str = "layout-2";
 
+/// Before the kernel knows of a connection (NF_IP_PRI_RAW): what is dropped there is no packet of one.
+const BEFORE_CONNECTIONS: i32 = -300;
 /// Translation of destinations (NF_IP_PRI_NAT_DST), a little before it, and of sources.
 const DESTINATIONS: i32 = -100;
 const BEFORE_DESTINATIONS: i32 = DESTINATIONS - 10;
@@ -65,7 +71,14 @@ struct Base {
     leads_to: &'static [&'static str],
 }
 
-const BASES: [Base; 9] = [
+const BASES: [Base; 10] = [
+    Base {
+        name: "raw-prerouting",
+        kind: ChainType::Filter,
+        hook: Hook::Prerouting,
+        priority: BEFORE_CONNECTIONS,
+        leads_to: &[SOURCES_GUARD],
+    },
     Base {
         name: "before-prerouting",
         kind: ChainType::Filter,
@@ -278,7 +291,18 @@ fn plan(is_outdated: bool) -> Batch {
             batch.add_rule(&jump(base.name, part));
         }
     }
+    batch.flush_chain(SOURCES_GUARD);
+    batch.add_rule(&own_source());
     batch
+}
+
+/// The node's routes say which link an address is behind, and a pod's address has one of its own. A
+/// set of addresses would have to be right at any time, or pods would be cut off.
+fn own_source() -> Rule {
+    Rule::new(SOURCES_GUARD)
+        .is(Field::WayBack, Datum::Number(0))
+        .drop()
+        .comment("a pod sends from its own addresses")
 }
 
 /// Who comes from outside has no business at the node's loopback address, and a port of it that
@@ -299,6 +323,7 @@ fn jump(from: &str, to: &str) -> Rule {
     let rule = Rule::new(from);
     let rule = match to {
         HOST_PORTS => rule.is(Field::DestinationType, Datum::Number(FIB_LOCAL)),
+        SOURCES_GUARD => rule.link_starts_with(Field::InputLink, LINK_PREFIX),
         _ => rule,
     };
     rule.jump(to)

@@ -20,6 +20,9 @@ pub enum Field {
     /// A kind of `FIB_LOCAL` and others: where the source lies by the routes, or the destination.
     SourceType,
     DestinationType,
+    /// Number of the link that a packet came by, where the routes lead to its source by that link;
+    /// else 0. Before routing alone.
+    WayBack,
     /// A bit of `CT_NEW` and others.
     ConnectionState,
     /// Bits: `CT_DNAT` and others.
@@ -57,6 +60,7 @@ impl Field {
             Self::Mark
             | Self::SourceType
             | Self::DestinationType
+            | Self::WayBack
             | Self::ConnectionState
             | Self::ConnectionStatus
             | Self::ConnectionMark => Kind::Number,
@@ -84,8 +88,9 @@ impl Field {
             Self::Mark => meta(writer, register, META_MARK),
             Self::InputLink => meta(writer, register, META_IIFNAME),
             Self::OutputLink => meta(writer, register, META_OIFNAME),
-            Self::SourceType => fib_type(writer, register, OF_SOURCE),
-            Self::DestinationType => fib_type(writer, register, OF_DESTINATION),
+            Self::SourceType => fib(writer, register, FIB_TYPE, OF_SOURCE),
+            Self::DestinationType => fib(writer, register, FIB_TYPE, OF_DESTINATION),
+            Self::WayBack => fib(writer, register, FIB_LINK, OF_SOURCE | OF_INPUT_LINK),
             Self::ConnectionState => connection(writer, register, CT_KEY_STATE, false),
             Self::ConnectionDirection => connection(writer, register, CT_KEY_DIRECTION, false),
             Self::ConnectionStatus => connection(writer, register, CT_KEY_STATUS, false),
@@ -157,14 +162,17 @@ fn connection(writer: &mut Writer, register: u32, key: u32, of_original: bool) {
     });
 }
 
+/// What is looked up, and of what.
+const FIB_LINK: u32 = 1;
+const FIB_TYPE: u32 = 3;
 const OF_SOURCE: u32 = 1;
 const OF_DESTINATION: u32 = 2;
+const OF_INPUT_LINK: u32 = 8;
 
-fn fib_type(writer: &mut Writer, register: u32, end: u32) {
-    const RESULT_ADDRESS_TYPE: u32 = 3;
+fn fib(writer: &mut Writer, register: u32, result: u32, of: u32) {
     expression(writer, "fib", |data| {
-        data.u32(3, end);
-        data.u32(2, RESULT_ADDRESS_TYPE);
+        data.u32(3, of);
+        data.u32(2, result);
         data.u32(1, register);
     });
 }

@@ -114,6 +114,10 @@ fn of_packets() -> Vec<(&'static str, Rule)> {
                 .accept(),
         ),
         (
+            "fib saddr . iif oif 0 drop",
+            a().is(Field::WayBack, Datum::Number(0)).drop(),
+        ),
+        (
             "ct state established,related accept",
             a().has_bits(Field::ConnectionState, CT_ESTABLISHED | CT_RELATED)
                 .accept(),
