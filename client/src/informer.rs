@@ -113,6 +113,18 @@ impl Informers {
         }
     }
 
+    /// As the function, under the identity that the informers read by.
+    pub async fn follow<K: Kind>(
+        &self,
+        filter: Filter,
+        sink: impl Sink<K>,
+        shutdown: CancellationToken,
+    ) where
+        K::Scope: ListScope<K>,
+    {
+        follow(self.shared.client.clone(), filter, sink, shutdown).await;
+    }
+
     /// The informer of a whole kind, cluster-wide; started on first use.
     pub fn get<K: Kind>(&self) -> Informer<K>
     where

@@ -1,13 +1,15 @@
 //! Gives Services of type LoadBalancer their addresses, where nobody else does: those of the nodes,
 //! or one each from a pool.
 //!
-//! Reads Services, of which it keeps those of that type alone, and Nodes; writes
-//! `status.loadBalancer` of Services without a class. What an address leads to is the nodes' own
-//! matter. With addresses of nodes a port belongs to the oldest Service that asks for it; another
+//! Reads Services, of which it keeps those of that type alone, Nodes, and EndpointSlices while a
+//! Service asks for nodes with endpoints alone (`externalTrafficPolicy: Local`); writes
+//! `status.loadBalancer` of Services without a class, when it changes. What an address leads to is the
+//! nodes' own matter. With addresses of nodes a port belongs to the oldest Service that asks for it; another
 //! one stays without until that goes, and is told so by an event. One key stands for all: who gets
 //! what depends on the others.
 
-use crate::{Context, nodes};
+use crate::Context;
+use coracle_client::clock::{Clock, Instant};
 use coracle_client::control_loop::{self, Requeue};
 use coracle_client::events::{EventType, Recorder};
 use coracle_client::informer::{Event, Filter, Informer, follow};
@@ -18,23 +20,25 @@ use k8s_openapi::api::core::v1::{Node, ObjectReference, Service};
 use kube::api::{Api, Patch, PatchParams};
 use parking_lot::Mutex;
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use tokio::sync::watch;
 
+mod backends; // Where Services have endpoints.
 mod balanced; // What is kept of a Service.
 mod grant; // Who gets what. Pure; start reading here.
+mod local; // Nodes with endpoints alone.
+mod places; // Nodes that take traffic.
 mod pool;
 
 pub use pool::{AddressPool, PoolError};
 
+use backends::NodeNames;
 use balanced::{Balanced, Known};
-use grant::{Granted, grants};
-
-/// Nodes with it get no traffic from load balancers.
-const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
-/// A taint of those that the cluster autoscaler is about to remove.
-const TO_BE_DELETED: &str = "ToBeDeletedByClusterAutoscaler";
+use grant::{Granted, Stage, grants};
+use local::Lost;
+use places::Place;
 
 #[derive(Debug, thiserror::Error)]
 #[error("cannot tell the Service {service} its address")]
@@ -47,7 +51,12 @@ struct Controller {
     client: Client,
     nodes: Informer<Node>,
     known: Arc<Mutex<Known>>,
+    /// Whether a Service asks where it has endpoints, and what is known of that.
+    asked: watch::Sender<bool>,
+    backends: backends::Shared,
+    lost: Mutex<Lost>,
     pool: AddressPool,
+    clock: Clock,
     recorder: Recorder,
     /// Who was told that a port is taken, and by whom.
     told: Mutex<BTreeMap<ObjectKey, ObjectKey>>,
@@ -60,6 +69,10 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
             client: context.client.clone(),
             nodes: context.informers.get(),
             known: Arc::default(),
+            asked: watch::Sender::new(false),
+            backends: backends::Shared::default(),
+            lost: Mutex::default(),
+            clock: context.clock.clone(),
             pool: context.config.load_balancer_pool.clone(),
             recorder: context.recorder("service-controller"),
             told: Mutex::default(),
@@ -72,9 +85,16 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         let sink = sink(controller.known.clone(), queue.clone());
         let (client, stop) = (context.client.clone(), context.shutdown.clone());
         let following = follow::<Service>(client, Filter::default(), sink, stop);
+        let of_backends = backends::follow_while_asked(
+            context.informers.clone(),
+            controller.asked.subscribe(),
+            controller.backends.clone(),
+            (queue.clone(), all()),
+            context.shutdown.clone(),
+        );
         let reconcile = control_loop::with(controller, |it, _| Box::pin(it.reconcile()));
         let running = control_loop::run("load-balancer", queue, 1, reconcile, context.shutdown);
-        tokio::join!(following, running);
+        tokio::join!(following, of_backends, running);
     })
 }
 
@@ -117,7 +137,14 @@ impl Controller {
     async fn reconcile(&self) -> Result<Requeue, TellError> {
         let known = self.known.lock().clone();
         let services = &known.services;
-        let granted = grants(&known, &self.addresses(), &self.pool);
+        let places = places::places(&self.nodes.list());
+        let (local, until) = self.local(&known, &places);
+        let stage = Stage {
+            places: &places,
+            local: &local,
+            pool: &self.pool,
+        };
+        let granted = grants(&known, &stage);
         self.told.lock().retain(|key, _| services.contains_key(key));
         let mut failed = None;
         for (key, granted) in &granted {
@@ -132,6 +159,7 @@ impl Controller {
                     &[]
                 }
                 Granted::None => &[],
+                Granted::Unknown => continue,
             };
             if service.addresses != addresses
                 && let Err(error) = self.write(key, service, addresses).await
@@ -139,16 +167,40 @@ impl Controller {
                 failed = Some(error);
             }
         }
-        failed.map_or(Ok(Requeue::Never), Err)
+        let next = until.map_or(Requeue::Never, |until| {
+            Requeue::After(until.saturating_duration_since(self.clock.monotonic()))
+        });
+        failed.map_or(Ok(next), Err)
     }
 
-    /// Of the nodes that take traffic, in the order of their names.
-    fn addresses(&self) -> Vec<IpAddr> {
-        let nodes = self.nodes.list();
-        let all = nodes.iter().filter(|node| takes_traffic(node));
-        let mut seen = BTreeSet::new();
-        let all = all.flat_map(|node| addresses(node));
-        all.filter(|address| seen.insert(*address)).collect()
+    /// The nodes that Services with endpoints on some alone name, and when to look again. None of a
+    /// Service of which that is not known yet.
+    fn local(
+        &self,
+        known: &Known,
+        places: &[Place],
+    ) -> (BTreeMap<ObjectKey, NodeNames>, Option<Instant>) {
+        let services = known.services.iter();
+        let services = services.filter(|(_, service)| self.pool.is_empty() && service.is_local);
+        let mut services = services.peekable();
+        let is_asked = services.peek().is_some();
+        self.asked
+            .send_if_modified(|asked| std::mem::replace(asked, is_asked) != is_asked);
+        let (backends, mut lost) = (self.backends.lock(), self.lost.lock());
+        let (mut local, mut until) = (BTreeMap::new(), None);
+        let Some(backends) = &*backends else {
+            return (local, until);
+        };
+        let ready = backends.by_service();
+        let (now, none) = (self.clock.monotonic(), NodeNames::new());
+        for (key, service) in services {
+            let named = (places, service.addresses.as_slice());
+            let of = lost.local(key, named, ready.get(key).unwrap_or(&none), now);
+            until = until.into_iter().chain(of.until).min();
+            local.insert(key.clone(), of.nodes);
+        }
+        lost.retain(|key| local.contains_key(key));
+        (local, until)
     }
 
     async fn write(
@@ -173,7 +225,7 @@ impl Controller {
         let api: Api<Service> = Api::namespaced(self.client.clone(), &key.namespace);
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         match api.patch_status(&key.name, &params, &patch).await {
-            Ok(_) => {}
+            Ok(written) => self.known.lock().written(&written),
             // Its deletion is on the way to us.
             Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
             Err(source) => {
@@ -219,57 +271,5 @@ fn reference(key: &ObjectKey, service: &Balanced) -> ObjectReference {
     }
 }
 
-/// It is ready, stays, and nobody keeps traffic from it.
-fn takes_traffic(node: &Node) -> bool {
-    let labels = node.metadata.labels.as_ref();
-    let is_excluded = labels.is_some_and(|labels| labels.contains_key(EXCLUDED));
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-    let goes = taints.is_some_and(|taints| taints.iter().any(|taint| taint.key == TO_BE_DELETED));
-    let stays = node.metadata.deletion_timestamp.is_none() && !goes;
-    nodes::is_ready(node) && !is_excluded && stays
-}
-
-/// Those that are known outside, or else those within.
-fn addresses(node: &Node) -> Vec<IpAddr> {
-    let status = node.status.as_ref();
-    let all = status.and_then(|status| status.addresses.as_ref());
-    let of = |kind: &str| -> Vec<IpAddr> {
-        let all = all.into_iter().flatten();
-        let all = all.filter(|address| address.type_ == kind);
-        all.filter_map(|address| address.address.parse().ok())
-            .collect()
-    };
-    let outside = of("ExternalIP");
-    if outside.is_empty() {
-        of("InternalIP")
-    } else {
-        outside
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::{EXCLUDED, TO_BE_DELETED, takes_traffic};
-    use k8s_openapi::api::core::v1::Node;
-    use serde_json::{Value, json};
-
-    fn node(ready: &str, metadata: Value, taint: &str) -> Node {
-        serde_json::from_value(json!({
-            "metadata": metadata,
-            "spec": { "taints": [{ "key": taint, "effect": "NoSchedule" }] },
-            "status": { "conditions": [{ "type": "Ready", "status": ready }] },
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn traffic_goes_to_nodes_that_are_ready_and_stay() {
-        assert!(takes_traffic(&node("True", json!({}), "dedicated")));
-        assert!(!takes_traffic(&node("False", json!({}), "dedicated")));
-        assert!(!takes_traffic(&node("True", json!({}), TO_BE_DELETED)));
-        let excluded = json!({ "labels": { EXCLUDED: "" } });
-        assert!(!takes_traffic(&node("True", excluded, "dedicated")));
-        let going = json!({ "deletionTimestamp": "2026-06-01T00:00:00Z" });
-        assert!(!takes_traffic(&node("True", going, "dedicated")));
-    }
-}
+mod tests;

@@ -35,6 +35,15 @@ impl Known {
         before != of
     }
 
+    /// What was written need not be written again before it is told of. One that has gone
+    /// meanwhile does not come back.
+    pub fn written(&mut self, service: &Service) {
+        let known = self.services.get(&key_of(service));
+        if known.is_some_and(|known| Some(&known.uid) == service.metadata.uid.as_ref()) {
+            self.set(service);
+        }
+    }
+
     pub fn remove(&mut self, service: &Service) -> bool {
         self.services.remove(&key_of(service)).is_some()
     }
@@ -56,6 +65,8 @@ pub struct Balanced {
     pub ports: Vec<(String, i32)>,
     pub wants_ipv4: bool,
     pub wants_ipv6: bool,
+    /// `externalTrafficPolicy: Local`: nodes without an endpoint of it answer nobody.
+    pub is_local: bool,
     /// `spec.loadBalancerIP`.
     pub asked: Option<IpAddr>,
     /// In its status.
@@ -90,6 +101,7 @@ impl Balanced {
                 .collect(),
             wants_ipv4: has("IPv4"),
             wants_ipv6: has("IPv6"),
+            is_local: spec.external_traffic_policy.as_deref() == Some("Local"),
             asked: spec
                 .load_balancer_ip
                 .as_ref()

@@ -1,6 +1,8 @@
 //! Who gets which address. Pure: the same Services, nodes and pool give the same.
 
+use super::backends::NodeNames;
 use super::balanced::{Balanced, Known, server};
+use super::places::Place;
 use super::pool::AddressPool;
 use coracle_client::ObjectKey;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,15 +17,27 @@ pub enum Granted {
     },
     /// There is no node, or no address left of what it wants.
     None,
+    /// It is not known yet which nodes have its endpoints: what it has stays.
+    Unknown,
 }
 
-pub fn grants(known: &Known, nodes: &[IpAddr], pool: &AddressPool) -> BTreeMap<ObjectKey, Granted> {
+/// What Services have addresses of.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage<'a> {
+    pub places: &'a [Place],
+    /// The nodes of each Service that is local, as far as they are known.
+    pub local: &'a BTreeMap<ObjectKey, NodeNames>,
+    /// In place of nodes, if it has any.
+    pub pool: &'a AddressPool,
+}
+
+pub fn grants(known: &Known, stage: &Stage<'_>) -> BTreeMap<ObjectKey, Granted> {
     let mut by_age: Vec<_> = known.services.iter().collect();
     by_age.sort_by_key(|(key, service)| (service.created, *key));
-    if pool.is_empty() {
-        of_nodes(&by_age, nodes, known.server_port)
+    if stage.pool.is_empty() {
+        of_nodes(&by_age, stage, known.server_port)
     } else {
-        of_pool(&by_age, pool)
+        of_pool(&by_age, stage.pool)
     }
 }
 
@@ -31,7 +45,7 @@ type ByAge<'a> = [(&'a ObjectKey, &'a Balanced)];
 
 fn of_nodes(
     services: &ByAge<'_>,
-    nodes: &[IpAddr],
+    stage: &Stage<'_>,
     server_port: Option<i32>,
 ) -> BTreeMap<ObjectKey, Granted> {
     // Nobody would reach the API server on its node any more.
@@ -47,13 +61,25 @@ fn of_nodes(
             continue;
         }
         owners.extend(service.ports.iter().map(|port| (port, *key)));
-        let addresses = nodes.iter().copied();
-        let addresses: Vec<_> = addresses
-            .filter(|address| service.wants(*address))
-            .collect();
-        granted.insert(ObjectKey::clone(key), or_none(addresses));
+        granted.insert(ObjectKey::clone(key), at_places(key, service, stage));
     }
     granted
+}
+
+fn at_places(key: &ObjectKey, service: &Balanced, stage: &Stage<'_>) -> Granted {
+    let named = stage.local.get(key);
+    if service.is_local && named.is_none() {
+        return Granted::Unknown;
+    }
+    let named = named.filter(|_| service.is_local);
+    let places = stage.places.iter();
+    let places = places.filter(|place| named.is_none_or(|named| named.contains(&place.name)));
+    let addresses = places.flat_map(|place| place.addresses.iter().copied());
+    or_none(
+        addresses
+            .filter(|address| service.wants(*address))
+            .collect(),
+    )
 }
 
 fn of_pool(services: &ByAge<'_>, pool: &AddressPool) -> BTreeMap<ObjectKey, Granted> {

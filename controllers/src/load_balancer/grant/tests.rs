@@ -1,12 +1,12 @@
 use super::super::balanced::{Balanced, Known};
+use super::super::places::Place;
 use super::super::pool::AddressPool;
-use super::grants;
+use super::{Stage, grants};
 use coracle_client::ObjectKey;
 use expect_test::{Expect, expect};
 use std::fmt::Write as _;
-use std::net::IpAddr;
 
-/// `NAME CREATED PORTS`, then `4`, `6`, `asked=ADDRESS`, `has=ADDRESS`.
+/// `NAME CREATED PORTS`, then `both`, `local`, `asked=ADDRESS`, `has=ADDRESS`.
 fn known(lines: &str) -> Known {
     let mut known = Known {
         server_port: Some(6443),
@@ -25,6 +25,7 @@ fn known(lines: &str) -> Known {
             ports: Vec::new(),
             wants_ipv4: true,
             wants_ipv6: false,
+            is_local: false,
             asked: None,
             addresses: Vec::new(),
         };
@@ -37,6 +38,7 @@ fn known(lines: &str) -> Known {
         for word in words {
             match word.split_once('=').unwrap_or((word, "")) {
                 ("both", _) => service.wants_ipv6 = true,
+                ("local", _) => service.is_local = true,
                 ("asked", address) => service.asked = Some(address.parse().unwrap()),
                 ("has", address) => service.addresses.push(address.parse().unwrap()),
                 other => panic!("{other:?}"),
@@ -48,9 +50,32 @@ fn known(lines: &str) -> Known {
 }
 
 fn check(lines: &str, nodes: &[&str], pool: &[&str], expected: &Expect) {
-    let nodes: Vec<IpAddr> = nodes.iter().map(|text| text.parse().unwrap()).collect();
+    check_local(lines, nodes, &[], pool, expected);
+}
+
+/// Nodes are named by their place among them, from 0 on.
+fn check_local(
+    lines: &str,
+    nodes: &[&str],
+    local: &[(&str, &[&str])],
+    pool: &[&str],
+    expected: &Expect,
+) {
+    let places = nodes.iter().enumerate().map(|(number, text)| Place {
+        name: number.to_string(),
+        addresses: vec![text.parse().unwrap()],
+    });
+    let local = local.iter().map(|(service, nodes)| {
+        let names = nodes.iter().map(|name| (*name).to_owned());
+        (ObjectKey::new("default", *service), names.collect())
+    });
     let pool: Vec<_> = pool.iter().map(|text| (*text).to_owned()).collect();
-    let granted = grants(&known(lines), &nodes, &AddressPool::parse(&pool).unwrap());
+    let stage = Stage {
+        places: &places.collect::<Vec<_>>(),
+        local: &local.collect(),
+        pool: &AddressPool::parse(&pool).unwrap(),
+    };
+    let granted = grants(&known(lines), &stage);
     let mut text = String::new();
     for (key, granted) in granted {
         writeln!(text, "{}: {granted:?}", key.name).unwrap();
@@ -89,6 +114,46 @@ fn a_port_of_the_nodes_belongs_to_the_oldest() {
         other: None
         server: Taken { by: ObjectKey { namespace: "default", name: "kubernetes" } }
     "#]],
+    );
+}
+
+#[test]
+fn one_that_is_local_gets_the_nodes_that_have_it() {
+    let services = "
+        known 01 80 local
+        nowhere 02 81 local
+        unknown 03 82 local
+        taken 04 80 local
+        everywhere 05 83";
+    check_local(
+        services,
+        &["192.168.1.10", "192.168.1.11", "192.168.1.12"],
+        &[
+            ("known", &["2", "0", "elsewhere"]),
+            ("nowhere", &[]),
+            ("everywhere", &["1"]),
+        ],
+        &[],
+        &expect![[r#"
+            everywhere: Addresses([192.168.1.10, 192.168.1.11, 192.168.1.12])
+            known: Addresses([192.168.1.10, 192.168.1.12])
+            nowhere: None
+            taken: Taken { by: ObjectKey { namespace: "default", name: "known" } }
+            unknown: Unknown
+        "#]],
+    );
+    check_local(
+        services,
+        &["192.168.1.10"],
+        &[],
+        &["10.9.0.0/29"],
+        &expect![[r#"
+            everywhere: Addresses([10.9.0.4])
+            known: Addresses([10.9.0.0])
+            nowhere: Addresses([10.9.0.1])
+            taken: Addresses([10.9.0.3])
+            unknown: Addresses([10.9.0.2])
+        "#]],
     );
 }
 
