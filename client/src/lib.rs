@@ -22,7 +22,9 @@ pub mod patch; // Writes with preconditions.
 pub mod pod_cidrs; // Which networks a Node's pods have.
 
 pub mod node_selector; // Whether a node selector term matches a node.
+pub mod pod_claims; // Which claims a pod uses.
 pub mod toleration; // Whether a toleration bears a taint.
+pub mod volumes; // What claims ask for and which volume they get.
 
 pub mod events;
 pub mod lease;

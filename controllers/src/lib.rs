@@ -39,6 +39,9 @@ mod namespace;
 mod pod_gc;
 mod storage_protection;
 
+mod ephemeral_volume;
+mod volume_binder;
+
 mod load_balancer;
 mod resource_quota;
 
@@ -298,6 +301,16 @@ pub static LOOPS: &[Loop] = &[
         name: "pv-protection",
         identity: "pv-protection-controller",
         run: storage_protection::run_volumes,
+    },
+    Loop {
+        name: "persistentvolume-binder",
+        identity: "persistent-volume-binder",
+        run: volume_binder::run,
+    },
+    Loop {
+        name: "ephemeral-volume",
+        identity: "ephemeral-volume-controller",
+        run: ephemeral_volume::run,
     },
     Loop {
         name: "vac-protection",

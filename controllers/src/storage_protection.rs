@@ -8,6 +8,7 @@
 use crate::{Context, refusal};
 use coracle_client::control_loop::{self, Requeue};
 use coracle_client::informer::{Change, Informer, Kind};
+use coracle_client::pod_claims::{self, BY_CLAIM};
 use coracle_client::queue::WorkQueue;
 use coracle_client::{Client, ObjectKey, key_of};
 use futures::future::BoxFuture;
@@ -23,8 +24,7 @@ mod usage; // Who uses what. Pure. Start reading here.
 const WORKERS: usize = 1;
 /// Whole pods of one page: bounds the memory of a look at any number.
 const PODS_PER_PAGE: u32 = 100;
-/// The indexes of what is used, by its name.
-const BY_CLAIM: &str = "claim";
+/// The index of what uses a class, by its name.
 const BY_CLASS: &str = "volume-attributes-class";
 
 #[derive(Debug, thiserror::Error)]
@@ -48,12 +48,12 @@ type IsUsed<K> = dyn Fn(Arc<K>) -> BoxFuture<'static, Result<bool, kube::Error>>
 pub(crate) fn run_claims(context: Context) -> BoxFuture<'static, ()> {
     Box::pin(async move {
         let pods: Informer<Pod> = context.informers.get();
-        pods.add_index(BY_CLAIM, usage::claims_of);
+        pods.add_index(BY_CLAIM, pod_claims::claims_of);
         let queue = WorkQueue::<ObjectKey>::new();
         let added = queue.clone();
         pods.on_change(move |change| {
             let add = |pod: &Pod| {
-                for key in usage::claims_of(pod)
+                for key in pod_claims::claims_of(pod)
                     .iter()
                     .filter_map(|key| parse_key(key))
                 {
@@ -164,7 +164,7 @@ async fn is_mounted(
     claim: Arc<PersistentVolumeClaim>,
 ) -> Result<bool, kube::Error> {
     let key = key_of(claim.as_ref());
-    let known = cache.by_index(BY_CLAIM, &usage::index(&key.namespace, &key.name));
+    let known = cache.by_index(BY_CLAIM, &pod_claims::index(&key.namespace, &key.name));
     if known.iter().any(|pod| usage::mounts(pod, &claim)) {
         return Ok(true);
     }

@@ -1,5 +1,4 @@
-//! Pods whose volumes are claims of the node's own directories. Nobody binds claims here: the
-//! tests do what a controller will.
+//! Pods whose volumes are claims of the node's own directories, bound to volumes that people made.
 
 use crate::lab::{Cluster, Lab, wait};
 use crate::workloads::{IMAGE, with_images};
@@ -10,6 +9,10 @@ use std::path::Path;
 
 /// A volume of 1Gi and the claim for it; `source` is the volume's kind.
 pub fn volume_and_claim(name: &str, source: &str) -> String {
+    format!("{}---{}", volume(name, source), claim(name))
+}
+
+fn volume(name: &str, source: &str) -> String {
     format!(
         r#"
 apiVersion: v1
@@ -20,7 +23,13 @@ spec:
   accessModes: [ReadWriteOnce]
   storageClassName: ""
   {source}
----
+"#
+    )
+}
+
+fn claim(name: &str) -> String {
+    format!(
+        r#"
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {{ name: {name} }}
@@ -33,14 +42,8 @@ spec:
     )
 }
 
-/// What the binder will do.
-pub fn bind(cluster: &Cluster, name: &str) {
-    let uid = cluster.value(&["pvc", name], "{.metadata.uid}");
-    let to = format!(r#""name":"{name}","namespace":"default","uid":"{uid}""#);
-    let claim = format!(r#"{{"spec":{{"claimRef":{{{to}}}}}}}"#);
-    cluster.kubectl(&["patch", "pv", name, "-p", &claim]);
-    let bound = r#"{"status":{"phase":"Bound","capacity":{"storage":"1Gi"}}}"#;
-    cluster.kubectl(&["patch", "pvc", name, "--subresource=status", "-p", bound]);
+pub fn is_bound(cluster: &Cluster, name: &str) {
+    cluster.wait_value(&["pvc", name], "{.status.phase}", "Bound");
 }
 
 fn local(path: &Path, node: &str) -> String {
@@ -81,8 +84,10 @@ fn a_pod_waits_for_its_claim_and_what_it_writes_stays() {
     let disk = lab.path("disk");
     fs::create_dir(&disk).unwrap();
     fs::write(disk.join("old"), "old").unwrap();
-    cluster.apply(&volume_and_claim("data", &local(&disk, "claims")));
-    let group = "securityContext: { fsGroup: 4321, runAsUser: 1000 }";
+    cluster.apply(&claim("data"));
+    // On a node that nobody chose.
+    let group = "nodeName: claims
+  securityContext: { fsGroup: 4321, runAsUser: 1000 }";
     let line = "cat /data/old && echo new > /data/new && echo deep > /part/file && id -G";
     cluster.apply(&pod("writer", "data", line, group));
     let said = "Unable to attach or mount volumes: unmounted volumes=[data], unattached \
@@ -93,7 +98,7 @@ fn a_pod_waits_for_its_claim_and_what_it_writes_stays() {
     });
     let waiting = "{.status.containerStatuses[0].state.waiting.reason}";
     cluster.wait_value(&["pod", "writer"], waiting, "ContainerCreating");
-    bind(&cluster, "data");
+    cluster.apply(&volume("data", &local(&disk, "claims")));
     cluster.wait_value(&["pod", "writer"], "{.status.phase}", "Succeeded");
     let log = cluster.kubectl(&["logs", "writer"]);
     assert!(log.starts_with("old") && log.contains("4321"), "{log}");
@@ -120,7 +125,7 @@ fn a_volume_that_is_not_there_is_waited_for() {
     let cluster = with_images(&mut lab, "absent");
     let disk = lab.path("disk");
     cluster.apply(&volume_and_claim("data", &local(&disk, "absent")));
-    bind(&cluster, "data");
+    is_bound(&cluster, "data");
     let line = "echo here > /data/file";
     cluster.apply(&pod("early", "data", line, ""));
     let said = format!(
@@ -141,7 +146,7 @@ fn a_volume_that_is_not_there_is_waited_for() {
         plain.display()
     );
     cluster.apply(&volume_and_claim("plain", &source));
-    bind(&cluster, "plain");
+    is_bound(&cluster, "plain");
     cluster.apply(&pod("late", "plain", line, ""));
     cluster.wait_value(&["pod", "late"], "{.status.phase}", "Succeeded");
     assert_eq!(fs::read_to_string(plain.join("file")).unwrap(), "here\n");
@@ -181,7 +186,7 @@ fn a_container_has_a_device_where_it_asks_for_it() {
     let both = volume_and_claim("raw", &source)
         .replace("volumeName: raw", "volumeName: raw\n  volumeMode: Block");
     cluster.apply(&both);
-    bind(&cluster, "raw");
+    is_bound(&cluster, "raw");
     cluster.apply(&with_devices("plain"));
     cluster.wait_value(&["pod", "plain"], "{.status.phase}", "Succeeded");
     for container in ["main", "elsewhere"] {
@@ -189,4 +194,52 @@ fn a_container_has_a_device_where_it_asks_for_it() {
         assert_eq!(log, "12 34 7 9\n", "{container}");
     }
     assert_eq!(fs::metadata(&disk).unwrap().mode() & 0o7777, 0o640);
+}
+
+/// What `kubectl get pv` says: of one that is claimed, and of one whose claim is gone.
+#[test]
+fn a_claim_gets_the_smallest_volume_that_fits_and_leaves_it_released() {
+    let mut lab = Lab::new();
+    let cluster = with_images(&mut lab, "binder");
+    let sized = |name: &str, size: &str| {
+        let source = "hostPath: { path: /nowhere }";
+        volume(name, source).replace("storage: 1Gi", &format!("storage: {size}"))
+    };
+    for (name, size) in [("small", "1Gi"), ("middling", "5Gi"), ("large", "10Gi")] {
+        cluster.apply(&sized(name, size));
+    }
+    let open = claim("data")
+        .replace("volumeName: data", "")
+        .replace("1Gi", "2Gi");
+    cluster.apply(&open);
+    is_bound(&cluster, "data");
+    let seen = "{.spec.volumeName} {.status.capacity.storage} {.status.accessModes[0]}";
+    let value = cluster.value(&["pvc", "data"], seen);
+    assert_eq!(value, "middling 5Gi ReadWriteOnce");
+    let table = cluster.kubectl(&["get", "pv", "middling", "--no-headers"]);
+    let words: Vec<&str> = table.split_whitespace().collect();
+    assert_eq!(
+        words[..6],
+        ["middling", "5Gi", "RWO", "Retain", "Bound", "default/data"]
+    );
+    cluster.kubectl(&["delete", "pvc", "data"]);
+    cluster.wait_value(&["pv", "middling"], "{.status.phase}", "Released");
+    // The next claim of the name gets another one, and one that nothing fits says so.
+    cluster.apply(&open);
+    is_bound(&cluster, "data");
+    assert_eq!(
+        cluster.value(&["pvc", "data"], "{.spec.volumeName}"),
+        "large"
+    );
+    cluster.apply(&open.replace("name: data", "name: more"));
+    wait("the claim says what is missing", || {
+        let events = cluster.events("more");
+        let text = "no persistent volumes available for this claim and no storage class is set";
+        events.contains(text).then_some(())
+    });
+    // Its volume is gone: that is told, and not undone.
+    let unprotected = r#"{"metadata":{"finalizers":null}}"#;
+    cluster.kubectl(&["delete", "pv", "large", "--wait=false"]);
+    cluster.kubectl(&["patch", "pv", "large", "-p", unprotected]);
+    cluster.wait_value(&["pvc", "data"], "{.status.phase}", "Lost");
 }

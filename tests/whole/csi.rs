@@ -1,7 +1,7 @@
 //! Volumes of a driver through its socket: it comes late, agents are killed in the middle, and in
 //! the end nothing is left but what pods wrote.
 
-use crate::claims::{bind, volume_and_claim};
+use crate::claims::{is_bound, volume_and_claim};
 use crate::csi_driver::{Driver, NAME};
 use crate::faults::{start_agent, token};
 use crate::lab::{Cluster, Lab, import, wait};
@@ -96,7 +96,7 @@ fn a_volume_of_a_driver_outlives_agents_and_not_its_pod() {
     server.apply(&driver_object(LOOSE));
     let source = format!("csi: {{ driver: {NAME}, volumeHandle: h1 }}");
     server.apply(&volume_and_claim("data", &source));
-    bind(&server, "data");
+    is_bound(&server, "data");
     let claim = "persistentVolumeClaim: { claimName: data }";
     server.apply(&pod("writer", claim, "echo kept > /data/file"));
     let missing = format!(
@@ -176,7 +176,7 @@ fn volumes_live_with_their_pods_or_are_attached_first() {
     cluster.apply(&driver_object("attachRequired: true"));
     let source = format!("csi: {{ driver: {NAME}, volumeHandle: h2 }}");
     cluster.apply(&volume_and_claim("far", &source));
-    bind(&cluster, "far");
+    is_bound(&cluster, "far");
     let claim = "persistentVolumeClaim: { claimName: far }";
     cluster.apply(&pod("patient", claim, "true"));
     let name = format!("kubernetes.io/csi/{NAME}^h2");

@@ -1,7 +1,7 @@
 //! StatefulSets as users drive them: in order, with names and claims of their own, rolled out down
 //! to a partition, and undone.
 
-use crate::claims::bind;
+use crate::claims::is_bound;
 use crate::lab::{Cluster, Lab, wait};
 use crate::workloads::{IMAGE, IMAGE_2, with_images};
 
@@ -153,7 +153,7 @@ spec:
         wait("the claim is there", || {
             cluster.try_kubectl(&["get", "pvc", name]).ok()
         });
-        bind(&cluster, name);
+        is_bound(&cluster, name);
     }
     cluster.rolled_out("statefulset/web");
     let volume = "{.spec.volumes[?(@.name==\"data\")].persistentVolumeClaim.claimName}";

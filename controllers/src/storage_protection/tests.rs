@@ -142,7 +142,7 @@ async fn a_pod_on_any_page_holds_its_claim() {
         }
     });
     let cache = Informers::new(FakeApi::new().client(), CancellationToken::new()).get();
-    cache.add_index(BY_CLAIM, usage::claims_of);
+    cache.add_index(BY_CLAIM, pod_claims::claims_of);
     let mut claim = claim(true);
     claim["metadata"]["name"] = "data".into();
     claim["metadata"]["namespace"] = "default".into();

@@ -1,8 +1,7 @@
 //! Who uses which claim, volume and class. Pure.
 
-use k8s_openapi::api::core::v1::{
-    ContainerStatus, PersistentVolume, PersistentVolumeClaim, Pod, Volume,
-};
+use coracle_client::pod_claims::{made, named, volumes};
+use k8s_openapi::api::core::v1::{ContainerStatus, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// True when there is something to do: a finalizer to be given, or one that may be taken away.
@@ -10,43 +9,6 @@ pub(super) fn is_open(meta: &ObjectMeta, finalizer: &str) -> bool {
     let mut finalizers = meta.finalizers.iter().flatten();
     let has = finalizers.any(|own| own == finalizer);
     has == meta.deletion_timestamp.is_some()
-}
-
-/// Under what a claim is found.
-pub(super) fn index(namespace: &str, name: &str) -> String {
-    format!("{namespace}/{name}")
-}
-
-/// Every claim that a pod names or that was made for it.
-pub(super) fn claims_of(pod: &Pod) -> Vec<String> {
-    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-    volumes(pod)
-        .filter_map(|volume| {
-            named(volume)
-                .map(str::to_owned)
-                .or_else(|| made(pod, volume))
-        })
-        .map(|name| index(namespace, &name))
-        .collect()
-}
-
-fn volumes(pod: &Pod) -> impl Iterator<Item = &Volume> {
-    let spec = pod.spec.as_ref();
-    spec.and_then(|spec| spec.volumes.as_ref())
-        .into_iter()
-        .flatten()
-}
-
-fn named(volume: &Volume) -> Option<&str> {
-    let source = volume.persistent_volume_claim.as_ref()?;
-    Some(&source.claim_name)
-}
-
-/// The name of the claim that is made for an ephemeral volume.
-fn made(pod: &Pod, volume: &Volume) -> Option<String> {
-    volume.ephemeral.as_ref()?;
-    let pod = pod.metadata.name.as_deref().unwrap_or_default();
-    Some(format!("{pod}-{}", volume.name))
 }
 
 /// A pod that may keep a claim from going: one that is on a node and has not ended.
