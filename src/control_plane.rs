@@ -187,6 +187,7 @@ async fn build(
         pod_encryption: settings.pod_encryption.clone(),
         limits: settings.limits,
         audit: settings.audit.clone(),
+        metrics: settings.metrics,
         at_rest: Some(at_rest),
         access: settings.access.clone(),
         admission: settings.admission.clone(),

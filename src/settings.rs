@@ -34,7 +34,7 @@ use std::time::Duration;
 /// Exit code of a bad command line or file, EX_USAGE of sysexits.h.
 pub const EXIT_USAGE: u8 = 64;
 /// What else can be disabled in a server's process than loops.
-const PARTS: [&str; 3] = ["scheduler", "controllers", "dns"];
+const PARTS: [&str; 4] = ["scheduler", "controllers", "dns", "metrics"];
 pub const DATA_DIR_DEFAULT: &str = "/var/lib/coracle";
 
 /// One bad setting, told in the user's terms.
@@ -70,6 +70,8 @@ pub struct ServerSettings {
     pub pod_encryption: Option<PodEncryption>,
     pub limits: Limits,
     pub audit: Option<audit::Settings>,
+    /// False: `--disable metrics`.
+    pub metrics: bool,
     pub at_rest: at_rest::Settings,
     pub access: access::Settings,
     pub admission: admission::Settings,
@@ -144,6 +146,7 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         cluster_dns: (!disabled.contains("dns")).then_some(cluster_dns),
         limits: limits(args)?,
         audit: audit(args)?,
+        metrics: !disabled.contains("metrics"),
         at_rest: at_rest(args, &data_dir)?,
         access: access(args)?,
         admission: admission(args)?,

@@ -3,6 +3,7 @@
 use k8s_openapi::schemars::generate::SchemaGenerator;
 use k8s_openapi::{ListableResource, Resource, schemars::JsonSchema};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// A kind and the name of its schema.
 pub struct Kind {
@@ -16,6 +17,7 @@ pub struct Kind {
 pub struct Gather {
     generator: SchemaGenerator,
     lists: Vec<(String, Value)>,
+    foreign: Vec<(String, Value)>,
     pub kinds: Vec<Kind>,
 }
 
@@ -59,6 +61,19 @@ impl Gather {
         self.push_kind(list, T::GROUP, T::VERSION, T::LIST_KIND);
     }
 
+    /// Types that k8s-openapi does not have; those with metadata are kinds.
+    pub fn foreign(&mut self, group: &'static str, version: &'static str, text: &'static str) {
+        let types: BTreeMap<&'static str, Value> =
+            serde_json::from_str(text).expect("the facts are JSON");
+        for (name, schema) in types {
+            if schema["properties"]["metadata"].is_object() {
+                let (_, kind) = name.rsplit_once('.').expect("schema names are qualified");
+                self.push_kind(name.to_owned(), group, version, kind);
+            }
+            self.foreign.push((name.to_owned(), schema));
+        }
+    }
+
     fn push_kind(
         &mut self,
         schema: String,
@@ -90,6 +105,7 @@ impl Gather {
             }
             all.insert(name, list);
         }
+        all.extend(std::mem::take(&mut self.foreign));
         all.sort_keys();
         all
     }

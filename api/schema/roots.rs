@@ -13,6 +13,8 @@ use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1 as aggregation;
 pub fn add(gather: &mut Gather) {
     listed(gather);
     single(gather);
+    let metrics = include_str!("../facts/metrics.json");
+    gather.foreign("metrics.k8s.io", "v1beta1", metrics);
 }
 
 /// Kinds that have a list.

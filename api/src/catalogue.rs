@@ -76,6 +76,8 @@ static ALL: &[Resource] = &[
     kinds::resource_slice::ROW,
     kinds::flow_schema::ROW,
     kinds::priority_level_configuration::ROW,
+    kinds::metrics::NODES,
+    kinds::metrics::PODS,
 ];
 
 /// An API group with its served versions, the preferred one first.
@@ -109,6 +111,7 @@ static GROUPS: &[Group] = &[
     Group::new("discovery.k8s.io", &["v1"]),
     Group::new("resource.k8s.io", &["v1"]),
     Group::new("flowcontrol.apiserver.k8s.io", &["v1"]),
+    Group::new(kinds::metrics::GROUP, &["v1beta1"]),
 ];
 
 impl Group {

@@ -2,15 +2,18 @@
 
 use crate::decode::time_quoted as quoted;
 
+const SECOND: u64 = 1_000_000_000;
+const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
     ("\u{b5}s", 1_000),
     ("\u{3bc}s", 1_000),
     ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
+    ("s", SECOND),
+    ("m", MINUTE),
+    ("h", HOUR),
 ];
 const HALF: u64 = 1 << 63;
 
@@ -43,6 +46,36 @@ pub fn parse(text: &str) -> Result<i64, String> {
         (Err(_), true) => Ok(i64::MIN),
         (Err(_), false) => Err(invalid()),
     }
+}
+
+/// As Go writes a duration: `1h0m0.5s`, and below a second in the largest unit that is not more.
+pub fn format(nanoseconds: u64) -> String {
+    let small = match nanoseconds {
+        0 => return "0s".to_owned(),
+        1..1_000 => Some((1, "ns")),
+        1_000..1_000_000 => Some((1_000, "\u{b5}s")),
+        1_000_000..1_000_000_000 => Some((1_000_000, "ms")),
+        _ => None,
+    };
+    if let Some((unit, name)) = small {
+        return with_fraction(nanoseconds, unit, name);
+    }
+    let seconds = with_fraction(nanoseconds % MINUTE, SECOND, "s");
+    match (nanoseconds / HOUR, nanoseconds % HOUR / MINUTE) {
+        (0, 0) => seconds,
+        (0, minutes) => format!("{minutes}m{seconds}"),
+        (hours, minutes) => format!("{hours}h{minutes}m{seconds}"),
+    }
+}
+
+fn with_fraction(nanoseconds: u64, unit: u64, name: &str) -> String {
+    let (whole, rest) = (nanoseconds / unit, nanoseconds % unit);
+    if rest == 0 {
+        return format!("{whole}{name}");
+    }
+    let digits = unit.ilog10() as usize;
+    let fraction = format!("{rest:0digits$}");
+    format!("{whole}.{}{name}", fraction.trim_end_matches('0'))
 }
 
 /// A number and its unit, and what is behind them.

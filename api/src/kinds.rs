@@ -37,6 +37,7 @@ pub mod ip_address;
 pub mod job;
 pub mod lease;
 pub mod limit_range;
+pub mod metrics;
 pub mod mutating_admission_policy;
 pub mod mutating_admission_policy_binding;
 pub mod namespace;

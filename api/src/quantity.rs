@@ -95,6 +95,13 @@ impl Quantity {
         }
     }
 
+    pub fn from_nano(nano: i64, format: Format) -> Self {
+        Self {
+            nano: nano.into(),
+            format,
+        }
+    }
+
     /// In whole units, rounded up.
     pub fn value(&self) -> i64 {
         self.scaled(NANO)

@@ -27,6 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         pod_encryption: None,
         limits: coracle_apiserver::config::Limits::default(),
         audit: None,
+        metrics: true,
         at_rest: None,
         access: coracle_apiserver::access::Settings::default(),
         admission: Default::default(),

@@ -22,10 +22,11 @@ use crate::respond::{self, Route, Served, Shape, Wishes};
 use crate::routes;
 use crate::streaming;
 use crate::tunnel::{Body, BoxError};
+use crate::usage::Usage;
 use crate::verbs::asked::Asked;
 use crate::verbs::{
-    bind, components, create, delete, delete_collection, evict, get, list, patch, scale, token,
-    update, watch,
+    bind, components, create, delete, delete_collection, evict, get, list, measured, patch, scale,
+    token, update, watch,
 };
 use crate::warnings::{self, Warnings};
 use bytes::Bytes;
@@ -65,6 +66,8 @@ pub struct Api {
     pub fairness: Arc<Fairness>,
     /// Absent when nothing is recorded.
     pub audit: Option<Arc<Audit>>,
+    /// What nodes and pods use; absent where somebody else tells.
+    pub usage: Option<Arc<Usage>>,
     /// Absent when the store is plain.
     pub at_rest: Option<Arc<AtRest>>,
 }
@@ -254,7 +257,8 @@ impl Api {
             return self.other(parts, &query, info, user);
         }
         let found = routes::find(&parts, info);
-        if found.is_err() && !routes::has_group(info) {
+        let is_left_out = info.group == measured::GROUP && self.usage.is_none();
+        if is_left_out || found.is_err() && !routes::has_group(info) {
             return Ok(respond::page_not_found());
         }
         let (resource, subresource) = found?;
@@ -436,6 +440,12 @@ impl Api {
             }
             ("list", None) if asked.resource.kind == components::KIND => {
                 components::list(self, asked)
+            }
+            ("get", None) if asked.resource.group == measured::GROUP => {
+                measured::get(self, asked).await
+            }
+            ("list", None) if asked.resource.group == measured::GROUP => {
+                measured::list(self, asked).await
             }
             ("get", _) => get::get(self, asked).await,
             ("list", None) => list::list(self, asked).await,

@@ -28,16 +28,17 @@ enum Step {
     Delete(Object),
 }
 
-fn plan(existing: &[Object]) -> Vec<Step> {
+fn plan(existing: &[Object], left_out: Option<&str>) -> Vec<Step> {
+    let own = || local().filter(|one| left_out != Some(one.str(&["spec", "group"])));
     let mut steps = Vec::new();
-    for wanted in local() {
+    for wanted in own() {
         match existing.iter().find(|one| one.name() == wanted.name()) {
             None => steps.push(Step::Create(wanted)),
             Some(current) => steps.extend(updated(current, &wanted).map(Step::Update)),
         }
     }
     let is_gone = |one: &&Object| {
-        one.label(MANAGED) == Some(ON_START) && !local().any(|wanted| wanted.name() == one.name())
+        one.label(MANAGED) == Some(ON_START) && !own().any(|wanted| wanted.name() == one.name())
     };
     steps.extend(existing.iter().filter(is_gone).cloned().map(Step::Delete));
     steps
@@ -53,9 +54,9 @@ fn updated(current: &Object, wanted: &Object) -> Option<Object> {
     Some(updated)
 }
 
-/// Tries until it is done or until `stop`. `api` must act as somebody in `system:masters`.
-pub async fn register(api: InProcess, stop: CancellationToken) {
-    while let Err(error) = reconcile(&api).await {
+/// Tries until it is done or until `stop`. A group that is left out has none. `api` must act as somebody in `system:masters`.
+pub async fn register(api: InProcess, left_out: Option<&str>, stop: CancellationToken) {
+    while let Err(error) = reconcile(&api, left_out).await {
         tracing::warn!(%error, "the API services of this server are not all there");
         tokio::select! {
             () = stop.cancelled() => return,
@@ -64,7 +65,7 @@ pub async fn register(api: InProcess, stop: CancellationToken) {
     }
 }
 
-async fn reconcile(api: &InProcess) -> Result<(), ReconcileError> {
+async fn reconcile(api: &InProcess, left_out: Option<&str>) -> Result<(), ReconcileError> {
     let path = format!("/apis/{GROUP}/v1/apiservices");
     let (status, answer) = send(api, Method::GET, &path, None).await?;
     if status != StatusCode::OK {
@@ -73,7 +74,7 @@ async fn reconcile(api: &InProcess) -> Result<(), ReconcileError> {
     let list: Value = serde_json::from_slice(&answer).unwrap_or_default();
     let items = json::list(&list, "items").iter().cloned();
     let existing: Vec<Object> = items.filter_map(Object::from_value).collect();
-    let mut answers = futures::stream::iter(plan(&existing))
+    let mut answers = futures::stream::iter(plan(&existing, left_out))
         .map(|step| write(api, &path, step))
         .buffer_unordered(AT_ONCE);
     while let Some(answer) = answers.next().await {

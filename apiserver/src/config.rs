@@ -33,6 +33,8 @@ pub struct Config {
     pub limits: Limits,
     /// Nothing is recorded without them.
     pub audit: Option<audit::Settings>,
+    /// Whether `metrics.k8s.io` is served here.
+    pub metrics: bool,
     /// The keys that the store was opened with; without them its values are plain.
     pub at_rest: Option<Arc<AtRest>>,
     pub access: access::Settings,

@@ -53,6 +53,8 @@ pub struct Endpoints {
     ca_pem: String,
     /// `host:port`, for the legacy discovery of `/api`.
     address: String,
+    /// A group of the catalogue that is not served here.
+    left_out: Option<&'static str>,
 }
 
 impl Endpoints {
@@ -74,7 +76,15 @@ impl Endpoints {
             health: Health::default(),
             ca_pem,
             address,
+            left_out: None,
         }
+    }
+
+    /// Without a group of the catalogue that somebody else is to serve.
+    #[must_use]
+    pub fn without(mut self, group: Option<&'static str>) -> Self {
+        self.left_out = group;
+        self
     }
 
     pub fn set_ready(&self) {
@@ -123,18 +133,20 @@ impl Endpoints {
                 text(StatusCode::OK, "application/x-pem-file", ca)
             }
             _ if path.starts_with(dump::PATH) => self.dump(path, query)?,
-            _ if path.starts_with("/openapi/") => documents::open_api(path, request, query)?,
+            _ if path.starts_with("/openapi/") => {
+                documents::open_api(path, self.left_out, request, query)?
+            }
             _ => self
                 .health
                 .answer(path, query)
-                .or_else(|| documents::groups(path, request))?,
+                .or_else(|| documents::groups(path, self.left_out, request))?,
         })
     }
 
     /// All paths that are worth a look, for people.
     fn index(&self) -> Response<Body> {
         let mut paths: Vec<String> = PATHS.iter().map(|path| (*path).to_owned()).collect();
-        paths.extend(documents::group_paths());
+        paths.extend(documents::group_paths(self.left_out));
         paths.extend(self.health.paths());
         paths.sort();
         let text = format!("{:#}", json!({ "paths": paths }));
@@ -150,7 +162,7 @@ impl Endpoints {
                 },
             ),
             _ => openid::answer(path, &self.tokens, &self.address, request)
-                .or_else(|| documents::resources(path, &self.address, request)),
+                .or_else(|| documents::resources(path, &self.address, self.left_out, request)),
         }
     }
 }

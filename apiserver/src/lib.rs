@@ -22,7 +22,8 @@ pub mod warnings; // What the client should hear beside the answer.
 pub mod allocate; // Addresses and node ports of Services.
 pub mod at_rest; // What is sealed before it reaches the disk.
 pub mod registry; // Objects in the store.
-pub mod view; // Read-only access to stored objects.
+pub mod usage; // What nodes and pods use.
+mod view; // Read-only access to stored objects.
 
 // Who may do what.
 pub mod access; // All of the following, set up together.

@@ -21,7 +21,9 @@ use crate::pki::names::ServerNames;
 use crate::registry::Registry;
 use crate::tokens::legacy;
 use crate::tunnel::{Body, BoxError};
+use crate::usage::Usage;
 use crate::verbs::components::{Components, Probe};
+use crate::verbs::measured;
 use crate::{advertise, bootstrap_tokens};
 use bytes::Bytes;
 use coracle_store::Store;
@@ -108,11 +110,7 @@ impl Server {
             .advertise_address
             .unwrap_or_else(|| advertise::address(address.ip()));
         let names = names(&config, vec![address.ip(), advertised]);
-        let allocator =
-            Allocator::new(&config.service_cidr).map_err(|error| BuildError::ServiceCidr {
-                cidr: config.service_cidr.clone(),
-                why: error.to_string(),
-            })?;
+        let allocator = allocator(&config)?;
         let (stop, streams) = (CancellationToken::new(), CancellationToken::new());
         let now = (config.clock)();
         let access = Arc::new(Access::open(
@@ -137,6 +135,9 @@ impl Server {
             access.pki.ca_pem().to_owned(),
             format!("{}", SocketAddr::new(advertised, address.port())),
         );
+        let usage = config.metrics.then(|| Usage::new(access.tunnels.clone()));
+        let usage = usage.map(Arc::new);
+        let endpoints = endpoints.without(left_out(usage.as_deref()));
         let tls = Arc::new(access.pki.server_config()?);
         let clock = Arc::clone(&config.clock);
         let api = Api {
@@ -151,6 +152,7 @@ impl Server {
             shutdown: streams,
             fairness,
             audit,
+            usage,
             at_rest: config.at_rest.clone(),
         };
         let settings = default_settings(&config, &api, SocketAddr::new(advertised, address.port()));
@@ -264,6 +266,10 @@ impl Server {
         Ok(bootstrap_tokens::join(&token, &self.ca_pem())?)
     }
 
+    fn left_out(&self) -> Option<&'static str> {
+        left_out(self.api.usage.as_deref())
+    }
+
     /// Keeps priority levels in step with their objects until the server stops.
     fn follow_fairness(&self) -> impl Future<Output = ()> + Send + 'static {
         let api = &self.api;
@@ -314,8 +320,8 @@ impl Server {
         let beside = self.stop.clone();
         let keeping = flow_configuration::keep(self.in_process(Self::master()), self.stop.clone());
         let keeping = tokio::spawn(keeping);
-        let registering =
-            api_services::register(self.in_process(Self::master()), self.stop.clone());
+        let inside = self.in_process(Self::master());
+        let registering = api_services::register(inside, self.left_out(), self.stop.clone());
         let registering = tokio::spawn(registering);
         let following = tokio::spawn(async move { access.run(move || clock(), beside).await });
         let fair = tokio::spawn(self.follow_fairness());
@@ -346,6 +352,11 @@ impl Server {
     }
 }
 
+/// The group of the catalogue that is not served.
+fn left_out(usage: Option<&Usage>) -> Option<&'static str> {
+    usage.is_none().then_some(measured::GROUP)
+}
+
 fn default_settings(config: &Config, api: &Api, own: SocketAddr) -> default_objects::Settings {
     default_objects::Settings {
         service_cidr: config.service_cidr.clone(),
@@ -366,6 +377,13 @@ fn counted(now: Timestamp, access: &Access, audit: Option<Arc<Audit>>) -> Arc<Me
         metrics.access.set_reloads(Arc::clone(&issuers.reloads));
     }
     Arc::new(metrics)
+}
+
+fn allocator(config: &Config) -> Result<Allocator, BuildError> {
+    Allocator::new(&config.service_cidr).map_err(|error| BuildError::ServiceCidr {
+        cidr: config.service_cidr.clone(),
+        why: error.to_string(),
+    })
 }
 
 fn names(config: &Config, addresses: Vec<std::net::IpAddr>) -> ServerNames {

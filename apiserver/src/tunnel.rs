@@ -117,7 +117,7 @@ impl Tunnels {
         }
     }
 
-    fn add(&self, node: &str, sender: SendRequest<Body>) -> u64 {
+    pub(crate) fn add(&self, node: &str, sender: SendRequest<Body>) -> u64 {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let connection = Connection { id, sender };
         let mut connections = self.connections.write();

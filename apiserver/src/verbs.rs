@@ -13,7 +13,9 @@ pub mod delete;
 pub mod delete_collection;
 pub mod get;
 pub mod list;
+pub mod measured; // What nodes and pods use.
 pub mod patch;
+pub mod told; // Lists of what is never stored.
 pub mod update;
 pub mod watch;
 

@@ -23,6 +23,7 @@ mod handler {
     mod secrets_at_rest; // What is on the disk, and under which key.
     mod site; // A server over a temporary store.
     mod tokens; // Tokens of service accounts, as others check them.
+    mod usage; // What nodes and pods use.
     mod watches; // Events, selectors, bookmarks, the initial list.
     mod web_sockets; // Watches as messages.
 }

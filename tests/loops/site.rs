@@ -188,6 +188,7 @@ async fn serve(directory: &TempDir) -> Arc<Server> {
         pod_encryption: None,
         limits: Limits::default(),
         audit: None,
+        metrics: true,
         at_rest: None,
         access: Default::default(),
         admission: Default::default(),

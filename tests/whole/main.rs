@@ -34,6 +34,7 @@ mod inside;
 mod jobs;
 mod joining;
 mod leaders;
+mod metrics;
 mod names;
 mod node_care;
 mod node_endpoints;

@@ -23,7 +23,7 @@ fn shown() -> String {
             text,
             "{version} {} {} {} {scope} {} {} {}",
             row.plural,
-            row.singular,
+            or_none(&[row.singular][usize::from(row.singular.is_empty())..]),
             row.kind,
             or_none(row.short_names),
             or_none(row.categories),

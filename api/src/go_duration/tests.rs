@@ -44,3 +44,23 @@ fn what_is_none_is_told_in_gos_words() {
         assert_eq!(parse(text), Err(expected.to_owned()), "{text}");
     }
 }
+
+#[test]
+fn what_is_written_is_what_go_writes() {
+    let cases = [
+        (0, "0s"),
+        (7, "7ns"),
+        (1_100, "1.1\u{b5}s"),
+        (2_000_000, "2ms"),
+        (999_999_999, "999.999999ms"),
+        (SECOND, "1s"),
+        (15_004_000_000, "15.004s"),
+        (MINUTE, "1m0s"),
+        (HOUR + 500_000_000, "1h0m0.5s"),
+        (25 * HOUR + 61 * SECOND, "25h1m1s"),
+    ];
+    for (nanoseconds, expected) in cases {
+        assert_eq!(format(nanoseconds), expected);
+        assert_eq!(parse(expected), Ok(nanoseconds.cast_signed()));
+    }
+}

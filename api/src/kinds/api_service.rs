@@ -6,6 +6,7 @@ use crate::catalogue;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::admission_registration::webhook;
 use crate::kinds::checks;
+use crate::kinds::metrics;
 use crate::kinds::row::{self, Names, column};
 use crate::object::Object;
 use crate::resource::{Column, Durability, NameRule, Part, Requester, Resource, Rules};
@@ -63,6 +64,8 @@ const PRIORITIES: &[(&str, &str, u32, u32)] = &[
     ("discovery.k8s.io", "v1", 16_200, 15),
     ("resource.k8s.io", "v1", 16_200, 21),
     ("flowcontrol.apiserver.k8s.io", "v1", 16_100, 21),
+    // As metrics-server registers itself.
+    (metrics::GROUP, "v1beta1", 100, 100),
 ];
 
 const GROUP_PRIORITY: std::ops::RangeInclusive<i64> = 1..=20_000;

@@ -1,16 +1,17 @@
-//! Messages that have a JSON form of their own: quantities, times, int-or-strings, raw JSON, and
-//! lists that are a message in protobuf because it has no list of lists.
+//! Messages that have a JSON form of their own: quantities, times, durations, int-or-strings, raw
+//! JSON, and lists that are a message in protobuf because it has no list of lists.
 
 use super::reader::{Reader, text};
 use super::table::{Field, Form, Held, MessageId, Table, Wire};
 use super::wire::{self, Fields, Raw};
 use super::{MAGIC, ProtobufError, reader, writer};
 use crate::decode::{FieldValidation, conform};
+use crate::go_duration;
 use crate::timestamp;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-/// The only field of a Quantity and of raw JSON.
+/// The only field of a Quantity, of a Duration and of raw JSON.
 const ONLY: u32 = 1;
 
 mod time {
@@ -44,6 +45,7 @@ pub fn read(
         // Go writes the zero time as nothing.
         Form::Time | Form::MicroTime if bytes.is_empty() => Value::Null,
         Form::Time | Form::MicroTime => read_time(bytes, form == Form::MicroTime)?,
+        Form::Duration => read_duration(bytes)?,
         Form::Raw => match only_bytes(bytes, "raw")? {
             Some(raw) if raw.starts_with(MAGIC) => {
                 let (_, object) = nested(reader, raw, depth)?;
@@ -158,6 +160,19 @@ fn read_time(bytes: &[u8], micro: bool) -> Result<Value, ProtobufError> {
     })
 }
 
+fn read_duration(bytes: &[u8]) -> Result<Value, ProtobufError> {
+    let mut nanoseconds = 0i64;
+    let mut fields = Fields::new(bytes);
+    while let Some((field, raw)) = fields.next()? {
+        if let (ONLY, Raw::Varint(found)) = (field, raw) {
+            nanoseconds = found.cast_signed();
+        }
+    }
+    let sign = if nanoseconds < 0 { "-" } else { "" };
+    let text = go_duration::format(nanoseconds.unsigned_abs());
+    Ok(format!("{sign}{text}").into())
+}
+
 /// Writes the fields of such a message; the caller writes its length.
 pub fn write(
     table: &Table,
@@ -180,6 +195,11 @@ pub fn write(
             let at = at.ok_or_else(refused)?;
             wire::put_int(out, time::SECONDS, at.as_second());
             wire::put_int(out, time::NANOSECONDS, at.subsec_nanosecond().into());
+        }
+        Form::Duration => {
+            let text = value.as_str().ok_or_else(refused)?;
+            let nanoseconds = go_duration::parse(text).map_err(|_| refused())?;
+            wire::put_int(out, ONLY, nanoseconds);
         }
         Form::Raw if name == "fieldsV1" => {
             let mut text = Vec::new();

@@ -20,6 +20,8 @@ pub enum Form {
     IntOrString,
     Time,
     MicroTime,
+    /// Nanoseconds.
+    Duration,
     /// JSON text in bytes.
     Raw,
     /// The one of its fields that is set.
@@ -158,6 +160,7 @@ fn form_of(word: &str) -> Option<Form> {
         "intOrString" => Form::IntOrString,
         "time" => Form::Time,
         "microTime" => Form::MicroTime,
+        "duration" => Form::Duration,
         "raw" => Form::Raw,
         "either" => Form::Either,
         _ => return None,

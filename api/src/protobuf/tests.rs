@@ -104,6 +104,22 @@ fn every_special_form_goes_there_and_back() {
 }
 
 #[test]
+fn what_is_measured_goes_there_and_back() {
+    let usage = json!({ "cpu": "12345n", "memory": "3Mi" });
+    let pod = json!({
+        "metadata": { "name": "p", "namespace": "n" },
+        "timestamp": "2026-01-02T03:04:05Z", "window": "1m15.004s",
+        "containers": [{ "name": "c", "usage": usage }],
+    });
+    check_round_trip(
+        "io.k8s.metrics.pkg.apis.metrics.v1beta1.PodMetrics",
+        "metrics.k8s.io/v1beta1",
+        "PodMetrics",
+        pod,
+    );
+}
+
+#[test]
 fn schemas_of_definitions_go_there_and_back() {
     let schema = json!({
         "$ref": "#/a", "x-kubernetes-int-or-string": true, "minimum": 0.5, "default": [1],

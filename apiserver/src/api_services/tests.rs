@@ -4,9 +4,9 @@ use super::*;
 
 #[test]
 fn a_new_cluster_gets_all_and_an_old_one_nothing() {
-    assert_eq!(plan(&[]).len(), local().count());
+    assert_eq!(plan(&[], None).len(), local().count());
     let all: Vec<Object> = local().collect();
-    assert_eq!(plan(&all), []);
+    assert_eq!(plan(&all, None), []);
 }
 
 #[test]
@@ -22,10 +22,22 @@ fn only_what_bears_the_label_is_looked_after() {
     users.set(&["metadata", "labels", MANAGED], "true".into());
     let name = all[0].name().to_owned();
     all.extend([old.clone(), users]);
-    let steps = plan(&all);
+    let steps = plan(&all, None);
     let [Step::Update(updated), Step::Delete(gone)] = &steps[..] else {
         panic!("{steps:?}");
     };
     assert_eq!(updated.name(), name);
     assert_eq!(*gone, old);
+}
+
+#[test]
+fn a_group_that_is_left_out_has_none_and_loses_its_own() {
+    let all: Vec<Object> = local().collect();
+    let steps = plan(&all, Some("metrics.k8s.io"));
+    let [Step::Delete(gone)] = &steps[..] else {
+        panic!("{steps:?}");
+    };
+    assert_eq!(gone.name(), "v1beta1.metrics.k8s.io");
+    let rest: Vec<Object> = all.iter().filter(|one| *one != gone).cloned().collect();
+    assert_eq!(plan(&rest, Some("metrics.k8s.io")), []);
 }

@@ -48,6 +48,7 @@ async fn site(cidr: &str) -> Site {
         pod_encryption: None,
         limits: Limits::default(),
         audit: None,
+        metrics: true,
         at_rest: None,
         access: crate::access::Settings::default(),
         admission: Default::default(),

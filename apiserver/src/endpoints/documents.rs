@@ -17,10 +17,16 @@ use serde_json::Value;
 const OPENAPI_V3: &str = "/openapi/v3";
 const AGGREGATION: &str = "apiregistration.k8s.io";
 
+/// A group of the catalogue that is not served here.
+pub type LeftOut = Option<&'static str>;
+
 /// `/api/v1`, `/apis/apps`, `/apis/apps/v1` and so on.
-pub fn group_paths() -> Vec<String> {
+pub fn group_paths(left_out: LeftOut) -> Vec<String> {
     let mut paths = Vec::new();
     for row in catalogue::all() {
+        if left_out == Some(row.group) {
+            continue;
+        }
         let all = if row.group.is_empty() {
             vec![format!("/api/{}", row.version)]
         } else {
@@ -35,28 +41,48 @@ pub fn group_paths() -> Vec<String> {
 }
 
 /// The list of groups, and each group: for any method.
-pub fn groups(path: &str, request: &Parts) -> Option<Response<Body>> {
+pub fn groups(path: &str, left_out: LeftOut, request: &Parts) -> Option<Response<Body>> {
     let rest = path.strip_prefix("/apis")?;
     let name = rest.strip_prefix('/').unwrap_or(rest);
     let name = name.strip_suffix('/').unwrap_or(name);
     if rest.is_empty() || rest == "/" {
         return Some(
             match discovery::aggregated_form(&respond::accepted(request)) {
-                Some(form) => aggregated(&discovery::aggregated_groups(), form, request),
-                None => shaped(&discovery::group_list(), request, Shape::beside_routes),
+                Some(form) => {
+                    let all = discovery::aggregated_groups();
+                    aggregated(&without(all, "items", left_out), form, request)
+                }
+                None => {
+                    let all = without(discovery::group_list(), "groups", left_out);
+                    shaped(&all, request, Shape::beside_routes)
+                }
             },
         );
     }
     // The group of what is aggregated is served by the one who does that, by its router.
-    if name == AGGREGATION {
+    if name == AGGREGATION || left_out == Some(name) {
         return None;
     }
     let group = discovery::group(name)?;
     Some(shaped(&group, request, Shape::beside_routes))
 }
 
+/// A list of groups without one; `entries` says where it lists them.
+fn without(mut document: Value, entries: &str, left_out: LeftOut) -> Value {
+    let groups = document[entries].as_array_mut();
+    if let (Some(groups), Some(left_out)) = (groups, left_out) {
+        groups.retain(|group| group["name"] != left_out && group["metadata"]["name"] != left_out);
+    }
+    document
+}
+
 /// Versions, and the resources of each.
-pub fn resources(path: &str, address: &str, request: &Parts) -> Option<Response<Body>> {
+pub fn resources(
+    path: &str,
+    address: &str,
+    left_out: LeftOut,
+    request: &Parts,
+) -> Option<Response<Body>> {
     let parts: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
     let document = match parts.as_slice() {
         ["api"] => {
@@ -67,6 +93,7 @@ pub fn resources(path: &str, address: &str, request: &Parts) -> Option<Response<
         }
         ["api", version] => discovery::resource_list("", version, sha256)?,
         ["apis", AGGREGATION] => discovery::group(AGGREGATION)?,
+        ["apis", group, _] if left_out == Some(group) => return None,
         ["apis", group, version] => discovery::resource_list(group, version, sha256)?,
         _ => return None,
     };
@@ -145,7 +172,12 @@ fn is_same(known: &str, tag: &str) -> bool {
 }
 
 /// `None` for a path that is no document and none of the third version.
-pub fn open_api(path: &str, request: &Parts, query: &Query) -> Option<Response<Body>> {
+pub fn open_api(
+    path: &str,
+    left_out: LeftOut,
+    request: &Parts,
+    query: &Query,
+) -> Option<Response<Body>> {
     if path == "/openapi/v2" {
         let Some(form) = Documents::V2.negotiate(&respond::accepted(request)) else {
             return Some(not_acceptable());
@@ -158,12 +190,17 @@ pub fn open_api(path: &str, request: &Parts, query: &Query) -> Option<Response<B
         return Some(response);
     }
     if path == OPENAPI_V3 {
-        let index = openapi::v3_index().to_string();
+        let mut index = openapi::v3_index();
+        if let Some(paths) = index["paths"].as_object_mut() {
+            paths.retain(|path, _| !is_left_out(path, left_out));
+        }
+        let index = index.to_string();
         // Upstream calls it a text.
         return Some(document("text/plain; charset=utf-8", index));
     }
     let name = path.strip_prefix("/openapi/v3/")?;
-    let Some(hash) = openapi::v3_hash(name) else {
+    let hash = openapi::v3_hash(name).filter(|_| !is_left_out(name, left_out));
+    let Some(hash) = hash else {
         let mut response = Response::new(respond::full(""));
         *response.status_mut() = StatusCode::NOT_FOUND;
         return Some(response);
@@ -186,6 +223,14 @@ pub fn open_api(path: &str, request: &Parts, query: &Query) -> Option<Response<B
         response.headers_mut().insert(CACHE_CONTROL, value);
     }
     Some(response)
+}
+
+/// For a path below `/`.
+fn is_left_out(path: &str, left_out: LeftOut) -> bool {
+    let group = path
+        .strip_prefix("apis/")
+        .and_then(|rest| rest.split('/').next());
+    group.is_some() && group == left_out
 }
 
 fn document(kind: &'static str, body: impl Into<Bytes>) -> Response<Body> {

@@ -4,18 +4,18 @@
 //! lease of its leader: a lease that is renewed in time is a part that works.
 
 use super::asked::Asked;
+use super::told;
 use crate::Api;
 use crate::options::ListOptions;
 use crate::registry::glance::Traits;
-use crate::respond::Target;
 use crate::tunnel::Body;
 use coracle_api::kinds::component_status;
 use coracle_api::object::Object;
 use coracle_api::status::{Status, Subject};
-use coracle_api::{catalogue, print, table};
+use coracle_api::{catalogue, print};
 use http::{Response, StatusCode};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -77,29 +77,7 @@ pub fn list(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
         let traits = Traits::of_object(asked.resource, part);
         options.selection.matches(asked.resource, &traits)
     });
-    let (include, now) = (asked.shape.include, asked.shape.now);
-    let list = match asked.shape.target {
-        Target::Table => table::build(asked.resource, &parts, json!({}), include, true, now),
-        Target::Object => {
-            let items: Vec<Value> = parts.into_iter().map(item).collect();
-            json!({ "kind": format!("{KIND}List"), "apiVersion": "v1", "metadata": {}, "items": items })
-        }
-        _ => {
-            let items: Vec<Value> = parts.iter().map(table::partial_metadata).collect();
-            json!({
-                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
-                "metadata": {}, "items": items,
-            })
-        }
-    };
-    Ok(asked.shape.document(StatusCode::OK, &list))
-}
-
-/// In a list the kind is said once.
-fn item(mut part: Object) -> Value {
-    part.remove(&["apiVersion"]);
-    part.remove(&["kind"]);
-    part.into_value()
+    Ok(told::list(asked, parts))
 }
 
 fn all(api: &Api, asked: &Asked<'_>) -> Vec<Object> {

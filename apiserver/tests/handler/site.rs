@@ -74,7 +74,13 @@ pub async fn site() -> Site {
 
 /// With so many seats for requests.
 pub async fn site_with(limits: Limits) -> Site {
-    site_in(tempfile::tempdir().unwrap(), limits, None).await
+    site_in(tempfile::tempdir().unwrap(), limits, None, true).await
+}
+
+/// That leaves `metrics.k8s.io` to others.
+pub async fn site_without_metrics() -> Site {
+    let directory = tempfile::tempdir().unwrap();
+    site_in(directory, Limits::default(), None, false).await
 }
 
 /// That records what is said of every request but its bodies.
@@ -90,10 +96,15 @@ pub async fn audited_site() -> Site {
         megabytes_max: 0,
     };
     let audit = audit::Settings { policy_file, log };
-    site_in(directory, Limits::default(), Some(audit)).await
+    site_in(directory, Limits::default(), Some(audit), true).await
 }
 
-async fn site_in(directory: TempDir, limits: Limits, audit: Option<audit::Settings>) -> Site {
+async fn site_in(
+    directory: TempDir,
+    limits: Limits,
+    audit: Option<audit::Settings>,
+    metrics: bool,
+) -> Site {
     let at_rest = AtRest::open(Settings {
         key_file: directory.path().join("pki/secrets.key"),
         configuration: None,
@@ -116,6 +127,7 @@ async fn site_in(directory: TempDir, limits: Limits, audit: Option<audit::Settin
         pod_encryption: None,
         limits,
         audit,
+        metrics,
         at_rest: Some(at_rest),
         access: coracle_apiserver::access::Settings::default(),
         admission: Default::default(),
