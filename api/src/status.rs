@@ -2,6 +2,7 @@
 
 use crate::field::FieldError;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// A failure as it goes over the wire. `code` is the HTTP status code.
@@ -9,7 +10,7 @@ use std::collections::BTreeSet;
 #[error("{message}")]
 pub struct Status {
     pub code: u16,
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     pub message: String,
     /// `details`, already in wire form; null when there are none.
     pub details: Value,
@@ -67,7 +68,7 @@ impl Status {
     fn about(code: u16, reason: &'static str, subject: Subject<'_>, message: String) -> Self {
         Self {
             code,
-            reason,
+            reason: reason.into(),
             message,
             details: subject.details(),
         }
@@ -76,7 +77,7 @@ impl Status {
     fn plain(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
-            reason,
+            reason: reason.into(),
             message: message.into(),
             details: Value::Null,
         }
@@ -254,7 +255,7 @@ impl Status {
             "code": self.code,
         });
         if !self.reason.is_empty() {
-            value["reason"] = self.reason.into();
+            value["reason"] = self.reason.as_ref().into();
         }
         if !self.details.is_null() {
             value["details"] = self.details.clone();

@@ -1,5 +1,6 @@
 //! Everything that decides who may do what, set up together over one store.
 
+use crate::admission::webhook::{self, Webhooks};
 use crate::admission::{self, Chain};
 use crate::authenticate::impersonate::LastModes;
 use crate::authenticate::{self, Authenticator};
@@ -76,8 +77,14 @@ impl Access {
         let authenticator = Arc::new(authenticator);
         let authorizer = Arc::new(Authorizer::new(Arc::clone(&view)));
         let tunnels = Tunnels::new(shutdown);
+        let webhooks = Arc::new(Webhooks::new(Arc::clone(&view), tunnels.clone()));
         Ok(Self {
-            admission: Chain::new(Arc::clone(&view), Arc::clone(&authorizer), admission),
+            admission: Chain::new(
+                Arc::clone(&view),
+                Arc::clone(&authorizer),
+                admission,
+                webhooks,
+            ),
             reviews: Reviews::new(Arc::clone(&authorizer), Arc::clone(&authenticator)),
             proxy: Proxy::new(Arc::clone(&view), tunnels.clone()),
             streams: Streams::new(view, Arc::clone(&authorizer), tunnels.clone()),
@@ -99,6 +106,12 @@ impl Access {
         *self.loaded.lock() = follow::load(&self.store, &self.authorizer);
     }
 
+    /// Reads the admission webhooks that are stored: to be done before anything is served, and after
+    /// what the server itself writes first, as no node is there to reach a webhook by.
+    pub fn load_webhooks(&self) {
+        webhook::follow::load(&self.store, &self.admission.webhooks);
+    }
+
     /// Follows the store from where `load` left off, and looks after the server's certificate and
     /// the issuers of tokens, until shutdown.
     pub async fn run(
@@ -109,13 +122,15 @@ impl Access {
         let loaded = std::mem::take(&mut *self.loaded.lock());
         let authorizer = Arc::clone(&self.authorizer);
         let following = follow::follow(self.store.clone(), authorizer, loaded, shutdown.clone());
+        let webhooks = Arc::clone(&self.admission.webhooks);
+        let hooked = webhook::follow::follow(self.store.clone(), webhooks, shutdown.clone());
         let fresh = Arc::clone(&self.pki).keep_fresh(&clock, shutdown.clone());
         let issuers = async {
             if let Some(issuers) = self.authenticator.issuers() {
                 issuers.follow(&clock, shutdown).await;
             }
         };
-        tokio::join!(following, fresh, issuers);
+        tokio::join!(following, hooked, fresh, issuers);
     }
 }
 

@@ -23,6 +23,7 @@ pub mod runtime_class; // What a pod's runtime needs beside its containers, and 
 pub mod service_account; // Every pod acts as a service account that is there.
 pub mod storage; // Volumes in use stay, and grow only where their class lets them.
 pub mod topology_labels; // A pod knows the zone and region of its node.
+pub mod webhook; // What others change or say no to.
 
 pub use configuration::Settings;
 pub use pod_security::PodSecurity;
@@ -31,6 +32,8 @@ use crate::audit::Trail;
 use crate::authenticate::User;
 use crate::authorize::{Authorizer, escalation, rbac};
 use crate::metrics::admission::{Step, Times};
+use crate::options::DeleteOptions;
+use crate::query::Query;
 use crate::view::View;
 use crate::warnings::Warnings;
 use coracle_api::object::Object;
@@ -39,6 +42,7 @@ use coracle_api::status::{Status, Subject};
 use plugin::Plugin;
 use std::sync::Arc;
 use tokio::time::Instant;
+use webhook::{Does, Turn, Webhooks};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -76,6 +80,23 @@ pub struct Attributes<'a> {
     pub warnings: &'a Warnings,
     /// The request's audit record.
     pub trail: Option<&'a Trail>,
+    pub how: How<'a>,
+    /// When the answer must be there.
+    pub deadline: Option<Instant>,
+}
+
+/// What else the client said of the operation.
+#[derive(Clone, Copy, Debug)]
+pub enum How<'a> {
+    /// The query of a write.
+    Write(&'a Query),
+    Deletion(&'a DeleteOptions),
+    /// A query, and what of the path follows the subresource.
+    Connection {
+        query: &'a Query,
+        path: &'a str,
+    },
+    Unsaid,
 }
 
 impl Attributes<'_> {
@@ -96,6 +117,15 @@ impl Attributes<'_> {
 
     pub fn is(&self, group: &str, plural: &str) -> bool {
         self.resource.group == group && self.resource.plural == plural
+    }
+
+    /// The namespace; of a namespace that is to be made, its name, as of those that are there.
+    pub fn settled_namespace(&self) -> &str {
+        if self.namespace.is_empty() && self.is("", "namespaces") {
+            self.name
+        } else {
+            self.namespace
+        }
     }
 
     /// The 403 of an admission plugin. A new object is named by its name or what it shall begin
@@ -124,6 +154,7 @@ pub struct Chain {
     authorizer: Arc<Authorizer>,
     settings: Settings,
     times: Arc<Times>,
+    pub webhooks: Arc<Webhooks>,
 }
 
 impl std::fmt::Debug for Chain {
@@ -133,12 +164,18 @@ impl std::fmt::Debug for Chain {
 }
 
 impl Chain {
-    pub fn new(view: Arc<dyn View>, authorizer: Arc<Authorizer>, settings: Settings) -> Self {
+    pub fn new(
+        view: Arc<dyn View>,
+        authorizer: Arc<Authorizer>,
+        settings: Settings,
+        webhooks: Arc<Webhooks>,
+    ) -> Self {
         Self {
             view,
             authorizer,
             settings,
             times: Arc::default(),
+            webhooks,
         }
     }
 
@@ -155,15 +192,38 @@ impl Chain {
     }
 
     async fn mutated(&self, object: &mut Object, asked: &Attributes<'_>) -> Result<(), Status> {
-        for plugin in self.asked(Plugin::MUTATING, asked) {
-            let one = self.watch(plugin.name(), Step::Admit, asked);
-            one.over(self.admit(plugin, Some(object), asked).await)?;
-        }
+        self.in_turns(Some(object), asked).await?;
         if asked.resource.group == rbac::GROUP && asked.subresource.is_empty() {
             let plural = asked.resource.plural;
             escalation::check(&self.authorizer, asked.user, plural, object, asked.old)?;
         }
         Ok(())
+    }
+
+    /// All that may change an object; once more when a webhook changed it.
+    async fn in_turns(
+        &self,
+        mut object: Option<&mut Object>,
+        asked: &Attributes<'_>,
+    ) -> Result<(), Status> {
+        let mut turn = Turn::default();
+        loop {
+            for plugin in self.asked(Plugin::MUTATING, asked) {
+                let one = self.watch(plugin.name(), Step::Admit, asked);
+                let object = object.as_deref_mut();
+                one.over(match plugin {
+                    Plugin::MutatingAdmissionWebhook => {
+                        let view = self.view.as_ref();
+                        let mutating = self.webhooks.mutate(view, object, asked, &mut turn);
+                        Box::pin(mutating).await
+                    }
+                    plugin => self.admit(plugin, object, asked).await,
+                })?;
+            }
+            if !turn.again() {
+                return Ok(());
+            }
+        }
     }
 
     /// After validation, on create and update.
@@ -174,9 +234,23 @@ impl Chain {
 
     async fn judged(&self, object: &Object, asked: &Attributes<'_>) -> Result<(), Status> {
         revoked_certificates::check(object, asked)?;
+        self.each_judges(Some(object), asked).await
+    }
+
+    async fn each_judges(
+        &self,
+        object: Option<&Object>,
+        asked: &Attributes<'_>,
+    ) -> Result<(), Status> {
         for plugin in self.asked(Plugin::VALIDATING, asked) {
             let one = self.watch(plugin.name(), Step::Validate, asked);
-            one.over(self.judge(plugin, object, asked).await)?;
+            one.over(match (plugin, object) {
+                (Plugin::ValidatingAdmissionWebhook, object) => {
+                    Box::pin(self.webhooks.judge(self.view.as_ref(), object, asked)).await
+                }
+                (_, None) => Ok(()),
+                (plugin, Some(object)) => self.judge(plugin, object, asked).await,
+            })?;
         }
         Ok(())
     }
@@ -198,17 +272,9 @@ impl Chain {
     /// The only call on delete and connect, which have no object.
     pub async fn pass(&self, asked: &Attributes<'_>) -> Result<(), Status> {
         let all = self.watch("", Step::Admit, asked);
-        all.over(self.passed(asked).await)?;
-        // Nothing judges them yet, and the step is counted all the same, as upstream.
-        self.watch("", Step::Validate, asked).over(Ok(()))
-    }
-
-    async fn passed(&self, asked: &Attributes<'_>) -> Result<(), Status> {
-        for plugin in self.asked(Plugin::MUTATING, asked) {
-            let one = self.watch(plugin.name(), Step::Admit, asked);
-            one.over(self.admit(plugin, None, asked).await)?;
-        }
-        Ok(())
+        all.over(self.in_turns(None, asked).await)?;
+        let all = self.watch("", Step::Validate, asked);
+        all.over(self.each_judges(None, asked).await)
     }
 
     /// Those of a list that look at such a request.
@@ -217,10 +283,13 @@ impl Chain {
         plugins: &'static [Plugin],
         asked: &Attributes<'_>,
     ) -> impl Iterator<Item = Plugin> {
-        let operation = asked.operation;
         let enabled = plugins.iter().copied();
         let enabled = enabled.filter(|plugin| !self.settings.disabled.contains(plugin));
-        enabled.filter(move |plugin| plugin.handles(operation))
+        enabled.filter(move |plugin| match plugin {
+            Plugin::MutatingAdmissionWebhook => self.webhooks.concerns(Does::Mutate, asked),
+            Plugin::ValidatingAdmissionWebhook => self.webhooks.concerns(Does::Judge, asked),
+            plugin => plugin.handles(asked.operation),
+        })
     }
 
     /// One plugin's turn before validation.

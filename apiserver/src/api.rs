@@ -2,7 +2,7 @@
 
 use crate::access::Access;
 use crate::admission::resource_quota::Quotas;
-use crate::admission::{Attributes, Operation};
+use crate::admission::{Attributes, How, Operation};
 use crate::allocate::Allocator;
 use crate::at_rest::{self, AtRest};
 use crate::audit::{self, Audit};
@@ -126,6 +126,7 @@ impl Api {
         parts.extensions.insert(warnings.clone());
         let wishes = Wishes::of(&parts);
         let deadline = deadline::of(&info, &query, begun);
+        deadline::note(&mut parts, deadline.as_ref().ok().copied().flatten());
         let routed = self.route(parts, body, query, &info, caller, &wishes);
         let routed = async { deadline::meet(deadline?, routed).await };
         let answered = AssertUnwindSafe(routed).catch_unwind();
@@ -410,6 +411,11 @@ impl Api {
             dry_run: false,
             warnings: &warnings::of(&parts),
             trail: audit::trail::of(&parts).map(AsRef::as_ref),
+            how: How::Connection {
+                query,
+                path: &proxy::below(info),
+            },
+            deadline: deadline::noted(&parts),
         };
         self.access.admission.pass(&attributes).await?;
         if info.subresource == proxy::SUBRESOURCE {

@@ -154,7 +154,7 @@ pub fn forbidden(user: &User, info: &RequestInfo, reason: &str) -> Status {
     if !info.is_resource_request {
         return Status {
             code: 403,
-            reason: "Forbidden",
+            reason: "Forbidden".into(),
             message: format!("forbidden: {why}"),
             details: serde_json::json!({}),
         };

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use coracle_api::go_duration;
 use coracle_api::status::Status;
 use http::Response;
+use http::request::Parts;
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 use std::future::Future;
@@ -46,6 +47,21 @@ pub fn of(info: &RequestInfo, query: &Query, begun: Instant) -> Result<Option<In
         asked => asked.min(REQUEST_MAX),
     };
     Ok(Some(begun + allowed))
+}
+
+/// An extension of a request: until when there is time for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Noted(Instant);
+
+/// Notes the time on the request, for those who ask others on its way.
+pub fn note(request: &mut Parts, deadline: Option<Instant>) {
+    if let Some(deadline) = deadline {
+        request.extensions.insert(Noted(deadline));
+    }
+}
+
+pub fn noted(request: &Parts) -> Option<Instant> {
+    request.extensions.get().map(|Noted(deadline)| *deadline)
 }
 
 /// The answer, or the failure to make it in time.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-pub use dial::DialError;
+pub use dial::{DialError, dial};
 pub use trust::{TrustError, trusting};
 
 /// Upstream's bound on all of it.

@@ -50,6 +50,7 @@ pub mod flow_configuration; // The flow schemas and priority levels that every s
 pub mod endpoints; // Health, version, discovery, OpenAPI.
 pub mod fetch; // Documents from elsewhere.
 pub mod metrics; // What is counted.
+pub mod webhook; // Calls to others' webhooks.
 
 // Nodes.
 pub mod policy_feed; // What they need for NetworkPolicy.

@@ -7,6 +7,7 @@ pub mod histogram; // Histograms without a lock.
 mod process; // What the kernel says about this process.
 mod requests; // What is counted of requests.
 pub mod text; // The text format.
+pub mod webhooks; // What is counted of admission webhooks.
 
 use crate::audit::Audit;
 use crate::authorize::Authorizer;
@@ -32,6 +33,7 @@ pub struct Metrics {
     panics: AtomicU64,
     audit: OnceLock<Arc<Audit>>,
     admission: OnceLock<Arc<Times>>,
+    webhooks: OnceLock<Arc<webhooks::Counts>>,
     authorizer: OnceLock<Arc<Authorizer>>,
     others: Mutex<Vec<Others>>,
 }
@@ -56,6 +58,7 @@ impl Metrics {
             panics: AtomicU64::new(0),
             audit: OnceLock::new(),
             admission: OnceLock::new(),
+            webhooks: OnceLock::new(),
             authorizer: OnceLock::new(),
             others: Mutex::default(),
         }
@@ -67,6 +70,7 @@ impl Metrics {
             drop(self.audit.set(audit));
         }
         drop(self.admission.set(access.admission.times()));
+        drop(self.webhooks.set(access.admission.webhooks.counts()));
         drop(self.authorizer.set(Arc::clone(&access.authorizer)));
     }
 
@@ -112,6 +116,9 @@ impl Metrics {
         fairness.text(&mut text);
         if let Some(times) = self.admission.get() {
             times.text(&mut text);
+        }
+        if let Some(webhooks) = self.webhooks.get() {
+            webhooks.text(&mut text);
         }
         if let Some(audit) = self.audit.get() {
             audit.text(&mut text);

@@ -87,7 +87,7 @@ pub fn revision(text: &str) -> Result<Option<Revision>, String> {
 pub fn unreadable_revision(why: String) -> Status {
     Status {
         code: 500,
-        reason: "",
+        reason: "".into(),
         message: why,
         details: Value::Null,
     }
@@ -288,6 +288,16 @@ pub enum Propagation {
     Orphan,
 }
 
+impl Propagation {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+            Self::Orphan => "Orphan",
+        }
+    }
+}
+
 /// Options of delete, from the body or else from the query.
 #[derive(Clone, Debug, Default)]
 pub struct DeleteOptions {
@@ -329,6 +339,26 @@ impl DeleteOptions {
             ..Self::default()
         }
         .checked(policy, &runs)
+    }
+
+    /// Puts the fields that are set into an object of this kind.
+    pub fn show(&self, options: &mut Value) {
+        if let Some(seconds) = self.grace_period_seconds {
+            options["gracePeriodSeconds"] = seconds.into();
+        }
+        for (name, value) in [
+            ("uid", &self.uid),
+            ("resourceVersion", &self.resource_version),
+        ] {
+            if let Some(text) = value {
+                options["preconditions"][name] = text.as_str().into();
+            }
+        }
+        match (self.orphan_dependents, self.propagation) {
+            (Some(orphans), _) => options["orphanDependents"] = orphans.into(),
+            (None, Some(propagation)) => options["propagationPolicy"] = propagation.name().into(),
+            (None, None) => {}
+        }
     }
 
     fn checked(mut self, policy: Option<&str>, runs: &[&str]) -> Result<Self, Status> {

@@ -28,9 +28,12 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Incoming;
 use rewrite::Rewriter;
 use std::sync::Arc;
-use target::{Place, Target};
+use target::Target;
 
+pub use dial::{DialError, Duplex, raw};
 pub use endpoint::{OfAgentAlone, finer};
+pub use path::below;
+pub use target::{Place, allowed, owns_address, place_of};
 
 pub const SUBRESOURCE: &str = "proxy";
 

@@ -131,7 +131,7 @@ pub fn is_below_router(path: &str) -> bool {
 pub fn not_supported() -> Status {
     Status {
         code: 405,
-        reason: "MethodNotAllowed",
+        reason: "MethodNotAllowed".into(),
         message: "the server does not allow this method on the requested resource".to_owned(),
         details: json!({}),
     }

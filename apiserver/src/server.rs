@@ -180,6 +180,7 @@ impl Server {
         self.api.access.load();
         default_objects::reconcile(inside, &self.settings).await?;
         fairness::follow::load(&self.api.fairness, &self.api.registry.store);
+        self.api.access.load_webhooks();
         Ok(())
     }
 

@@ -180,7 +180,7 @@ async fn refusal(response: Response<Incoming>, subresource: &str, name: &str) ->
     let details = serde_json::json!({ "name": name, "kind": resource });
     let about = |reason: &'static str, message: &str| Status {
         code,
-        reason,
+        reason: reason.into(),
         message: format!("{message} ( {resource} {name})"),
         details: details.clone(),
     };

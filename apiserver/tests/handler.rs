@@ -11,6 +11,7 @@ mod handler {
     mod fairness; // A noisy client, and those that must not notice it.
     mod forms; // Tables, YAML, partial metadata.
     mod grants; // Nobody grants what they do not have.
+    mod hooks; // A server of webhooks, in this process.
     mod lists; // Pages, selectors, revisions.
     mod managers; // Who manages which field, and server-side apply.
     mod metrics; // What is counted, as a scraper finds it.
@@ -26,4 +27,5 @@ mod handler {
     mod usage; // What nodes and pods use.
     mod watches; // Events, selectors, bookmarks, the initial list.
     mod web_sockets; // Watches as messages.
+    mod webhooks; // What they change, and what they say no to.
 }

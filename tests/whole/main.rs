@@ -53,4 +53,5 @@ mod services;
 mod stateful_sets;
 mod static_pods;
 mod walkthroughs;
+mod webhooks;
 mod workloads;

@@ -80,7 +80,7 @@ impl Conflicts {
             .collect();
         Status {
             code: 409,
-            reason: "Conflict",
+            reason: "Conflict".into(),
             message: self.message(),
             details: json!({ "causes": causes }),
         }

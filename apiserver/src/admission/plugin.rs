@@ -1,7 +1,7 @@
 //! The plugins by upstream's names, in upstream's order, with the operations each looks at.
 
 use super::Operation;
-use Operation::{Create, Delete, Update};
+use Operation::{Connect, Create, Delete, Update};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Plugin {
@@ -23,6 +23,8 @@ pub enum Plugin {
     DefaultIngressClass,
     PodTopologyLabels,
     PodResizeValidator,
+    MutatingAdmissionWebhook,
+    ValidatingAdmissionWebhook,
     ResourceQuota,
 }
 
@@ -46,6 +48,8 @@ impl Plugin {
         Self::DefaultIngressClass,
         Self::PodTopologyLabels,
         Self::PodResizeValidator,
+        Self::MutatingAdmissionWebhook,
+        Self::ValidatingAdmissionWebhook,
         Self::ResourceQuota,
     ];
 
@@ -63,6 +67,7 @@ impl Plugin {
         Self::RuntimeClass,
         Self::DefaultIngressClass,
         Self::PodTopologyLabels,
+        Self::MutatingAdmissionWebhook,
     ];
 
     /// Those that look at the object that is to be stored. Quotas come after them: a charge is held
@@ -78,6 +83,7 @@ impl Plugin {
         Self::CertificateSigning,
         Self::CertificateSubjectRestriction,
         Self::PodResizeValidator,
+        Self::ValidatingAdmissionWebhook,
     ];
 
     /// Whether the plugin is asked at all, as upstream's handlers register.
@@ -101,6 +107,9 @@ impl Plugin {
             | Self::CertificateSubjectRestriction
             | Self::DefaultIngressClass
             | Self::PodTopologyLabels => &[Create],
+            Self::MutatingAdmissionWebhook | Self::ValidatingAdmissionWebhook => {
+                &[Create, Update, Delete, Connect]
+            }
         };
         handled.contains(&operation)
     }
@@ -125,6 +134,8 @@ impl Plugin {
             Self::DefaultIngressClass => "DefaultIngressClass",
             Self::PodTopologyLabels => "PodTopologyLabels",
             Self::PodResizeValidator => "PodResizeValidator",
+            Self::MutatingAdmissionWebhook => "MutatingAdmissionWebhook",
+            Self::ValidatingAdmissionWebhook => "ValidatingAdmissionWebhook",
             Self::ResourceQuota => "ResourceQuota",
         }
     }

@@ -3,9 +3,11 @@
 use super::*;
 use crate::bootstrap;
 use crate::metrics::text::{Format, Text};
+use crate::tunnel::Tunnels;
 use crate::view::tests::Objects;
 use coracle_api::catalogue;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 mod certificates; // Approving, signing and subjects.
 mod classes; // Default classes, runtime classes, volumes.
@@ -31,7 +33,10 @@ pub fn bench(objects: Vec<(&'static str, Value)>) -> Bench {
         let plural = bootstrap::plural(&object);
         authorizer.apply(rbac::GROUP, plural, &object.key(), Some(&object));
     }
-    let chain = Chain::new(view.clone(), Arc::new(authorizer), Settings::default());
+    let tunnels = Tunnels::new(CancellationToken::new());
+    let webhooks = Arc::new(Webhooks::new(view.clone(), tunnels));
+    let settings = Settings::default();
+    let chain = Chain::new(view.clone(), Arc::new(authorizer), settings, webhooks);
     Bench { chain, view }
 }
 
@@ -70,6 +75,8 @@ impl Asked<'_> {
             dry_run: false,
             warnings: &self.warnings,
             trail: None,
+            how: How::Unsaid,
+            deadline: None,
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::authenticate::User;
 use crate::request_info::RequestInfo;
 use serde::Serialize;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Upstream cuts a longer one off.
@@ -42,7 +43,7 @@ pub struct Event {
     request_received_timestamp: String,
     pub stage_timestamp: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub annotations: BTreeMap<&'static str, String>,
+    pub annotations: BTreeMap<Cow<'static, str>, String>,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]

@@ -124,7 +124,19 @@ impl Trail {
     pub fn annotate(&self, key: &'static str, value: &str) {
         let mut inside = self.inside.lock();
         if inside.verdict.level > Level::None {
-            inside.event.annotations.insert(key, value.to_owned());
+            let annotations = &mut inside.event.annotations;
+            annotations.insert(key.into(), value.to_owned());
+        }
+    }
+
+    /// Recorded by a policy that asks for so much at least. What stands there already stays.
+    pub fn annotate_at(&self, least: Level, key: String, value: &str) {
+        let mut inside = self.inside.lock();
+        if inside.verdict.level >= least && inside.verdict.level > Level::None {
+            let annotations = &mut inside.event.annotations;
+            annotations
+                .entry(key.into())
+                .or_insert_with(|| value.to_owned());
         }
     }
 
@@ -259,7 +271,7 @@ impl Inside {
 
     fn note_cut(&mut self) {
         let annotations = &mut self.event.annotations;
-        annotations.insert("audit.k8s.io/truncated", "true".to_owned());
+        annotations.insert("audit.k8s.io/truncated".into(), "true".to_owned());
     }
 }
 

@@ -67,7 +67,7 @@ fn answer(authorizer: &Authorizer, user: &User, text: &str) -> String {
     match authorizer.check(user, &request(text)) {
         Ok(()) => "yes".to_owned(),
         Err(status) => {
-            assert_eq!((status.code, status.reason), (403, "Forbidden"));
+            assert_eq!((status.code, &*status.reason), (403, "Forbidden"));
             status.message
         }
     }

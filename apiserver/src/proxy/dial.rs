@@ -68,14 +68,7 @@ impl Dialer {
     }
 
     pub async fn dial(&self, place: &Place, target: &Target) -> Result<Stream, DialError> {
-        let (raw, address): (Box<dyn Duplex>, _) = match place {
-            Place::Agent(_) => return Err(DialError::Agent),
-            Place::Node(node, address) => {
-                let stream = self.tunnels.dial(node, *address, None).await?;
-                (Box::new(stream), address)
-            }
-            Place::Here(address) => (Box::new(from_here(*address).await?), address),
-        };
+        let (raw, address) = raw(&self.tunnels, place).await?;
         if !target.is_https {
             return Ok(TokioIo::new(raw));
         }
@@ -87,6 +80,21 @@ impl Dialer {
             Err(_) => Err(DialError::TlsTimeout),
         }
     }
+}
+
+/// A connection without TLS, and where it leads.
+pub async fn raw(
+    tunnels: &Tunnels,
+    place: &Place,
+) -> Result<(Box<dyn Duplex>, SocketAddr), DialError> {
+    Ok(match place {
+        Place::Agent(_) => return Err(DialError::Agent),
+        Place::Node(node, address) => {
+            let stream = tunnels.dial(node, *address, None).await?;
+            (Box::new(stream), *address)
+        }
+        Place::Here(address) => (Box::new(from_here(*address).await?), *address),
+    })
 }
 
 async fn from_here(address: SocketAddr) -> Result<TcpStream, DialError> {

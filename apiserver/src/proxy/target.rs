@@ -104,16 +104,20 @@ impl Lookup<'_> {
     }
 
     fn through(&self, node: &str, is_https: bool, address: SocketAddr) -> Target {
-        let place = if self.tunnels.is_connected(node) {
-            Place::Node(node.to_owned(), address)
-        } else {
-            Place::Here(address)
-        };
         Target {
             is_https,
             authority: address.to_string(),
-            place,
+            place: place_of(self.tunnels, node, address),
         }
+    }
+}
+
+/// The node dials where it is connected, else this server.
+pub fn place_of(tunnels: &Tunnels, node: &str, address: SocketAddr) -> Place {
+    if tunnels.is_connected(node) {
+        Place::Node(node.to_owned(), address)
+    } else {
+        Place::Here(address)
     }
 }
 
@@ -209,11 +213,14 @@ fn behind(lookup: &Lookup<'_>, address: &Value) -> Option<(Object, IpAddr)> {
     let name = json::text(reference, "name");
     let pod = lookup.view.get("", "pods", namespace, name)?;
     let ip = json::text(address, "ip");
-    let owns = pod
-        .list(&["status", "podIPs"])
-        .iter()
-        .any(|one| json::text(one, "ip") == ip);
-    Some((pod, ip.parse().ok()?)).filter(|_| owns)
+    owns_address(&pod, ip).then_some(())?;
+    Some((pod, ip.parse().ok()?))
+}
+
+/// Whether an address is one of a pod's own.
+pub fn owns_address(pod: &Object, address: &str) -> bool {
+    let mut own = pod.list(&["status", "podIPs"]).iter();
+    own.any(|one| json::text(one, "ip") == address)
 }
 
 fn node(lookup: &Lookup<'_>, named: Named<'_>) -> Result<Target, Status> {
@@ -263,7 +270,7 @@ fn host(address: IpAddr) -> String {
 }
 
 /// Loopback, link-local, multicast and unspecified addresses are nobody's in the cluster.
-fn allowed(address: &str) -> Result<IpAddr, Status> {
+pub fn allowed(address: &str) -> Result<IpAddr, Status> {
     let parsed: Option<IpAddr> = address.parse().ok();
     let good = parsed.filter(|address| {
         let is_local = match address {

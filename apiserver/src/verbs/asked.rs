@@ -1,8 +1,9 @@
 //! A request for a resource, with all that a verb needs of it.
 
-use crate::admission::{Attributes, Operation};
+use crate::admission::{Attributes, How, Operation};
 use crate::audit;
 use crate::authenticate::User;
+use crate::deadline;
 use crate::fairness::Seat;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
@@ -75,6 +76,8 @@ impl<'a> Asked<'a> {
             dry_run,
             warnings: &self.warnings,
             trail: audit::trail::of(self.request).map(AsRef::as_ref),
+            how: How::Write(&self.query),
+            deadline: deadline::noted(self.request),
         }
     }
 

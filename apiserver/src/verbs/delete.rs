@@ -2,7 +2,7 @@
 
 use super::asked::Asked;
 use super::write::ATTEMPTS_MAX;
-use crate::admission::Operation;
+use crate::admission::{Attributes, How, Operation};
 use crate::body::{Content, Encoded};
 use crate::options::{DeleteOptions, Propagation};
 use crate::registry::{Refusal, Stored};
@@ -155,12 +155,11 @@ pub async fn one(
     for _ in 0..ATTEMPTS_MAX {
         let stored = api.registry.get(asked.resource, asked.namespace(), name)?;
         check_preconditions(asked, name, &stored.object, options)?;
-        let attributes = asked.attributes(
-            Operation::Delete,
-            name,
-            Some(&stored.object),
-            options.dry_run,
-        );
+        let old = Some(&stored.object);
+        let attributes = Attributes {
+            how: How::Deletion(options),
+            ..asked.attributes(Operation::Delete, name, old, options.dry_run)
+        };
         api.access.admission.pass(&attributes).await?;
         let next = next_state(asked, &stored.object, options);
         if options.dry_run {

@@ -192,9 +192,9 @@ async fn once(
         let list = writer.update(Some(old), &new);
         put_list(&mut new, list);
     }
-    let mut hold = api.allocator.hold_for(resource).await;
     let attributes = asked.attributes(Operation::Update, name, Some(old), dry_run);
     api.access.admission.mutate(&mut new, &attributes).await?;
+    let mut hold = api.allocator.hold_for(resource).await;
     let list = new.remove(&["metadata", "managedFields"]);
     prepare(asked, &mut new, old, &now);
     put_list(&mut new, list);

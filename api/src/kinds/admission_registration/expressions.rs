@@ -45,6 +45,11 @@ impl Scope {
         Self(environment)
     }
 
+    /// What an expression may name, for whoever evaluates it.
+    pub fn environment(&self) -> &Environment {
+        &self.0
+    }
+
     /// Variables of the policy itself, none so far.
     fn with_variables(self) -> Self {
         let environment = self.0.with_struct(VARIABLES, &[]);

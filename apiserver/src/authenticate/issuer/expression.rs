@@ -1,7 +1,7 @@
-//! Expressions of the Common Expression Language over the claims of a token, or over the user that
-//! was made of them.
+//! Expressions of the Common Expression Language over the claims of a token, over the user that was
+//! made of them, or over the request that an admission webhook is to be asked about.
 //!
-//! Compiled once. Numbers are doubles, as upstream reads them from JSON. The evaluator counts no
+//! Compiled once. Numbers of claims are doubles, as upstream reads them from JSON. The evaluator counts no
 //! steps and cannot be stopped, so what an expression would do with the claims at hand is bounded
 //! before it begins: loops in loops over long lists are an error. Patterns are Go's, and each is
 //! compiled once for an evaluation, which has a thread of its own.
@@ -130,8 +130,18 @@ impl Expression {
     /// `variable` is the one that it may name; a rule must say yes or no. The error is in
     /// upstream's words.
     pub fn compile(text: &str, variable: &'static str, is_rule: bool) -> Result<Self, String> {
+        Self::compile_in(&environment(variable), text, variable, is_rule)
+    }
+
+    /// With what else it may name.
+    pub fn compile_in(
+        environment: &Environment,
+        text: &str,
+        variable: &'static str,
+        is_rule: bool,
+    ) -> Result<Self, String> {
         let failed = |why: String| format!("compilation failed: {why}");
-        let compiled = syntax::compile(text, &environment(variable)).map_err(failed)?;
+        let compiled = syntax::compile(text, environment).map_err(failed)?;
         if is_rule && compiled.of != Type::Bool {
             return Err("must evaluate to bool".to_owned());
         }
@@ -178,10 +188,21 @@ impl Expression {
         value: &Value,
         read: fn(&Cel) -> Option<T>,
     ) -> Result<Option<T>, String> {
+        self.evaluate_all(&[(self.variable, value)], Numbers::Doubles, read)
+    }
+
+    fn evaluate_all<T: Send>(
+        &self,
+        variables: &[(&'static str, &Value)],
+        numbers: Numbers,
+        read: fn(&Cel) -> Option<T>,
+    ) -> Result<Option<T>, String> {
         let failed = |why: String| format!("expression '{}' resulted in error: {why}", self.text);
         // Splitting makes values of characters.
         let splits = self.compiled.calls().any(|name| name == "split");
-        let size = size(value, if splits { 1 } else { WORD_BYTES });
+        let bytes = if splits { 1 } else { WORD_BYTES };
+        let sizes = variables.iter().map(|(_, value)| size(value, bytes));
+        let size = sizes.sum();
         if self.work.steps(size) > STEPS_MAX {
             let loops = if self.work.power > 1 {
                 "loops in loops over "
@@ -195,7 +216,9 @@ impl Expression {
         let program = self.program.as_ref();
         let result = on_deep_stack(|| {
             let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
-            context.add_variable_from_value(self.variable, to_cel(value));
+            for (name, value) in variables {
+                context.add_variable_from_value(*name, to_cel(value, numbers));
+            }
             let program = program.expect("it is taken when dropped alone");
             match program.execute(&context) {
                 Ok(result) => Ok(read(&result)),
@@ -206,6 +229,14 @@ impl Expression {
         result
             .map_err(|why| failed(why.to_string()))?
             .map_err(failed)
+    }
+
+    /// Over several variables, whose whole numbers are such. `None` for a result of another type.
+    pub fn bool_of(&self, variables: &[(&'static str, &Value)]) -> Result<Option<bool>, String> {
+        self.evaluate_all(variables, Numbers::AsWritten, |result| match result {
+            Cel::Bool(is_true) => Some(*is_true),
+            _ => None,
+        })
     }
 
     /// `None` for a result of another type.
@@ -277,17 +308,30 @@ fn can_evaluate(function: &str) -> bool {
     is_operator || FUNCTIONS.contains(&function)
 }
 
-fn to_cel(value: &Value) -> Cel {
+/// What becomes of whole numbers.
+#[derive(Clone, Copy)]
+enum Numbers {
+    Doubles,
+    AsWritten,
+}
+
+fn to_cel(value: &Value, numbers: Numbers) -> Cel {
     match value {
         Value::Null => Cel::Null,
         Value::Bool(is_true) => Cel::Bool(*is_true),
-        Value::Number(number) => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
+        Value::Number(number) => match (numbers, number.as_i64()) {
+            (Numbers::AsWritten, Some(whole)) => Cel::Int(whole),
+            _ => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
         Value::String(text) => Cel::from(text.as_str()),
-        Value::Array(all) => Cel::List(Arc::new(all.iter().map(to_cel).collect())),
+        Value::Array(all) => {
+            let all = all.iter().map(|one| to_cel(one, numbers));
+            Cel::List(Arc::new(all.collect()))
+        }
         Value::Object(fields) => {
             let fields = fields.iter();
             let map: HashMap<String, Cel> = fields
-                .map(|(name, value)| (name.clone(), to_cel(value)))
+                .map(|(name, value)| (name.clone(), to_cel(value, numbers)))
                 .collect();
             Cel::from(map)
         }

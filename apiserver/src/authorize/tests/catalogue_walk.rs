@@ -54,7 +54,11 @@ fn every_row_and_verb_is_refused_to_whom_has_no_rights() {
             let status = authorizer
                 .check(&user, info)
                 .expect_err(&format!("{user:?} {info:?}"));
-            assert_eq!((status.code, status.reason), (403, "Forbidden"), "{info:?}");
+            assert_eq!(
+                (status.code, &*status.reason),
+                (403, "Forbidden"),
+                "{info:?}"
+            );
         }
     }
 }

@@ -72,14 +72,16 @@ pub async fn create(
         let list = writer.update(None, &object);
         put_list(&mut object, list);
     }
-    let prefix = object.str(&["metadata", "generateName"]).to_owned();
-    let is_generated = object.name().is_empty() && !prefix.is_empty();
     let name = object.name().to_owned();
     let attributes = asked.attributes(Operation::Create, &name, None, dry_run);
     api.access
         .admission
         .mutate(&mut object, &attributes)
         .await?;
+    // A webhook may say otherwise than the client.
+    asked.settle_namespace(&mut object)?;
+    let prefix = object.str(&["metadata", "generateName"]).to_owned();
+    let is_generated = object.name().is_empty() && !prefix.is_empty();
     asked.warnings.add(resource.rules.early_warnings(&object));
     let list = object.remove(&["metadata", "managedFields"]);
     give_identity(resource, &mut object, &now);

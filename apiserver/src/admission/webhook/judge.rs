@@ -1,0 +1,74 @@
+//! The validating webhooks: all that a request concerns, asked at once.
+
+use super::form::{Form, Shown};
+use super::hook::Hook;
+use super::select;
+use super::{Does, Webhooks, annotate};
+use crate::admission::Attributes;
+use crate::audit::policy::Level;
+use crate::view::View;
+use coracle_api::object::Object;
+use coracle_api::status::Status;
+use futures::future::join_all;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// The forms that were asked for so far, each shared by the webhooks that see it.
+#[derive(Default)]
+struct AllShown(Vec<Arc<Shown>>);
+
+impl AllShown {
+    fn get(&mut self, form: Form, asked: &Attributes<'_>, object: Option<&Object>) -> Arc<Shown> {
+        if let Some(known) = self.0.iter().find(|known| known.form == form) {
+            return Arc::clone(known);
+        }
+        let shown = Arc::new(Shown::of(form, asked, object));
+        self.0.push(Arc::clone(&shown));
+        shown
+    }
+}
+
+impl Webhooks {
+    /// Asks all that the request concerns. Of several that say no the first in order is told.
+    pub async fn judge(
+        &self,
+        view: &dyn View,
+        object: Option<&Object>,
+        asked: &Attributes<'_>,
+    ) -> Result<(), Status> {
+        let mut all = AllShown::default();
+        let mut relevant = Vec::new();
+        for hook in self.all(Does::Judge).iter() {
+            let Some(form) = select::form(view, hook, asked, object)? else {
+                continue;
+            };
+            let shown = all.get(form, asked, object);
+            if select::meets_conditions(hook, asked, &shown)? {
+                relevant.push((Arc::clone(hook), shown));
+            }
+        }
+        let asking = relevant
+            .iter()
+            .enumerate()
+            .map(|(index, (hook, shown))| self.ask_judge(index, hook, shown, asked));
+        join_all(asking).await.into_iter().collect()
+    }
+
+    async fn ask_judge(
+        &self,
+        index: usize,
+        hook: &Hook,
+        shown: &Shown,
+        asked: &Attributes<'_>,
+    ) -> Result<(), Status> {
+        let begun = Instant::now();
+        let called = self.call(Does::Judge, hook, asked, shown).await;
+        let settled = self.settle(Does::Judge, hook, asked, begun, called)?;
+        if settled.is_none() {
+            let key =
+                format!("failed-open.validating.webhook.admission.k8s.io/round_0_index_{index}");
+            annotate(asked, Level::Metadata, key, &hook.name);
+        }
+        Ok(())
+    }
+}
