@@ -50,6 +50,20 @@ spec:
   - { name: https, port: 443, targetPort: https, appProtocol: https }
 ";
 
+/// Where a pod of it would be.
+const READY: &str = "
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: front-by-hand
+  namespace: front
+  labels: { kubernetes.io/service-name: front }
+addressType: IPv4
+ports: [{ name: http, port: 8080 }]
+endpoints:
+- { addresses: [10.42.0.250], nodeName: gateway, conditions: { ready: true } }
+";
+
 const SHOP: &str = "
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -91,9 +105,11 @@ fn what_an_ingress_controller_is_made_of_and_lives_by() {
     let again = cluster.apply(CONTROLLER);
     assert_eq!(again.matches("unchanged").count(), 6, "{again}");
 
-    // Its Service is reached at the node, which says where it has pods.
+    // Its Service is reached at the nodes that have pods of it, which say so.
     let service = ["-n", "front", "service", "front"];
     let ingress = "{.status.loadBalancer.ingress[*].ip}";
+    assert_eq!(cluster.value(&service, ingress), "");
+    cluster.apply(READY);
     cluster.wait_value(&service, ingress, &cluster.host.address);
     let check = cluster.value(&service, "{.spec.healthCheckNodePort}");
     assert!(check.parse::<u16>().is_ok(), "{check}");
