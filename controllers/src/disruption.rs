@@ -23,6 +23,7 @@ use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatu
 use kube::Api;
 
 use crate::labels::Selector;
+use crate::scalable::Kinds;
 use crate::{Context, refusal};
 
 mod plan; // Pure. Start reading here.
@@ -47,6 +48,7 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
 async fn run_loop(context: Context) {
     let controller = Arc::new(Controller {
         client: context.client.clone(),
+        kinds: Kinds::new(context.client.clone(), context.clock.clone()),
         budgets: context.informers.get(),
         pods: context.informers.get(),
         deployments: context.informers.get(),
@@ -81,6 +83,7 @@ async fn run_loop(context: Context) {
 
 struct Controller {
     client: Client,
+    kinds: Kinds,
     budgets: Informer<PodDisruptionBudget>,
     pods: Informer<Pod>,
     deployments: Informer<Deployment>,

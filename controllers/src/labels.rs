@@ -1,6 +1,7 @@
 //! Label selectors of typed objects. Pure.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
@@ -55,6 +56,29 @@ impl Selector {
             Requirement::DoesNotExist(key) => value(key).is_none(),
         })
     }
+}
+
+/// As Go prints the structure.
+pub(crate) fn as_go(selector: &LabelSelector) -> String {
+    let mut labels = String::new();
+    for (key, value) in selector.match_labels.iter().flatten() {
+        write!(labels, "{key}: {value},").expect("a string takes everything");
+    }
+    let mut expressions = String::new();
+    for one in selector.match_expressions.iter().flatten() {
+        let (key, operator) = (&one.key, &one.operator);
+        let values = one.values.as_deref().unwrap_or_default().join(" ");
+        let text = "LabelSelectorRequirement";
+        write!(
+            expressions,
+            "{text}{{Key:{key},Operator:{operator},Values:[{values}],}},"
+        )
+        .expect("a string takes everything");
+    }
+    format!(
+        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},\
+         MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
 }
 
 #[cfg(test)]

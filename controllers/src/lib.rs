@@ -28,6 +28,7 @@ mod statefulset;
 mod ttl_after_finished;
 
 mod disruption;
+mod pod_autoscaler;
 
 mod clusterrole_aggregation;
 mod root_ca;
@@ -68,6 +69,7 @@ mod ownership;
 mod pod_control;
 mod pods;
 mod refusal;
+mod scalable; // The resource of a kind, and whether it has a scale.
 mod scaled;
 mod services; // Services as the loops of endpoints know them.
 mod subsets; // The canonical form of Endpoints.
@@ -236,6 +238,11 @@ pub static LOOPS: &[Loop] = &[
         name: "disruption",
         identity: "disruption-controller",
         run: disruption::run,
+    },
+    Loop {
+        name: "horizontalpodautoscaler",
+        identity: "horizontal-pod-autoscaler",
+        run: pod_autoscaler::run,
     },
     Loop {
         name: "service-account",

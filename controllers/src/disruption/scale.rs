@@ -15,6 +15,7 @@ use kube::core::{ApiResource, DynamicObject};
 use super::{Controller, plan};
 use crate::ownership::{controller_of, owner_of};
 use crate::refusal;
+use crate::scalable::FindError;
 
 /// What the controllers ask for together, and the pods that have none.
 #[derive(Debug, Default)]
@@ -27,12 +28,10 @@ pub(super) struct Scale {
 pub(super) enum ScaleError {
     #[error("found no controllers for pod {pod:?}")]
     NoController { pod: String },
-    #[error("no matches for kind {kind:?} in version {version:?}")]
-    NoKind { kind: String, version: String },
+    #[error(transparent)]
+    Find(#[from] FindError),
     #[error("{resource} does not implement the scale subresource")]
     NotScalable { resource: String },
-    #[error("cannot find the kind of the controller")]
-    Discover(#[source] kube::Error),
     #[error("cannot read the scale of the controller")]
     Read(#[source] kube::Error),
 }
@@ -40,13 +39,14 @@ pub(super) enum ScaleError {
 impl ScaleError {
     /// Another try may do.
     pub(super) fn is_passing(&self) -> bool {
-        matches!(self, Self::Discover(_) | Self::Read(_))
+        matches!(self, Self::Find(FindError::Discover(_)) | Self::Read(_))
     }
 
     /// What users are told of it: where the server refused, its own words.
     pub(super) fn text(&self) -> String {
         match self {
-            Self::Discover(source) | Self::Read(source) => refusal::message(source),
+            Self::Find(source) => source.text(),
+            Self::Read(source) => refusal::message(source),
             other => other.to_string(),
         }
     }
@@ -137,42 +137,13 @@ impl Controller {
     /// The resource of a controller's kind, if it has a scale.
     async fn resource_of(&self, controller: &OwnerReference) -> Result<ApiResource, ScaleError> {
         let OwnerReference {
-            api_version: version,
-            kind,
-            ..
+            api_version, kind, ..
         } = controller;
-        let (list, group) = match version.split_once('/') {
-            Some((group, _)) => (self.client.list_api_group_resources(version).await, group),
-            None => (self.client.list_core_api_resources(version).await, ""),
-        };
-        let unknown = || ScaleError::NoKind {
-            kind: kind.clone(),
-            version: version.clone(),
-        };
-        let served = match list {
-            Ok(list) => list.resources,
-            Err(error) if refusal::is_not_found(&error) => return Err(unknown()),
-            Err(error) => return Err(ScaleError::Discover(error)),
-        };
-        let mut main = served.iter().filter(|one| !one.name.contains('/'));
-        let resource = main.find(|one| one.kind == *kind).ok_or_else(unknown)?;
-        let scale = format!("{}/scale", resource.name);
-        if !served
-            .iter()
-            .any(|one| one.name == scale && one.kind == "Scale")
-        {
-            let resource = match group {
-                "" => resource.name.clone(),
-                group => format!("{}.{group}", resource.name),
-            };
+        let found = self.kinds.find(api_version, kind).await?;
+        if !found.has_scale {
+            let resource = found.qualified();
             return Err(ScaleError::NotScalable { resource });
         }
-        Ok(ApiResource {
-            group: group.to_owned(),
-            version: version.rsplit('/').next().unwrap_or_default().to_owned(),
-            api_version: version.clone(),
-            kind: kind.clone(),
-            plural: resource.name.clone(),
-        })
+        Ok(found.resource)
     }
 }

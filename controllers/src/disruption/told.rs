@@ -1,10 +1,9 @@
 //! The words of events about budgets; upstream's. Pure.
 
-use std::fmt::Write as _;
-
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use crate::labels::as_go;
 
 pub(super) const NO_PODS: &str = "No matching pods found";
 pub(super) const NOT_COUNTED: &str = "Failed to calculate the number of expected pods: ";
@@ -35,28 +34,5 @@ pub(super) fn several(pod: &Pod, chosen: &PodDisruptionBudget) -> String {
     format!(
         "Pod {namespace:?}/{name:?} matches multiple PodDisruptionBudgets.  Chose {chosen:?} \
          arbitrarily."
-    )
-}
-
-/// As Go prints the structure.
-fn as_go(selector: &LabelSelector) -> String {
-    let mut labels = String::new();
-    for (key, value) in selector.match_labels.iter().flatten() {
-        write!(labels, "{key}: {value},").expect("a string takes everything");
-    }
-    let mut expressions = String::new();
-    for one in selector.match_expressions.iter().flatten() {
-        let (key, operator) = (&one.key, &one.operator);
-        let values = one.values.as_deref().unwrap_or_default().join(" ");
-        let text = "LabelSelectorRequirement";
-        write!(
-            expressions,
-            "{text}{{Key:{key},Operator:{operator},Values:[{values}],}},"
-        )
-        .expect("a string takes everything");
-    }
-    format!(
-        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},\
-         MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
     )
 }

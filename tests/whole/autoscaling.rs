@@ -1,0 +1,94 @@
+//! Autoscalers as users make and read them. No node is there: what is scaled is only written down.
+
+use crate::lab::{Cluster, Lab, wait};
+use crate::workloads::{IMAGE, web};
+
+/// Waits for what `kubectl describe` says.
+fn described(cluster: &Cluster, name: &str, expected: &[&str]) {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    wait(&format!("{expected:?} of {name}"), || {
+        let text = words(&cluster.kubectl(&["describe", "hpa", name]));
+        expected.iter().all(|one| text.contains(one)).then_some(())
+    });
+}
+
+/// On a metric that nobody serves.
+const ON_JOBS: &str = r#"
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: { name: on-jobs }
+spec:
+  scaleTargetRef: { apiVersion: apps/v1, kind: StatefulSet, name: main }
+  maxReplicas: 5
+  metrics:
+  - type: External
+    external:
+      metric: { name: jobs }
+      target: { type: AverageValue, averageValue: "10" }
+"#;
+
+const MAIN: &str = r#"
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: { name: main }
+spec:
+  replicas: 9
+  serviceName: main
+  selector: { matchLabels: { app: main } }
+  template:
+    metadata: { labels: { app: main } }
+    spec: { containers: [{ name: main, image: "example.test/none:1" }] }
+"#;
+
+#[test]
+fn an_autoscaler_keeps_its_bounds_and_says_what_it_cannot_read() {
+    let mut lab = Lab::new();
+    let cluster = lab.server("scaled", &[]);
+    cluster.apply(&web(IMAGE, 1));
+    let bounds = ["--min=2", "--max=4", "--cpu-percent=50"];
+    cluster.kubectl(&[&["autoscale", "deployment", "web"], &bounds[..]].concat());
+    cluster.wait_value(&["deployment", "web"], "{.spec.replicas}", "2");
+    described(
+        &cluster,
+        "web",
+        &[
+            "Reference: Deployment/web",
+            "horizontal-pod-autoscaler New size: 2; reason: Current number of \
+             replicas below Spec.MinReplicas",
+        ],
+    );
+    // Whoever asks for more than the most does not keep it.
+    cluster.kubectl(&["scale", "deployment/web", "--replicas=7"]);
+    cluster.wait_value(&["deployment", "web"], "{.spec.replicas}", "4");
+
+    cluster.apply(ON_JOBS);
+    described(
+        &cluster,
+        "on-jobs",
+        &[
+            "AbleToScale False FailedGetScale the HPA controller was unable to get the target's \
+             current scale: statefulsets.apps \"main\" not found",
+        ],
+    );
+    cluster.apply(MAIN);
+    cluster.wait_value(&["statefulset", "main"], "{.spec.replicas}", "5");
+    let why = "failed to get jobs external metric: unable to get external metric \
+               default/jobs/nil: unable to fetch metrics from external metrics API: the server \
+               could not find the requested resource (get jobs.external.metrics.k8s.io)";
+    described(
+        &cluster,
+        "on-jobs",
+        &[
+            "AbleToScale True SucceededGetScale",
+            &format!(
+                "ScalingActive False FailedGetExternalMetric the HPA was unable to compute the \
+                 replica count: {why}"
+            ),
+            &format!("horizontal-pod-autoscaler {why}"),
+            "horizontal-pod-autoscaler invalid metrics (1 invalid \
+             out of 1), first error is: failed to get jobs external metric value: ",
+        ],
+    );
+    let row = cluster.kubectl(&["get", "hpa", "on-jobs"]);
+    assert!(row.contains("<unknown>/10 (avg)"), "{row}");
+}
