@@ -27,6 +27,7 @@ mod zero; // Objects before anything is set.
 pub use managed::is_reset;
 pub use reset::Filter;
 
+use crate::custom::Family;
 use crate::object::Object;
 use crate::resource::{Part, Resource};
 use crate::schema::schema;
@@ -36,7 +37,7 @@ use conflict::Conflicts;
 use managed::{Entry, Managed, Operation};
 use serde_json::{Map, Value};
 use set::Set;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use types::{Place, Types};
 use versions::{Comparisons, Versions};
 
@@ -66,6 +67,8 @@ pub struct Writer<'w> {
     pub kind: &'w str,
     /// The schema name of the kind.
     pub type_name: &'w str,
+    /// The types of the kind in all its versions, where a definition brought it.
+    pub family: Option<Arc<Family>>,
     /// Empty for the main resource.
     pub subresource: &'w str,
     pub filter: Filter,
@@ -96,6 +99,7 @@ impl<'w> Writer<'w> {
             api_version,
             kind: resource.kind,
             type_name: resource.schema,
+            family: resource.rules.custom().map(|own| Arc::clone(&own.family)),
             subresource,
             filter: Filter::of(resource, part),
             manager,
@@ -103,12 +107,18 @@ impl<'w> Writer<'w> {
         }
     }
 
-    fn types(&self) -> Types<'static> {
-        Types { schema: schema() }
+    fn types(&self) -> Types<'_> {
+        let own = self.family.as_deref().map(Family::schema);
+        Types {
+            schema: own.unwrap_or_else(|| schema()),
+        }
     }
 
-    fn root(&self) -> Option<Place<'static>> {
-        let id = schema().find(self.type_name)?;
+    fn root(&self) -> Option<Place<'_>> {
+        let id = match &self.family {
+            Some(family) => family.root(self.api_version)?,
+            None => schema().find(self.type_name)?,
+        };
         Some(Place::Bare(crate::schema::Shape::Type(id)))
     }
 
@@ -244,7 +254,7 @@ impl<'w> Writer<'w> {
         Ok(applied)
     }
 
-    fn expect_root(&self) -> Result<Place<'static>, Status> {
+    fn expect_root(&self) -> Result<Place<'_>, Status> {
         self.root().ok_or_else(|| {
             Status::failed(format!(
                 "no corresponding type for {}",

@@ -159,6 +159,16 @@ pub fn conform(
     conformed(Walk::new(schema(), mode), value, type_name)
 }
 
+/// [`conform`] by another schema than the built-in one.
+pub fn conform_in(
+    schema: &Schema,
+    value: &mut Value,
+    type_name: &str,
+    mode: FieldValidation,
+) -> Result<Vec<String>, DecodeError> {
+    conformed(Walk::new(schema, mode), value, type_name)
+}
+
 /// [`conform`] of what a strategic merge patch made: upstream converts that field by field, and
 /// words what does not fit in a way of its own.
 pub fn convert(

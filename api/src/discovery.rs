@@ -1,9 +1,9 @@
 //! Discovery documents from the catalogue: the legacy ones, one a level, and aggregated v2.
 //!
-//! Pure; the caller negotiates with [`aggregated_form`] and may keep the documents, which do not
-//! change while the process lives.
+//! Pure; the caller negotiates with [`aggregated_form`] and says which kinds there are.
 
-use crate::catalogue;
+use crate::catalogue::Group;
+use crate::custom::{self, Kinds};
 use crate::protobuf::{self, ProtobufError};
 use crate::resource::{Resource, Subresource};
 use base64::Engine;
@@ -87,28 +87,28 @@ pub fn api_versions(server_address: &str) -> Value {
 }
 
 /// `/apis`.
-pub fn group_list() -> Value {
-    let groups = catalogue::groups().filter(|group| !group.name.is_empty());
+pub fn group_list(kinds: &Kinds) -> Value {
+    let groups = kinds.groups().filter(|group| !group.name.is_empty());
     json!({
         "kind": "APIGroupList",
         "apiVersion": "v1",
-        "groups": groups.map(group_entry).collect::<Vec<_>>(),
+        "groups": groups.map(|group| group_entry(kinds, group)).collect::<Vec<_>>(),
     })
 }
 
 /// `/apis/GROUP`.
-pub fn group(name: &str) -> Option<Value> {
+pub fn group(kinds: &Kinds, name: &str) -> Option<Value> {
     if name.is_empty() {
         return None;
     }
-    let mut entry = group_entry(catalogue::groups().find(|group| group.name == name)?);
+    let mut entry = group_entry(kinds, kinds.groups().find(|group| group.name == name)?);
     entry["kind"] = "APIGroup".into();
     entry["apiVersion"] = "v1".into();
     Some(entry)
 }
 
-fn group_entry(group: &catalogue::Group) -> Value {
-    let versions: Vec<Value> = served_versions(group)
+fn group_entry(kinds: &Kinds, group: &Group) -> Value {
+    let versions: Vec<Value> = served_versions(kinds, group)
         .map(|version| {
             json!({ "groupVersion": format!("{}/{version}", group.name), "version": version })
         })
@@ -121,17 +121,17 @@ fn group_entry(group: &catalogue::Group) -> Value {
 }
 
 /// The versions of a group that have a resource, the preferred one first.
-fn served_versions(group: &catalogue::Group) -> impl Iterator<Item = &'static str> {
+fn served_versions(kinds: &Kinds, group: &Group) -> impl Iterator<Item = &'static str> {
     let name = group.name;
-    let served = move |version: &&str| catalogue::of_version(name, version).next().is_some();
+    let served = move |version: &&str| kinds.of_version(name, version).next().is_some();
     group.versions.iter().copied().filter(served)
 }
 
 /// `/api/v1` (empty group) and `/apis/GROUP/VERSION`. `hash` is SHA-256.
-pub fn resource_list(group: &str, version: &str, hash: Hash) -> Option<Value> {
+pub fn resource_list(kinds: &Kinds, group: &str, version: &str, hash: Hash) -> Option<Value> {
     let mut resources = Vec::new();
-    for row in catalogue::of_version(group, version) {
-        resources.push(resource_entry(row, hash));
+    for row in kinds.of_version(group, version) {
+        resources.push(resource_entry(kinds, row, hash));
         resources.extend(
             row.subresources
                 .iter()
@@ -174,23 +174,34 @@ pub type Hash = fn(&[u8]) -> Vec<u8>;
 const STORAGE_HASH_BYTES: usize = 8;
 
 /// Tells clients when objects are stored in another version: of what is stored alone.
-fn storage_version_hash(row: &Resource, hash: Hash) -> Option<String> {
+fn storage_version_hash(kinds: &Kinds, row: &Resource, hash: Hash) -> Option<String> {
     if !row.verbs.contains(&"update") {
         return None;
     }
-    let stored = catalogue::stored(row.stored_as.0, row.stored_as.1)?;
+    let stored = kinds.stored(row.stored_as.0, row.stored_as.1)?;
     let name = [stored.group, stored.version, stored.kind].join("/");
     let hash = hash(name.as_bytes());
     Some(BASE64_STANDARD.encode(hash.get(..STORAGE_HASH_BYTES)?))
 }
 
-fn resource_entry(row: &Resource, hash: Hash) -> Value {
+/// What is told of a kind whose definition is being deleted.
+const ENDING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+
+fn verbs(row: &Resource) -> &'static [&'static str] {
+    if custom::is_ending(row) {
+        ENDING_VERBS
+    } else {
+        row.verbs
+    }
+}
+
+fn resource_entry(kinds: &Kinds, row: &Resource, hash: Hash) -> Value {
     let mut entry = json!({
         "name": row.plural,
         "singularName": row.singular,
         "namespaced": row.is_namespaced(),
         "kind": row.kind,
-        "verbs": sorted(row.verbs),
+        "verbs": sorted(verbs(row)),
     });
     if !row.short_names.is_empty() {
         entry["shortNames"] = row.short_names.into();
@@ -198,7 +209,7 @@ fn resource_entry(row: &Resource, hash: Hash) -> Value {
     if !row.categories.is_empty() {
         entry["categories"] = row.categories.into();
     }
-    if let Some(hash) = storage_version_hash(row, hash) {
+    if let Some(hash) = storage_version_hash(kinds, row, hash) {
         entry["storageVersionHash"] = hash.into();
     }
     entry
@@ -223,13 +234,13 @@ fn subresource_entry(row: &Resource, sub: &Subresource) -> Value {
 }
 
 /// Aggregated discovery of `/api`: the core group.
-pub fn aggregated_core() -> Value {
-    aggregated(|group| group.name.is_empty())
+pub fn aggregated_core(kinds: &Kinds) -> Value {
+    aggregated(kinds, |group| group.name.is_empty())
 }
 
 /// Aggregated discovery of `/apis`: all other groups.
-pub fn aggregated_groups() -> Value {
-    aggregated(|group| !group.name.is_empty())
+pub fn aggregated_groups(kinds: &Kinds) -> Value {
+    aggregated(kinds, |group| !group.name.is_empty())
 }
 
 /// Aggregated discovery in protobuf.
@@ -242,11 +253,11 @@ pub fn aggregated_protobuf(document: &Value) -> Result<Vec<u8>, ProtobufError> {
     )
 }
 
-fn aggregated(wanted: impl Fn(&catalogue::Group) -> bool) -> Value {
-    let groups = catalogue::groups().filter(|group| wanted(group));
+fn aggregated(kinds: &Kinds, wanted: impl Fn(&Group) -> bool) -> Value {
+    let groups = kinds.groups().filter(|group| wanted(group));
     let items = groups.map(|group| {
-        let versions = served_versions(group).map(|version| {
-            let mut rows: Vec<&Resource> = catalogue::of_version(group.name, version).collect();
+        let versions = served_versions(kinds, group).map(|version| {
+            let mut rows: Vec<&Resource> = kinds.of_version(group.name, version).collect();
             rows.sort_by_key(|row| row.plural);
             json!({
                 "version": version,
@@ -275,7 +286,7 @@ fn aggregated_resource(row: &Resource) -> Value {
         "responseKind": response_kind(row, row.group, row.version, row.kind),
         "scope": if row.is_namespaced() { "Namespaced" } else { "Cluster" },
         "singularResource": row.singular,
-        "verbs": sorted(row.verbs),
+        "verbs": sorted(verbs(row)),
     });
     if !row.short_names.is_empty() {
         entry["shortNames"] = row.short_names.into();

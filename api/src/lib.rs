@@ -34,6 +34,7 @@ pub mod url; // URLs, taken apart as Go takes them apart.
 
 // The kinds.
 pub mod catalogue; // The one table of resources.
+pub mod custom; // Kinds that users bring.
 pub mod deletion; // What deletions of the kinds differ in.
 pub mod kinds; // One file or folder a kind.
 pub mod quota; // What objects use of quotas, and whether it is enough.

@@ -1,9 +1,10 @@
 //! OpenAPI documents of what is served, v3 (one a group version) and v2 (one in all).
 //!
-//! Written on request from the catalogue and the schema and kept by nobody here, so that a server
+//! Written on request from the kinds and the schema and kept by nobody here, so that a server
 //! that nobody asks does not carry them. They say what upstream's say: kubectl's explain, apply,
 //! diff and edit, and generators of clients, go by them.
 
+mod custom; // Schemas of custom resources.
 mod form; // How a document is written.
 mod operation; // One operation, in either version.
 mod parameters; // What operations take in paths and queries.
@@ -11,8 +12,11 @@ mod paths; // Which paths there are, and their operations.
 mod proto; // Documents in protocol buffers.
 mod schemas; // The types that operations name.
 
-use crate::catalogue;
+use crate::custom::Kinds;
+use crate::resource::Resource;
 use crate::schema::schema;
+use custom::Models;
+pub(crate) use custom::model_name;
 pub use form::{Documents, Form};
 use operation::Style;
 use parameters::Parameters;
@@ -26,10 +30,10 @@ const KUBERNETES_VERSION: &str = "1.36";
 
 /// `/openapi/v3`: where the documents are. The hash in an address changes when its document does,
 /// so clients keep documents by address.
-pub fn v3_index() -> Value {
+pub fn v3_index(kinds: &Kinds) -> Value {
     let mut paths = Map::new();
-    for (path, topic) in Topic::all() {
-        let hash = hash(topic);
+    for (path, topic) in Topic::all(kinds) {
+        let hash = hash(kinds, topic);
         let address = json!({ "serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}") });
         paths.insert(path, address);
     }
@@ -38,14 +42,14 @@ pub fn v3_index() -> Value {
 
 /// The hash of one document as the index has it: its `ETag`, and the query that lets a client keep
 /// it for good.
-pub fn v3_hash(path: &str) -> Option<String> {
-    find(path).map(hash)
+pub fn v3_hash(kinds: &Kinds, path: &str) -> Option<String> {
+    find(kinds, path).map(|topic| hash(kinds, topic))
 }
 
 /// `/openapi/v3/PATH`, for example `apis/apps/v1`.
-pub fn v3_group(path: &str, form: Form) -> Option<Vec<u8>> {
-    let topic = find(path)?;
-    let sections = Sections::make(&[topic], Style::V3, form);
+pub fn v3_group(kinds: &Kinds, path: &str, form: Form) -> Option<Vec<u8>> {
+    let topic = find(kinds, path)?;
+    let sections = Sections::make(kinds, &[topic], Style::V3, form);
     let frame = json!({
         "openapi": "3.0.0",
         "info": info(),
@@ -74,9 +78,9 @@ pub fn v3_group(path: &str, form: Form) -> Option<Vec<u8>> {
 }
 
 /// `/openapi/v2`.
-pub fn v2(form: Form) -> Vec<u8> {
-    let topics: Vec<Topic> = Topic::all().into_iter().map(|one| one.1).collect();
-    let sections = Sections::make(&topics, Style::V2, form);
+pub fn v2(kinds: &Kinds, form: Form) -> Vec<u8> {
+    let topics: Vec<Topic> = Topic::all(kinds).into_iter().map(|one| one.1).collect();
+    let sections = Sections::make(kinds, &topics, Style::V2, form);
     let facts = crate::schema::parameters();
     let bodies = operation::SHARED_BODIES.iter();
     let bodies = bodies.map(|(schema, name, is_required)| {
@@ -116,7 +120,7 @@ struct Sections {
 }
 
 impl Sections {
-    fn make(topics: &[Topic], style: Style, form: Form) -> Self {
+    fn make(kinds: &Kinds, topics: &[Topic], style: Style, form: Form) -> Self {
         let (put_path, put_schema): (PutEntry, PutEntry) = match (form, style) {
             (Form::Json, _) => (put_json, put_json),
             (Form::Protobuf, Style::V2) => (proto::v2::put_path, proto::v2::put_schema),
@@ -126,7 +130,7 @@ impl Sections {
         let facts = crate::schema::parameters();
         let parameters = Parameters::parse(&facts);
         let mut put = |name: &str, value: &Value| put_path(&mut path_bytes, name, value);
-        let mut paths = Paths::new(style, &parameters, &mut put);
+        let mut paths = Paths::new(kinds, style, &parameters, &mut put);
         for topic in topics {
             paths.add(*topic);
         }
@@ -138,12 +142,29 @@ impl Sections {
         for name in std::mem::take(&mut paths.used) {
             types.add(&name);
         }
-        types.each(&mut |name, value| put_schema(&mut schemas, name, value));
+        let rows = custom_rows(kinds, topics);
+        if !rows.is_empty() {
+            types.add(custom::OBJECT_META);
+            types.add(custom::LIST_META);
+        }
+        let mut put = |name: &str, value: &Value| put_schema(&mut schemas, name, value);
+        types.each(&mut put);
+        if !rows.is_empty() {
+            let models = Models::new(style);
+            rows.iter().for_each(|row| models.each(row, &mut put));
+        }
         Self {
             paths: path_bytes,
             schemas,
         }
     }
+}
+
+/// The rows of definitions that documents about these topics show.
+fn custom_rows(kinds: &Kinds, topics: &[Topic]) -> Vec<&'static Resource> {
+    let is_shown =
+        |row: &&&'static Resource| topics.contains(&Topic::Resources(row.group, row.version));
+    kinds.custom().iter().filter(is_shown).copied().collect()
 }
 
 type PutEntry = fn(&mut Vec<u8>, &str, &Value);
@@ -162,10 +183,10 @@ fn section(text: &mut Vec<u8>, before: &str, members: &[u8]) {
 }
 
 /// `ETag` of `/openapi/v2`.
-pub fn v2_hash() -> String {
+pub fn v2_hash(kinds: &Kinds) -> String {
     let mut hash = Fnv::new();
-    for (_, topic) in Topic::all() {
-        hash.topic(topic);
+    for (_, topic) in Topic::all(kinds) {
+        hash.topic(kinds, topic);
     }
     hash.text()
 }
@@ -188,15 +209,22 @@ fn write(text: &mut Vec<u8>, before: &str, value: &Value) {
     serde_json::to_writer(text, value).expect("a Vec takes all");
 }
 
-fn find(path: &str) -> Option<Topic> {
-    let found = Topic::all().into_iter().find(|one| one.0 == path);
+fn find(kinds: &Kinds, path: &str) -> Option<Topic> {
+    let found = Topic::all(kinds).into_iter().find(|one| one.0 == path);
     found.map(|one| one.1)
 }
 
-fn hash(topic: Topic) -> String {
+fn hash(kinds: &Kinds, topic: Topic) -> String {
     let mut hash = Fnv::new();
-    hash.topic(topic);
+    hash.topic(kinds, topic);
     hash.text()
+}
+
+/// The same for the same bytes, in every process.
+pub(crate) fn fingerprint(bytes: &[u8]) -> u64 {
+    let mut hash = Fnv::new();
+    hash.add(bytes);
+    hash.0
 }
 
 /// FNV-1a over what a document is made from: cheap, and equal inputs are all that it must tell.
@@ -221,12 +249,15 @@ impl Fnv {
         }
     }
 
-    fn topic(&mut self, topic: Topic) {
+    fn topic(&mut self, kinds: &Kinds, topic: Topic) {
         self.add(format!("{topic:?}").as_bytes());
         let Topic::Resources(group, version) = topic else {
             return;
         };
-        for row in catalogue::of_version(group, version) {
+        for row in kinds.of_version(group, version) {
+            if let Some(custom) = row.rules.custom() {
+                self.add(&custom.fingerprint.to_le_bytes());
+            }
             let subs = row.subresources;
             self.add(format!("{row:?} {} {:?} {subs:?}", row.schema, row.verbs).as_bytes());
         }

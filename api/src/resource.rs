@@ -3,10 +3,12 @@
 //! Discovery, routing, authorization, validation and OpenAPI all read these rows; no verb of the
 //! API server names a kind.
 
+use crate::custom::Version;
 use crate::field::ErrorList;
 use crate::json;
 use crate::object::Object;
 use serde_json::Value;
+use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -106,6 +108,14 @@ impl Resource {
         self.subresources.iter().find(|sub| sub.name == name)
     }
 
+    /// The kind of its lists.
+    pub fn list_kind(&self) -> String {
+        match self.rules.custom() {
+            Some(custom) => custom.list_kind.clone(),
+            None => format!("{}List", self.kind),
+        }
+    }
+
     pub fn is_namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
     }
@@ -147,6 +157,16 @@ pub struct Requester<'a> {
 /// The API server does what is the same for all kinds itself: identity metadata (uid,
 /// creationTimestamp, generation numbers), metadata validation, finalizers, deletion timestamps.
 pub trait Rules: Sync {
+    /// What a definition says of the kind, where users brought it.
+    fn custom(&self) -> Option<Arc<Version>> {
+        None
+    }
+
+    /// The rows of all versions of the kind, where users brought it.
+    fn siblings(&self) -> Vec<&'static Resource> {
+        Vec::new()
+    }
+
     /// Fills in what upstream's defaulting fills in. Runs on every decode from the wire.
     fn default(&self, object: &mut Object);
 
@@ -219,6 +239,10 @@ pub trait Rules: Sync {
     fn grace_seconds(&self, _object: &Object, _asked: Option<i64>) -> Option<i64> {
         None
     }
+
+    /// What the first deletion does before anything else: what is to hold the object, as a rule
+    /// nothing.
+    fn announce_delete(&self, _object: &mut Object, _now: &str) {}
 
     /// When a deletion begins that has to wait: what changes beside the deletion timestamp.
     fn begin_delete(&self, _object: &mut Object) {}

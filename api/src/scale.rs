@@ -1,6 +1,7 @@
-//! The autoscaling/v1 Scale of a Deployment, ReplicaSet, ReplicationController or StatefulSet:
-//! `spec.replicas` of the object seen, and written, through one shape.
+//! The autoscaling/v1 Scale of a Deployment, ReplicaSet, ReplicationController, StatefulSet or a
+//! custom resource that has one: replicas of the object seen, and written, through one shape.
 
+use crate::custom::{ScalePath, ScalePaths};
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
 use crate::kinds::row;
@@ -11,7 +12,9 @@ use crate::table::{self, Include};
 use serde_json::{Map, Value, json};
 
 /// The Scale that `object` shows.
-pub fn read(_resource: &Resource, object: &Object) -> Object {
+pub fn read(resource: &Resource, object: &Object) -> Object {
+    let custom = resource.rules.custom();
+    let paths = custom.as_deref().and_then(|custom| custom.scale.as_ref());
     let mut scale = Object::new("autoscaling/v1", "Scale");
     let mut metadata = Map::new();
     for name in [
@@ -26,7 +29,8 @@ pub fn read(_resource: &Resource, object: &Object) -> Object {
         }
     }
     scale.set(&["metadata"], Value::Object(metadata));
-    let replicas = object.i64(&["spec", "replicas"]).unwrap_or(0);
+    let seen = Seen::of(paths, object);
+    let replicas = seen.replicas.unwrap_or(0);
     scale.set(
         &["spec"],
         if replicas == 0 {
@@ -35,13 +39,47 @@ pub fn read(_resource: &Resource, object: &Object) -> Object {
             json!({ "replicas": replicas })
         },
     );
-    let observed = object.i64(&["status", "replicas"]).unwrap_or(0);
-    scale.set(&["status", "replicas"], observed.into());
-    let selector = selector_text(object.get(&["spec", "selector"]).unwrap_or(&Value::Null));
-    if !selector.is_empty() {
-        scale.set(&["status", "selector"], selector.into());
+    scale.set(&["status", "replicas"], seen.observed.into());
+    if !seen.selector.is_empty() {
+        scale.set(&["status", "selector"], seen.selector.into());
     }
     scale
+}
+
+/// What an object says of its replicas.
+struct Seen {
+    replicas: Option<i64>,
+    observed: i64,
+    selector: String,
+}
+
+impl Seen {
+    /// Where a definition says it is, or where the kinds of ours have it.
+    fn of(paths: Option<&ScalePaths>, object: &Object) -> Self {
+        let Some(paths) = paths else {
+            return Self {
+                replicas: object.i64(&["spec", "replicas"]),
+                observed: object.i64(&["status", "replicas"]).unwrap_or(0),
+                selector: selector_text(object.get(&["spec", "selector"]).unwrap_or(&Value::Null)),
+            };
+        };
+        let count = |path: &ScalePath| path.get(object).and_then(Value::as_i64);
+        let selector = paths.selector.as_ref().and_then(|path| path.get(object));
+        Self {
+            replicas: count(&paths.spec_replicas),
+            observed: count(&paths.status_replicas).unwrap_or(0),
+            selector: selector.and_then(Value::as_str).unwrap_or("").to_owned(),
+        }
+    }
+}
+
+/// Why an object shows no Scale: its kind has one, and it says nothing of replicas.
+pub fn missing(resource: &Resource, object: &Object) -> Option<String> {
+    let custom = resource.rules.custom()?;
+    let path = &custom.scale.as_ref()?.spec_replicas;
+    let text = &path.text;
+    let is_missing = path.get(object).is_none();
+    is_missing.then(|| format!("the spec replicas field {text:?} does not exist"))
 }
 
 /// The Scale as a Table, as upstream prints it: `kubectl get deployment x --subresource=scale`.
@@ -81,9 +119,13 @@ pub fn table(scale: &Object, include: Include, now: i64) -> Value {
 }
 
 /// Puts the `spec.replicas` of `scale` into `object`.
-pub fn write(_resource: &Resource, object: &mut Object, scale: &Object) {
+pub fn write(resource: &Resource, object: &mut Object, scale: &Object) {
     let replicas = scale.i64(&["spec", "replicas"]).unwrap_or(0);
-    object.set(&["spec", "replicas"], replicas.into());
+    let custom = resource.rules.custom();
+    match custom.as_deref().and_then(|custom| custom.scale.as_ref()) {
+        Some(paths) => paths.spec_replicas.set(object, replicas.into()),
+        None => object.set(&["spec", "replicas"], replicas.into()),
+    }
 }
 
 /// What is wrong with a Scale that a client sent.

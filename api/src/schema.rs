@@ -63,6 +63,8 @@ pub struct Type {
     pub atomic: bool,
     /// Of whose fields one is set: `DISCRIMINATOR:FIELD=NAME,FIELD=NAME`; empty for others.
     pub union: Name,
+    /// Of what shape keys are that are no fields; without it there may be none.
+    pub rest: Option<Shape>,
     first_field: u32,
     field_count: u32,
 }

@@ -6,17 +6,23 @@
 //! Errors are worded as upstream's validator (`kube-openapi`) words them. Whether the schema itself
 //! may be said is not looked at here; what is no structural schema accepts more.
 
+mod default; // What is filled in.
 mod format; // Strings of a known format.
 mod junctor; // `anyOf` and its like.
+mod list_type; // Sets and maps that are lists.
 mod number; // Numbers and their bounds.
+mod place; // Where in a value.
 mod prune; // What a schema does not know.
 mod resource; // `apiVersion`, `kind` and `metadata` of a resource within a resource.
 mod text; // Strings and their patterns.
 
+pub use default::{drop_nulls, fill as fill_defaults};
 pub use format::is_known as is_known_format;
-pub use prune::pruned;
+pub use list_type::check as check_lists;
+pub use place::{Place, Step};
+pub use prune::{prune, pruned};
 pub use resource::check as check_resources;
-pub use text::Patterns;
+pub use text::{KnownPatterns, Patterns};
 
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
@@ -81,7 +87,28 @@ impl<'p, 's> Validator<'p, 's> {
             .collect()
     }
 
+    /// [`Self::validate`] of an update: what is wrong with a part that is as it was before stays
+    /// unsaid, as long as it can be told which part that was.
+    pub fn validate_update(&self, value: &Value, old: &Value, path: &Path) -> ErrorList {
+        let found = self.part(self.schema, value, Some(old), "");
+        let faults = found.faults.into_iter();
+        faults.map(|fault| fault.error(path)).collect()
+    }
+
     fn check(&self, schema: &'s Value, value: &Value, at: &str) -> Found {
+        self.check_with(schema, value, None, at)
+    }
+
+    /// A part of a value, with what was there before where that is known.
+    fn part(&self, schema: &'s Value, value: &Value, old: Option<&Value>, at: &str) -> Found {
+        let mut found = self.check_with(schema, value, old, at);
+        if !found.is_valid() && old == Some(value) {
+            found.faults.clear();
+        }
+        found
+    }
+
+    fn check_with(&self, schema: &'s Value, value: &Value, old: Option<&Value>, at: &str) -> Found {
         let mut found = Found::default();
         if value.is_null() {
             found.merge(own_type(schema, value, at));
@@ -108,7 +135,7 @@ impl<'p, 's> Validator<'p, 's> {
                 found.matches += 1;
             }
             Value::Array(items) => {
-                found.merge(self.list(schema, items, at));
+                found.merge(self.list(schema, items, old, at));
                 found.matches += 1;
             }
             _ => {}
@@ -116,18 +143,19 @@ impl<'p, 's> Validator<'p, 's> {
         found.merge(enumeration(schema, value, at));
         found.matches += 1;
         if let Value::Object(_) = value {
-            found.merge(self.object(schema, value, at));
+            found.merge(self.object(schema, value, old, at));
             found.matches += 1;
         }
         found.matches += 1;
         found
     }
 
-    fn list(&self, schema: &'s Value, items: &[Value], at: &str) -> Found {
+    fn list(&self, schema: &'s Value, items: &[Value], old: Option<&Value>, at: &str) -> Found {
         let mut found = Found::default();
         if let Some(of_item) = json::some(schema, "items").filter(|items| items.is_object()) {
             for (index, item) in items.iter().enumerate() {
-                found.merge(self.check(of_item, item, &format!("{at}[{index}]")));
+                let old = old.and_then(|old| same_item(schema, item, old));
+                found.merge(self.part(of_item, item, old, &format!("{at}[{index}]")));
             }
         }
         let size = i64::try_from(items.len()).unwrap_or(i64::MAX);
@@ -151,7 +179,7 @@ impl<'p, 's> Validator<'p, 's> {
         found
     }
 
-    fn object(&self, schema: &'s Value, value: &Value, at: &str) -> Found {
+    fn object(&self, schema: &'s Value, value: &Value, old: Option<&Value>, at: &str) -> Found {
         let mut found = Found::default();
         let Some(fields) = value.as_object() else {
             return found;
@@ -181,12 +209,14 @@ impl<'p, 's> Validator<'p, 's> {
                 let at = at.to_owned();
                 found.add(Fault { at, what, message });
             } else if additional.is_object() {
-                found.merge(self.check(additional, value, &format!("{at}.{name}")));
+                let old = old.and_then(|old| old.get(name));
+                found.merge(self.part(additional, value, old, &format!("{at}.{name}")));
             }
         }
         for (name, property) in json::entries(schema, "properties") {
             if let Some(value) = fields.get(name) {
-                found.merge(self.check(property, value, &child(at, name)));
+                let old = old.and_then(|old| old.get(name));
+                found.merge(self.part(property, value, old, &child(at, name)));
             }
         }
         for name in json::list(schema, "required")
@@ -200,6 +230,17 @@ impl<'p, 's> Validator<'p, 's> {
         }
         found
     }
+}
+
+/// The item that this one was before: known of those that are told apart by keys.
+fn same_item<'a>(schema: &Value, item: &Value, old: &'a Value) -> Option<&'a Value> {
+    if json::text(schema, "x-kubernetes-list-type") != "map" {
+        return None;
+    }
+    let keys = json::list(schema, "x-kubernetes-list-map-keys").iter();
+    let keys: Vec<&str> = keys.filter_map(Value::as_str).collect();
+    let is_same = |one: &&Value| keys.iter().all(|key| one.get(*key) == item.get(*key));
+    old.as_array()?.iter().find(is_same)
 }
 
 /// Fields of the value itself have no dot before them.

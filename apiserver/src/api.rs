@@ -121,7 +121,7 @@ impl Api {
         let trail = trail.map(|audit| audit.follow(&mut parts, &info, &audit_id));
         let begun = Instant::now();
         let is_dry_run = !query.text("dryRun").is_empty();
-        let recording = self.metrics.begin(&info, is_dry_run);
+        let recording = self.metrics.begin(&info, self.row(&info), is_dry_run);
         let warnings = Warnings::default();
         parts.extensions.insert(warnings.clone());
         let wishes = Wishes::of(&parts);
@@ -153,6 +153,12 @@ impl Api {
         let code = response.status().as_u16();
         recording.finish(code, begun.elapsed(), waited, size);
         response
+    }
+
+    /// The row that a request names, if there is one.
+    fn row(&self, info: &RequestInfo) -> Option<&'static Resource> {
+        let registry = &self.registry;
+        registry.find(&info.group, &info.version, &info.resource)
     }
 
     /// Who asks, and what they are answered.
@@ -257,9 +263,9 @@ impl Api {
             }
             return self.other(parts, &query, info, user);
         }
-        let found = routes::find(&parts, info);
+        let found = routes::find(self.row(info), &parts, info);
         let is_left_out = info.group == measured::GROUP && self.usage.is_none();
-        if is_left_out || found.is_err() && !routes::has_group(info) {
+        if is_left_out || found.is_err() && !routes::has_group(&self.registry.kinds(), info) {
             return Ok(respond::page_not_found());
         }
         let (resource, subresource) = found?;
@@ -384,7 +390,7 @@ impl Api {
             return Ok(response);
         }
         // Below what has a router a Status says so, elsewhere plain text.
-        if routes::is_below_router(&info.path) {
+        if routes::is_below_router(&self.registry.kinds(), &info.path) {
             Err(Status::path_not_found())
         } else {
             Ok(respond::page_not_found())

@@ -9,13 +9,13 @@ use crate::fairness::{Fairness, dump};
 use crate::metrics::Metrics;
 use crate::metrics::text::{Format, negotiate};
 use crate::query::Query;
+use crate::registry::Registry;
 use crate::request_info::RequestInfo;
 use crate::respond::{self, Wishes};
 use crate::routes;
 use crate::tokens::{CONFIGURATION_PATH, KEYS_PATH, Tokens};
 use crate::tunnel::{Body, Tunnels};
 use bytes::Bytes;
-use coracle_store::Store;
 use health::Health;
 use http::header::{CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
@@ -44,7 +44,7 @@ const PATHS: &[&str] = &[
 
 #[derive(Debug)]
 pub struct Endpoints {
-    store: Store,
+    registry: Registry,
     metrics: Arc<Metrics>,
     fairness: Arc<Fairness>,
     tunnels: Tunnels,
@@ -59,7 +59,7 @@ pub struct Endpoints {
 
 impl Endpoints {
     pub fn new(
-        store: Store,
+        registry: Registry,
         metrics: Arc<Metrics>,
         fairness: Arc<Fairness>,
         tunnels: Tunnels,
@@ -68,7 +68,7 @@ impl Endpoints {
         address: String,
     ) -> Self {
         Self {
-            store,
+            registry,
             metrics,
             fairness,
             tunnels,
@@ -122,7 +122,7 @@ impl Endpoints {
             "/metrics" => counted(request, |format| {
                 let connected = self.tunnels.connected();
                 self.metrics
-                    .text(format, &self.store, connected, &self.fairness)
+                    .text(format, &self.registry.store, connected, &self.fairness)
             }),
             "/metrics/slis" => counted(request, |format| {
                 let started = self.metrics.started().as_millisecond() as f64 / 1000.0;
@@ -134,19 +134,21 @@ impl Endpoints {
             }
             _ if path.starts_with(dump::PATH) => self.dump(path, query)?,
             _ if path.starts_with("/openapi/") => {
-                documents::open_api(path, self.left_out, request, query)?
+                documents::open_api(&self.registry.kinds(), path, self.left_out, request, query)?
             }
-            _ => self
-                .health
-                .answer(path, query)
-                .or_else(|| documents::groups(path, self.left_out, request))?,
+            _ => self.health.answer(path, query).or_else(|| {
+                documents::groups(&self.registry.kinds(), path, self.left_out, request)
+            })?,
         })
     }
 
     /// All paths that are worth a look, for people.
     fn index(&self) -> Response<Body> {
         let mut paths: Vec<String> = PATHS.iter().map(|path| (*path).to_owned()).collect();
-        paths.extend(documents::group_paths(self.left_out));
+        paths.extend(documents::group_paths(
+            &self.registry.kinds(),
+            self.left_out,
+        ));
         paths.extend(self.health.paths());
         paths.sort();
         let text = format!("{:#}", json!({ "paths": paths }));
@@ -161,8 +163,10 @@ impl Endpoints {
                     Err(status) => Wishes::of(request).failure(&status),
                 },
             ),
-            _ => openid::answer(path, &self.tokens, &self.address, request)
-                .or_else(|| documents::resources(path, &self.address, self.left_out, request)),
+            _ => openid::answer(path, &self.tokens, &self.address, request).or_else(|| {
+                let kinds = self.registry.kinds();
+                documents::resources(&kinds, path, &self.address, self.left_out, request)
+            }),
         }
     }
 }

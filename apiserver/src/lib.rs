@@ -21,6 +21,7 @@ pub mod warnings; // What the client should hear beside the answer.
 // Objects.
 pub mod allocate; // Addresses and node ports of Services.
 pub mod at_rest; // What is sealed before it reaches the disk.
+pub mod custom; // Kinds that users bring.
 pub mod registry; // Objects in the store.
 pub mod usage; // What nodes and pods use.
 mod view; // Read-only access to stored objects.

@@ -15,6 +15,7 @@ use crate::fairness::Fairness;
 use crate::request_info::RequestInfo;
 use access::Access;
 use admission::Times;
+use coracle_api::resource::Resource;
 use coracle_store::Store;
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -82,13 +83,14 @@ impl Metrics {
         self.started
     }
 
-    pub fn begin(&self, info: &RequestInfo, is_dry_run: bool) -> Recording {
-        self.requests.begin(info, is_dry_run)
+    /// `row` is the one that the request names, if there is one.
+    pub fn begin(&self, info: &RequestInfo, row: Option<&Resource>, is_dry_run: bool) -> Recording {
+        self.requests.begin(info, row, is_dry_run)
     }
 
     /// Counts a stream until what is given back is dropped.
-    pub fn long_running(&self, info: &RequestInfo) -> LongRunning {
-        self.requests.long_running(info)
+    pub fn long_running(&self, info: &RequestInfo, row: &Resource) -> LongRunning {
+        self.requests.long_running(info, row)
     }
 
     pub fn count_panic(&self) {

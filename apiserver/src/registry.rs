@@ -3,10 +3,12 @@
 //! An object is serialized once, when it is written, with a place for the revision that the store
 //! assigns; what is stored is what is sent. Knows no kind.
 
+use crate::custom::Customs;
 use crate::view;
 use bytes::Bytes;
 use coracle_api::apply;
 use coracle_api::catalogue;
+use coracle_api::custom::Kinds;
 use coracle_api::object::{Object, ObjectKey};
 use coracle_api::resource::{Durability, Resource};
 use coracle_api::status::{Status, Subject};
@@ -138,9 +140,27 @@ pub struct Stored {
 #[derive(Clone, Debug)]
 pub struct Registry {
     pub store: Store,
+    pub customs: Arc<Customs>,
 }
 
 impl Registry {
+    pub fn new(store: Store) -> Self {
+        Self {
+            store,
+            customs: Arc::default(),
+        }
+    }
+
+    /// All kinds that there are now.
+    pub fn kinds(&self) -> Arc<Kinds> {
+        self.customs.kinds(&self.store)
+    }
+
+    /// The row of a resource.
+    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&'static Resource> {
+        self.customs.find(&self.store, group, version, plural)
+    }
+
     pub fn snapshot(&self, resource: &Resource) -> Snapshot {
         self.store.snapshot(&partition(resource))
     }

@@ -7,7 +7,7 @@
 use crate::body;
 use crate::request_info::{Place, RequestInfo};
 use crate::tokens::{CONFIGURATION_PATH, KEYS_PATH};
-use coracle_api::catalogue;
+use coracle_api::custom::Kinds;
 use coracle_api::names;
 use coracle_api::resource::{Resource, Subresource, SubresourceKind};
 use coracle_api::status::Status;
@@ -54,9 +54,13 @@ const PROXY: Methods = &[
 pub type Found = (&'static Resource, Option<&'static Subresource>);
 
 /// The row, and the subresource where one is asked for.
-pub fn find(request: &Parts, info: &RequestInfo) -> Result<Found, Status> {
-    let found = catalogue::find(&info.group, &info.version, &info.resource);
-    let found = found.filter(|_| names_group(info));
+/// `row` is the one that the request names, if there is one.
+pub fn find(
+    row: Option<&'static Resource>,
+    request: &Parts,
+    info: &RequestInfo,
+) -> Result<Found, Status> {
+    let found = row.filter(|_| names_group(info));
     let resource = found.ok_or_else(Status::path_not_found)?;
     let subresource = match info.place.parts {
         0..SUBRESOURCE_AT => None,
@@ -100,8 +104,8 @@ pub fn check_name(info: &RequestInfo) -> Result<(), Status> {
 }
 
 /// True when the path is below a group that is served.
-pub fn has_group(info: &RequestInfo) -> bool {
-    names_group(info) && is_group(&info.group)
+pub fn has_group(kinds: &Kinds, info: &RequestInfo) -> bool {
+    names_group(info) && is_group(kinds, &info.group)
 }
 
 /// The core group has a root of its own: nothing is below `/apis//`.
@@ -109,12 +113,12 @@ fn names_group(info: &RequestInfo) -> bool {
     info.place.is_below_apis != info.group.is_empty()
 }
 
-fn is_group(group: &str) -> bool {
-    catalogue::groups().any(|one| one.name == group)
+fn is_group(kinds: &Kinds, group: &str) -> bool {
+    kinds.groups().any(|one| one.name == group)
 }
 
 /// True for a path of upstream's router, whether that has a route for it or not.
-pub fn is_below_router(path: &str) -> bool {
+pub fn is_below_router(kinds: &Kinds, path: &str) -> bool {
     const ROOTS: [&str; 4] = ["/api", "/version", CONFIGURATION_PATH, KEYS_PATH];
     let is_below = |root: &str| {
         let rest = path.strip_prefix(root);
@@ -124,7 +128,7 @@ pub fn is_below_router(path: &str) -> bool {
         .strip_prefix("/apis/")
         .and_then(|rest| rest.split('/').next());
     ROOTS.into_iter().any(is_below)
-        || group.is_some_and(|group| !group.is_empty() && is_group(group))
+        || group.is_some_and(|group| !group.is_empty() && is_group(kinds, group))
 }
 
 /// The refusal of a method.

@@ -10,6 +10,7 @@ use crate::authenticate::User;
 use crate::authenticate::user::MASTERS;
 use crate::bootstrap::{self, ReconcileError};
 use crate::config::Config;
+use crate::custom;
 use crate::default_objects;
 use crate::endpoints::Endpoints;
 use crate::fairness::{self, Fairness};
@@ -126,8 +127,9 @@ impl Server {
         let fairness = Arc::new(Fairness::new(seats, store.clone()));
         let audit = open_audit(&config)?;
         let metrics = counted(now, &access, audit.clone());
+        let registry = Registry::new(store);
         let endpoints = Endpoints::new(
-            store.clone(),
+            registry.clone(),
             Arc::clone(&metrics),
             Arc::clone(&fairness),
             access.tunnels.clone(),
@@ -141,7 +143,7 @@ impl Server {
         let tls = Arc::new(access.pki.server_config()?);
         let clock = Arc::clone(&config.clock);
         let api = Api {
-            registry: Registry { store },
+            registry,
             access,
             allocator,
             quotas: Quotas::default(),
@@ -321,6 +323,13 @@ impl Server {
         let beside = self.stop.clone();
         let keeping = flow_configuration::keep(self.in_process(Self::master()), self.stop.clone());
         let keeping = tokio::spawn(keeping);
+        let settling = custom::settle::run(
+            self.api.registry.clone(),
+            self.in_process(Self::master()),
+            Arc::clone(&self.api.clock),
+            self.stop.clone(),
+        );
+        let settling = tokio::spawn(settling);
         let inside = self.in_process(Self::master());
         let registering = api_services::register(inside, self.left_out(), self.stop.clone());
         let registering = tokio::spawn(registering);
@@ -346,6 +355,7 @@ impl Server {
         drop(following.await);
         drop(keeping.await);
         drop(registering.await);
+        drop(settling.await);
         drop(fair.await);
         drop(repair.await);
         drop(labelling.await);

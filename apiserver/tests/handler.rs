@@ -6,6 +6,7 @@ mod handler {
     mod audit; // What plugins leave in the record of a request.
     mod bad_input; // Over the network, from strangers and forgers.
     mod basics; // Get, create, update, and what is refused.
+    mod custom_resources; // Kinds that users bring.
     mod deletion; // Grace, finalizers, preconditions, collections.
     mod documents; // Discovery, OpenAPI, health, version, metrics.
     mod fairness; // A noisy client, and those that must not notice it.

@@ -39,6 +39,7 @@ fuzz_target!(|data: &[u8]| {
         api_version: &api_version,
         kind: kind.kind,
         type_name: kind.schema,
+        family: None,
         subresource: "",
         filter: Filter::All,
         manager,

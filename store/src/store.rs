@@ -327,6 +327,12 @@ impl Store {
         Snapshot::newest(&self.shared.state, &self.shared.state.partition(partition))
     }
 
+    /// The revision of the newest change of a partition; two looks that see the same one saw the
+    /// same state.
+    pub fn changed(&self, partition: &str) -> Revision {
+        self.shared.state.partition(partition).current.read().0
+    }
+
     /// The state of a partition at a revision. Reads the disk when that is long ago.
     pub fn snapshot_at(&self, partition: &str, at: Revision) -> Result<Snapshot, SnapshotError> {
         Snapshot::at(

@@ -6,7 +6,6 @@ use super::Writer;
 use super::managed::{Entry, Managed};
 use super::set::Set;
 use super::types::{Place, Types};
-use super::versions::{convert, root_of};
 use serde_json::{Map, Value};
 
 type Root = Map<String, Value>;
@@ -58,14 +57,14 @@ impl Writer<'_> {
         if from == to {
             return Some(object.clone());
         }
-        convert((from, self.kind), to, object)
+        self.convert(from, to, object)
     }
 
-    fn root_in(&self, version: &str) -> Option<Place<'static>> {
+    fn root_in(&self, version: &str) -> Option<Place<'_>> {
         if version == self.api_version {
             return self.root();
         }
-        root_of(version, self.kind)
+        self.root_of(version)
     }
 }
 
@@ -87,9 +86,9 @@ fn by_version(managed: &Managed<'_>, first: &str) -> Vec<(String, Set<'static>)>
 }
 
 /// The pruned object with what it lost and somebody manages.
-fn with_owned_back(
-    types: &Types<'static>,
-    root: Place<'static>,
+fn with_owned_back<'s>(
+    types: &Types<'s>,
+    root: Place<'s>,
     merged: &Root,
     pruned: &Root,
     owned: &Set<'_>,

@@ -57,6 +57,7 @@ impl Filter {
                 &["metadata", "deletionTimestamp"],
                 &["metadata", "ownerReferences"],
             ],
+            (_, Part::Status) if resource.rules.custom().is_some() => &[&["metadata"], &["spec"]],
             (kind, Part::Status) if STATUS_LEAVES_METADATA.contains(&kind) => {
                 &[&["metadata"], &["spec"]]
             }

@@ -15,6 +15,7 @@ fn writer(manager: &'static str) -> Writer<'static> {
         api_version: "v1",
         kind: "ConfigMap",
         type_name: "io.k8s.api.core.v1.ConfigMap",
+        family: None,
         subresource: "",
         filter: Filter::All,
         manager,

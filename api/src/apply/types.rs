@@ -114,8 +114,11 @@ impl<'s> Types<'s> {
             }
             TypeKind::Struct => Atom::Map(MapAtom {
                 fields: Some(id),
-                // A struct without fields takes any.
-                value: self.schema.fields(id).is_empty().then_some(Place::Deduced),
+                value: match one.rest {
+                    Some(rest) => Some(Place::Bare(rest)),
+                    // A struct without fields takes any.
+                    None => self.schema.fields(id).is_empty().then_some(Place::Deduced),
+                },
                 is_atomic: match map_type {
                     MapType::Unsaid => one.atomic,
                     MapType::Atomic => true,

@@ -10,26 +10,27 @@ use crate::schema::{Shape, schema};
 use serde_json::{Map, Value};
 
 /// The two states of an object in a version other than the one of the write.
-struct Versioned {
-    root: Place<'static>,
+struct Versioned<'s> {
+    root: Place<'s>,
     before: Map<String, Value>,
     after: Map<String, Value>,
 }
 
 /// All versions that managers have, with the states in them; `None` for one that is no more.
-pub struct Versions {
-    own: (String, Option<Place<'static>>),
-    others: Vec<(String, Option<Versioned>)>,
+pub struct Versions<'s> {
+    types: Types<'s>,
+    own: (String, Option<Place<'s>>),
+    others: Vec<(String, Option<Versioned<'s>>)>,
 }
 
-impl Versions {
+impl<'s> Versions<'s> {
     pub fn of(
-        writer: &Writer<'_>,
+        writer: &'s Writer<'_>,
         managed: &Managed<'_>,
         before: &Map<String, Value>,
         after: &Map<String, Value>,
     ) -> Self {
-        let mut others: Vec<(String, Option<Versioned>)> = Vec::new();
+        let mut others: Vec<(String, Option<Versioned<'_>>)> = Vec::new();
         for entry in &managed.0 {
             let version = entry.api_version.as_ref();
             let is_known =
@@ -42,12 +43,13 @@ impl Versions {
             }
         }
         Self {
+            types: writer.types(),
             own: (writer.api_version.to_owned(), writer.root()),
             others,
         }
     }
 
-    fn root(&self, version: &str) -> Option<Place<'static>> {
+    fn root(&self, version: &str) -> Option<Place<'s>> {
         if self.own.0 == version {
             return self.own.1;
         }
@@ -58,7 +60,7 @@ impl Versions {
     /// The managers with their sets as they read under the schema of now, without those whose
     /// version is no more.
     pub fn conformed<'a>(&self, managed: Managed<'a>) -> Managed<'a> {
-        let types = Types { schema: schema() };
+        let types = self.types;
         let entries = managed.0.into_iter().filter_map(|entry| {
             let root = self.root(&entry.api_version)?;
             let conformed = types.conformed(root, &entry.set);
@@ -76,7 +78,7 @@ impl Versions {
         writer: &Writer<'_>,
         own: &'a Comparison<'a>,
     ) -> Comparisons<'a> {
-        let types = Types { schema: schema() };
+        let types = self.types;
         let others = self.others.iter().filter_map(|(version, one)| {
             let one = one.as_ref()?;
             let compared = types.compare(one.root, &one.before, &one.after);
@@ -106,25 +108,45 @@ impl<'a> Comparisons<'a> {
     }
 }
 
-fn versioned(
-    writer: &Writer<'_>,
+fn versioned<'s>(
+    writer: &'s Writer<'_>,
     version: &str,
     before: &Map<String, Value>,
     after: &Map<String, Value>,
-) -> Option<Versioned> {
-    let from = (writer.api_version, writer.kind);
+) -> Option<Versioned<'s>> {
+    let from = writer.api_version;
     Some(Versioned {
-        root: root_of(version, writer.kind)?,
-        before: convert(from, version, before)?,
-        after: convert(from, version, after)?,
+        root: writer.root_of(version)?,
+        before: writer.convert(from, version, before)?,
+        after: writer.convert(from, version, after)?,
     })
 }
 
-/// The type of a kind in a version.
-pub fn root_of(api_version: &str, kind: &str) -> Option<Place<'static>> {
-    let resource = row(api_version, kind)?;
-    let id = schema().find(resource.schema)?;
-    Some(Place::Bare(Shape::Type(id)))
+impl Writer<'_> {
+    /// The type of the kind in a version.
+    pub(super) fn root_of(&self, api_version: &str) -> Option<Place<'_>> {
+        let id = match &self.family {
+            Some(family) => family.root(api_version)?,
+            None => schema().find(row(api_version, self.kind)?.schema)?,
+        };
+        Some(Place::Bare(Shape::Type(id)))
+    }
+
+    /// An object of the kind in another version; `None` when one of the versions is not served.
+    pub(super) fn convert(
+        &self,
+        from: &str,
+        to: &str,
+        object: &Map<String, Value>,
+    ) -> Option<Map<String, Value>> {
+        let Some(family) = &self.family else {
+            return convert((from, self.kind), to, object);
+        };
+        family.root(from).and(family.root(to))?;
+        let mut object = object.clone();
+        object.insert("apiVersion".to_owned(), to.into());
+        Some(object)
+    }
 }
 
 fn row(api_version: &str, kind: &str) -> Option<&'static crate::resource::Resource> {
@@ -132,8 +154,8 @@ fn row(api_version: &str, kind: &str) -> Option<&'static crate::resource::Resour
     catalogue::by_kind(group, version, kind)
 }
 
-/// An object of a kind in another version; `None` when one of the versions is not served.
-pub fn convert(
+/// An object of a built-in kind in another version.
+fn convert(
     (from, kind): (&str, &str),
     to: &str,
     object: &Map<String, Value>,

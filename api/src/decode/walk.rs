@@ -246,6 +246,10 @@ impl Seed<'_, '_, '_> {
         while let Some(key) = access.next_key_seed(KeySeed { schema, id })? {
             let field = match key {
                 Key::Field(field) => field,
+                Key::Unknown(name) if schema.get(id).rest.is_some() => {
+                    map.insert(name, access.next_value()?);
+                    continue;
+                }
                 Key::Unknown(name) => {
                     self.walk.report("unknown", &inside, &name);
                     access.next_value::<IgnoredAny>()?;
@@ -274,7 +278,7 @@ impl Seed<'_, '_, '_> {
             map.insert(name.to_owned(), value.unwrap_or(Value::Null));
         }
         if seen_null {
-            map.retain(|_, value| !value.is_null());
+            map.retain(|name, value| !value.is_null() || schema.field(id, name).is_none());
         }
         Ok(Some(Value::Object(map)))
     }

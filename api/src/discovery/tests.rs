@@ -1,6 +1,7 @@
 //! Discovery in both forms, and that they agree.
 
 use super::*;
+use crate::catalogue;
 use expect_test::expect;
 
 fn pretty(value: &Value) -> String {
@@ -43,7 +44,7 @@ fn plain(bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn storage_versions_are_told() {
     let hash = |group: &str, version: &str, name: &str| {
-        let list = resource_list(group, version, plain).unwrap();
+        let list = resource_list(&Kinds::default(), group, version, plain).unwrap();
         let all = list["resources"].as_array().unwrap().clone();
         let one = all.into_iter().find(|one| one["name"] == name).unwrap();
         one["storageVersionHash"].as_str().map(str::to_owned)
@@ -62,30 +63,30 @@ fn storage_versions_are_told() {
 
 #[test]
 fn aggregated_has_a_protobuf_form() {
-    let bytes = aggregated_protobuf(&aggregated_groups()).unwrap();
+    let bytes = aggregated_protobuf(&aggregated_groups(&Kinds::default())).unwrap();
     let name = "io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList";
     let (meta, back) = protobuf::decode_as(&bytes, name).unwrap();
     assert_eq!(meta.api_version, "apidiscovery.k8s.io/v2");
-    assert_eq!(back["items"], aggregated_groups()["items"]);
+    assert_eq!(back["items"], aggregated_groups(&Kinds::default())["items"]);
 }
 
 #[test]
 fn versions_and_groups() {
     expect![[r#"{"kind":"APIVersions","serverAddressByClientCIDRs":[{"clientCIDR":"0.0.0.0/0","serverAddress":"10.0.0.1:6443"}],"versions":["v1"]}"#]].assert_eq(&api_versions("10.0.0.1:6443").to_string());
-    let groups = group_list();
+    let groups = group_list(&Kinds::default());
     let names = groups["groups"]
         .as_array()
         .unwrap()
         .iter()
         .map(|group| &group["name"]);
     assert!(names.clone().all(|name| name != ""));
-    assert_eq!(group("nothing"), None);
-    assert_eq!(group(""), None);
+    assert_eq!(group(&Kinds::default(), "nothing"), None);
+    assert_eq!(group(&Kinds::default(), ""), None);
 }
 
 #[test]
 fn resources_of_a_version() {
-    let list = resource_list("", "v1", plain).unwrap();
+    let list = resource_list(&Kinds::default(), "", "v1", plain).unwrap();
     let find = |name: &str| {
         let all = list["resources"].as_array().unwrap();
         pretty(all.iter().find(|one| one["name"] == name).unwrap())
@@ -125,19 +126,27 @@ fn resources_of_a_version() {
           ]
         }"#]]
     .assert_eq(&find("pods/status"));
-    assert_eq!(resource_list("", "v2", plain), None);
+    assert_eq!(resource_list(&Kinds::default(), "", "v2", plain), None);
 }
 
 /// Every row of the catalogue is in both forms, with the same verbs.
 #[test]
 fn both_forms_agree() {
     let mut seen = 0;
-    for document in [aggregated_core(), aggregated_groups()] {
+    for document in [
+        aggregated_core(&Kinds::default()),
+        aggregated_groups(&Kinds::default()),
+    ] {
         for group in document["items"].as_array().unwrap() {
             let name = group["metadata"]["name"].as_str().unwrap_or("");
             for version in group["versions"].as_array().unwrap() {
-                let list =
-                    resource_list(name, version["version"].as_str().unwrap(), plain).unwrap();
+                let list = resource_list(
+                    &Kinds::default(),
+                    name,
+                    version["version"].as_str().unwrap(),
+                    plain,
+                )
+                .unwrap();
                 let find = |name: &str| {
                     let all = list["resources"].as_array().unwrap();
                     all.iter().find(|one| one["name"] == name).unwrap().clone()

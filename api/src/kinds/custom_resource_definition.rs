@@ -1,6 +1,7 @@
 //! Custom resource definitions: kinds that users bring.
 //!
-//! Says nothing of whether a kind is served: the conditions of the status are for those who serve.
+//! Says nothing of whether a kind is served: the conditions of the status are for those who serve
+//! (`crate::custom`).
 
 mod costs; // What expressions may cost together.
 mod defaults; // Default values in a schema.
@@ -12,6 +13,7 @@ mod structural; // Whether every value has a known type.
 mod validate; // Start reading here.
 mod versions; // One version: its schema, subresources, columns, selectable fields.
 
+use crate::custom;
 use crate::field::ErrorList;
 use crate::kinds::admission_registration::webhook;
 use crate::kinds::plain;
@@ -84,6 +86,10 @@ impl Rules for CustomResourceDefinition {
             stored.push(storage.into());
             new.set(path, stored.into());
         }
+    }
+
+    fn announce_delete(&self, object: &mut Object, now: &str) {
+        custom::begin_deletion(object, now);
     }
 
     fn counts_generations(&self) -> bool {

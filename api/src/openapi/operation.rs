@@ -28,6 +28,13 @@ pub(super) const STREAMS: &[&str] = &[
     "application/json;stream=watch",
     "application/vnd.kubernetes.protobuf;stream=watch",
 ];
+/// What custom resources have a form in.
+pub(super) const DOCUMENTS: &[&str] = &["application/json", "application/yaml"];
+pub(super) const CUSTOM_PATCH_TYPES: &[&str] = &[
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+];
 pub(super) const PATCH_TYPES: &[&str] = &[
     "application/json-patch+json",
     "application/merge-patch+json",

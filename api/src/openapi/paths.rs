@@ -7,7 +7,7 @@ mod resource;
 
 use super::operation::{Answer, OBJECTS, Operation, Style};
 use super::parameters::{Parameter, Parameters};
-use crate::catalogue;
+use crate::custom::Kinds;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -18,6 +18,7 @@ type Put<'p> = &'p mut dyn FnMut(&str, &Value);
 
 /// Writes paths, and gathers the types that they name.
 pub(super) struct Paths<'t, 'p> {
+    kinds: &'t Kinds,
     style: Style,
     parameters: &'t Parameters<'t>,
     put: Put<'p>,
@@ -45,7 +46,7 @@ pub(super) enum Topic {
 
 impl Topic {
     /// All that are served, each with its address below `/openapi/v3/`.
-    pub fn all() -> Vec<(String, Self)> {
+    pub fn all(kinds: &Kinds) -> Vec<(String, Self)> {
         let mut all: Vec<(String, Self)> = vec![
             (".well-known/openid-configuration".into(), Self::Issuer),
             ("api".into(), Self::Core),
@@ -53,12 +54,12 @@ impl Topic {
             ("openid/v1/jwks".into(), Self::Keys),
             ("version".into(), Self::Version),
         ];
-        for group in catalogue::groups() {
+        for group in kinds.groups() {
             if !group.name.is_empty() {
                 all.push((format!("apis/{}", group.name), Self::Group(group.name)));
             }
             for version in group.versions {
-                if catalogue::of_version(group.name, version).next().is_some() {
+                if kinds.of_version(group.name, version).next().is_some() {
                     let root = root(group.name, version);
                     let topic = Self::Resources(group.name, version);
                     all.push((root.trim_start_matches('/').to_owned(), topic));
@@ -79,8 +80,14 @@ fn root(group: &str, version: &str) -> String {
 }
 
 impl<'t, 'p> Paths<'t, 'p> {
-    pub fn new(style: Style, parameters: &'t Parameters<'t>, put: Put<'p>) -> Self {
+    pub fn new(
+        kinds: &'t Kinds,
+        style: Style,
+        parameters: &'t Parameters<'t>,
+        put: Put<'p>,
+    ) -> Self {
         Self {
+            kinds,
             style,
             parameters,
             put,
@@ -120,7 +127,7 @@ impl<'t, 'p> Paths<'t, 'p> {
                     "get available resources",
                     "APIResourceList",
                 );
-                for row in catalogue::of_version(group, version) {
+                for row in self.kinds.of_version(group, version) {
                     resource::add(self, row);
                 }
             }

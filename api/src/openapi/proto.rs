@@ -71,6 +71,21 @@ impl Message {
         self.0.extend_from_slice(&value.to_bits().to_le_bytes());
     }
 
+    /// Absent when it is no number.
+    fn number(&mut self, number: u64, value: &Value) {
+        if let Some(value) = value.as_f64() {
+            self.double(number, value);
+        }
+    }
+
+    /// Absent when it is no count.
+    fn count(&mut self, number: u64, value: &Value) {
+        if let Some(value) = value.as_u64() {
+            self.varint(number << 3 | VARINT);
+            self.varint(value);
+        }
+    }
+
     /// A message with a name in 1 and a value in 2.
     fn named(&mut self, number: u64, name: &str, value: &Message) {
         let mut named = Message::default();

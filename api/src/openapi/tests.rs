@@ -5,7 +5,7 @@ use expect_test::expect;
 use std::collections::BTreeSet;
 
 fn document(path: &str) -> Value {
-    serde_json::from_slice(&v3_group(path, Form::Json).unwrap()).unwrap()
+    serde_json::from_slice(&v3_group(&Kinds::default(), path, Form::Json).unwrap()).unwrap()
 }
 
 fn pretty(value: &Value) -> String {
@@ -30,11 +30,11 @@ fn references(value: &Value, found: &mut BTreeSet<String>) {
 
 #[test]
 fn the_index_leads_to_documents() {
-    let index = v3_index();
+    let index = v3_index(&Kinds::default());
     let paths = index["paths"].as_object().unwrap();
     assert!(paths.contains_key("api/v1"));
     for (path, entry) in paths {
-        let hash = v3_hash(path).unwrap();
+        let hash = v3_hash(&Kinds::default(), path).unwrap();
         let address = format!("/openapi/v3/{path}?hash={hash}");
         assert_eq!(entry["serverRelativeURL"], address.as_str());
         let document = document(path);
@@ -47,12 +47,15 @@ fn the_index_leads_to_documents() {
             assert!(document.pointer(pointer).is_some(), "{path}: {reference}");
         }
     }
-    assert_eq!(v3_group("apis/nothing/v1", Form::Json), None);
+    assert_eq!(
+        v3_group(&Kinds::default(), "apis/nothing/v1", Form::Json),
+        None
+    );
 }
 
 #[test]
 fn v2_is_whole() {
-    let document: Value = serde_json::from_slice(&v2(Form::Json)).unwrap();
+    let document: Value = serde_json::from_slice(&v2(&Kinds::default(), Form::Json)).unwrap();
     let mut found = BTreeSet::new();
     references(&document, &mut found);
     for reference in found {
@@ -70,7 +73,7 @@ fn v2_is_whole() {
 /// Each operation has an identity of its own, as generators of clients need it.
 #[test]
 fn operation_ids_are_unique() {
-    let document: Value = serde_json::from_slice(&v2(Form::Json)).unwrap();
+    let document: Value = serde_json::from_slice(&v2(&Kinds::default(), Form::Json)).unwrap();
     let mut seen = BTreeSet::new();
     for (path, entry) in document["paths"].as_object().unwrap() {
         for (method, operation) in entry.as_object().unwrap() {
@@ -221,10 +224,10 @@ fn entry<'b>(entries: &[&'b [u8]], name: &str) -> &'b [u8] {
 
 #[test]
 fn v2_in_protocol_buffers() {
-    let document = v2(Form::Protobuf);
+    let document = v2(&Kinds::default(), Form::Protobuf);
     assert_eq!(field(&document, 1), [b"2.0"]);
     let definitions = field(field(&document, 9)[0], 1);
-    let json: Value = serde_json::from_slice(&v2(Form::Json)).unwrap();
+    let json: Value = serde_json::from_slice(&v2(&Kinds::default(), Form::Json)).unwrap();
     assert_eq!(
         definitions.len(),
         json["definitions"].as_object().unwrap().len()
@@ -242,7 +245,7 @@ fn v2_in_protocol_buffers() {
 
 #[test]
 fn v3_in_protocol_buffers() {
-    let document = v3_group("apis/apps/v1", Form::Protobuf).unwrap();
+    let document = v3_group(&Kinds::default(), "apis/apps/v1", Form::Protobuf).unwrap();
     assert_eq!(field(&document, 1), [b"3.0.0"]);
     let schemas = field(field(field(&document, 5)[0], 1)[0], 1);
     let spec = field(entry(&schemas, "io.k8s.api.apps.v1.DeploymentSpec"), 1)[0];
@@ -277,7 +280,7 @@ fn forms_are_negotiated() {
 /// What all methods of a path take stands beside them; what v2 shares, it shares by name.
 #[test]
 fn common_parameters_stand_at_the_path() {
-    let document: Value = serde_json::from_slice(&v2(Form::Json)).unwrap();
+    let document: Value = serde_json::from_slice(&v2(&Kinds::default(), Form::Json)).unwrap();
     let path = &document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}/log"];
     let parameters = path["parameters"].as_array().unwrap();
     let is_shared = |one: &Value| one["$ref"] == "#/parameters/namespace-vgWSWtn3";
@@ -297,7 +300,7 @@ fn defaults_and_unions() {
     let v3 = document("api/v1");
     let port = &v3["components"]["schemas"]["io.k8s.api.core.v1.ContainerPort"]["properties"];
     assert_eq!(port["containerPort"]["default"], 0);
-    let v2: Value = serde_json::from_slice(&v2(Form::Json)).unwrap();
+    let v2: Value = serde_json::from_slice(&v2(&Kinds::default(), Form::Json)).unwrap();
     let port = &v2["definitions"]["io.k8s.api.core.v1.ContainerPort"]["properties"];
     assert!(port["protocol"].get("default").is_none());
     let profile = &v2["definitions"]["io.k8s.api.core.v1.SeccompProfile"];

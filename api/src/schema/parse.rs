@@ -61,10 +61,18 @@ impl Builder {
             kind,
             atomic,
             union,
+            rest: None,
             first_field,
             field_count: 0,
         });
         TypeId(index(self.types.len() - 1))
+    }
+
+    /// Lets the type added last have keys that are no fields of it.
+    pub fn set_rest(&mut self, rest: Shape) {
+        if let Some(last) = self.types.last_mut() {
+            last.rest = Some(rest);
+        }
     }
 
     /// Adds a field to the type added last.

@@ -7,14 +7,35 @@ use regex::Regex;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// More compiled patterns are not kept: each may take megabytes.
 const PATTERNS_MAX: usize = 64;
+
+/// Compiled patterns of one schema, which outlive the object: compiled by the first who needs them.
+#[derive(Clone, Debug, Default)]
+pub struct KnownPatterns(Arc<Mutex<HashMap<String, Result<Regex, String>>>>);
+
+impl KnownPatterns {
+    /// A clone of it shares what was compiled.
+    fn get(&self, pattern: &str, budget: &Budget) -> Result<Regex, String> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(compiled) = known.get(pattern) {
+            return compiled.clone();
+        }
+        let compiled = budget.compile(pattern);
+        if known.len() < PATTERNS_MAX {
+            known.insert(pattern.to_owned(), compiled.clone());
+        }
+        compiled
+    }
+}
 
 /// Compiled patterns of one object; the text of the error for one that is none.
 #[derive(Debug, Default)]
 pub struct Patterns<'s> {
     known: RefCell<HashMap<&'s str, Result<Regex, String>>>,
+    of_schema: Option<KnownPatterns>,
     budget: Budget,
 }
 
@@ -22,8 +43,16 @@ impl<'s> Patterns<'s> {
     /// What is compiled counts, each time that it is.
     pub fn within(budget: &Budget) -> Self {
         Self {
-            known: RefCell::default(),
             budget: budget.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Those of a schema that checks many objects.
+    pub fn known(known: &KnownPatterns) -> Self {
+        Self {
+            of_schema: Some(known.clone()),
+            ..Self::default()
         }
     }
 
@@ -35,7 +64,10 @@ impl<'s> Patterns<'s> {
         }
         let compiled = known
             .entry(pattern)
-            .or_insert_with(|| self.budget.compile(pattern));
+            .or_insert_with(|| match &self.of_schema {
+                Some(of_schema) => of_schema.get(pattern, &self.budget),
+                None => self.budget.compile(pattern),
+            });
         match compiled {
             Ok(regex) if regex.is_match(text) => None,
             Ok(_) => Some(format!("should match '{pattern}'")),

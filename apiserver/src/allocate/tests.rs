@@ -16,7 +16,7 @@ async fn site(cidrs: &str) -> Site {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(Config::new(directory.path().join("store"))).unwrap();
     let site = Site {
-        registry: Registry { store },
+        registry: Registry::new(store),
         allocator: Allocator::new(cidrs).unwrap(),
         _directory: directory,
     };

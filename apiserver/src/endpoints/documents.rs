@@ -4,10 +4,11 @@ use crate::query::Query;
 use crate::respond::{self, Route, Served, Shape, Wishes, yaml};
 use crate::tunnel::Body;
 use bytes::Bytes;
+use coracle_api::custom::Kinds;
 use coracle_api::discovery::Form;
 use coracle_api::openapi::Documents;
 use coracle_api::status::Status;
-use coracle_api::{catalogue, discovery, openapi};
+use coracle_api::{discovery, openapi};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, LOCATION, VARY};
 use http::request::Parts;
 use http::{Response, StatusCode};
@@ -21,9 +22,9 @@ const AGGREGATION: &str = "apiregistration.k8s.io";
 pub type LeftOut = Option<&'static str>;
 
 /// `/api/v1`, `/apis/apps`, `/apis/apps/v1` and so on.
-pub fn group_paths(left_out: LeftOut) -> Vec<String> {
+pub fn group_paths(kinds: &Kinds, left_out: LeftOut) -> Vec<String> {
     let mut paths = Vec::new();
-    for row in catalogue::all() {
+    for row in kinds.all() {
         if left_out == Some(row.group) {
             continue;
         }
@@ -41,7 +42,12 @@ pub fn group_paths(left_out: LeftOut) -> Vec<String> {
 }
 
 /// The list of groups, and each group: for any method.
-pub fn groups(path: &str, left_out: LeftOut, request: &Parts) -> Option<Response<Body>> {
+pub fn groups(
+    kinds: &Kinds,
+    path: &str,
+    left_out: LeftOut,
+    request: &Parts,
+) -> Option<Response<Body>> {
     let rest = path.strip_prefix("/apis")?;
     let name = rest.strip_prefix('/').unwrap_or(rest);
     let name = name.strip_suffix('/').unwrap_or(name);
@@ -49,11 +55,11 @@ pub fn groups(path: &str, left_out: LeftOut, request: &Parts) -> Option<Response
         return Some(
             match discovery::aggregated_form(&respond::accepted(request)) {
                 Some(form) => {
-                    let all = discovery::aggregated_groups();
+                    let all = discovery::aggregated_groups(kinds);
                     aggregated(&without(all, "items", left_out), form, request)
                 }
                 None => {
-                    let all = without(discovery::group_list(), "groups", left_out);
+                    let all = without(discovery::group_list(kinds), "groups", left_out);
                     shaped(&all, request, Shape::beside_routes)
                 }
             },
@@ -63,7 +69,7 @@ pub fn groups(path: &str, left_out: LeftOut, request: &Parts) -> Option<Response
     if name == AGGREGATION || left_out == Some(name) {
         return None;
     }
-    let group = discovery::group(name)?;
+    let group = discovery::group(kinds, name)?;
     Some(shaped(&group, request, Shape::beside_routes))
 }
 
@@ -78,6 +84,7 @@ fn without(mut document: Value, entries: &str, left_out: LeftOut) -> Value {
 
 /// Versions, and the resources of each.
 pub fn resources(
+    kinds: &Kinds,
     path: &str,
     address: &str,
     left_out: LeftOut,
@@ -87,14 +94,18 @@ pub fn resources(
     let document = match parts.as_slice() {
         ["api"] => {
             if let Some(form) = discovery::aggregated_form(&respond::accepted(request)) {
-                return Some(aggregated(&discovery::aggregated_core(), form, request));
+                return Some(aggregated(
+                    &discovery::aggregated_core(kinds),
+                    form,
+                    request,
+                ));
             }
             discovery::api_versions(address)
         }
-        ["api", version] => discovery::resource_list("", version, sha256)?,
-        ["apis", AGGREGATION] => discovery::group(AGGREGATION)?,
+        ["api", version] => discovery::resource_list(kinds, "", version, sha256)?,
+        ["apis", AGGREGATION] => discovery::group(kinds, AGGREGATION)?,
         ["apis", group, _] if left_out == Some(group) => return None,
-        ["apis", group, version] => discovery::resource_list(group, version, sha256)?,
+        ["apis", group, version] => discovery::resource_list(kinds, group, version, sha256)?,
         _ => return None,
     };
     // Ages stand in tables alone.
@@ -173,6 +184,7 @@ fn is_same(known: &str, tag: &str) -> bool {
 
 /// `None` for a path that is no document and none of the third version.
 pub fn open_api(
+    kinds: &Kinds,
     path: &str,
     left_out: LeftOut,
     request: &Parts,
@@ -183,14 +195,14 @@ pub fn open_api(
             return Some(not_acceptable());
         };
         let kind = Documents::V2.content_type(form);
-        let mut response = tagged(request, &openapi::v2_hash(), || {
-            document(kind, openapi::v2(form))
+        let mut response = tagged(request, &openapi::v2_hash(kinds), || {
+            document(kind, openapi::v2(kinds, form))
         });
         vary(&mut response);
         return Some(response);
     }
     if path == OPENAPI_V3 {
-        let mut index = openapi::v3_index();
+        let mut index = openapi::v3_index(kinds);
         if let Some(paths) = index["paths"].as_object_mut() {
             paths.retain(|path, _| !is_left_out(path, left_out));
         }
@@ -199,7 +211,7 @@ pub fn open_api(
         return Some(document("text/plain; charset=utf-8", index));
     }
     let name = path.strip_prefix("/openapi/v3/")?;
-    let hash = openapi::v3_hash(name).filter(|_| !is_left_out(name, left_out));
+    let hash = openapi::v3_hash(kinds, name).filter(|_| !is_left_out(name, left_out));
     let Some(hash) = hash else {
         let mut response = Response::new(respond::full(""));
         *response.status_mut() = StatusCode::NOT_FOUND;
@@ -214,7 +226,10 @@ pub fn open_api(
     }
     let kind = Documents::V3.content_type(form);
     let mut response = tagged(request, &hash, || {
-        document(kind, openapi::v3_group(name, form).unwrap_or_default())
+        document(
+            kind,
+            openapi::v3_group(kinds, name, form).unwrap_or_default(),
+        )
     });
     vary(&mut response);
     if asked.is_some() {

@@ -5,6 +5,7 @@ use super::histogram::{Durations, Sizes};
 use super::text::Text;
 use crate::request_info::RequestInfo;
 use coracle_api::catalogue;
+use coracle_api::resource::Resource;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub struct Series {
 }
 
 impl Series {
-    fn of(info: &RequestInfo, is_dry_run: bool) -> Self {
+    fn of(info: &RequestInfo, row: Option<&Resource>, is_dry_run: bool) -> Self {
         let none = Self {
             verb: verb(&info.verb, info.is_resource_request),
             group: "",
@@ -50,7 +51,7 @@ impl Series {
             scope: "",
             is_dry_run: false,
         };
-        let Some(row) = catalogue::find(&info.group, &info.version, &info.resource) else {
+        let Some(row) = row else {
             return none;
         };
         let subresource = row.subresource(&info.subresource);
@@ -175,8 +176,13 @@ impl Drop for LongRunning {
 }
 
 impl Requests {
-    pub fn begin(self: &Arc<Self>, info: &RequestInfo, is_dry_run: bool) -> Recording {
-        let series = Series::of(info, is_dry_run);
+    pub fn begin(
+        self: &Arc<Self>,
+        info: &RequestInfo,
+        row: Option<&Resource>,
+        is_dry_run: bool,
+    ) -> Recording {
+        let series = Series::of(info, row, is_dry_run);
         self.in_flight(&series).fetch_add(1, Ordering::Relaxed);
         Recording {
             requests: Arc::clone(self),
@@ -186,8 +192,8 @@ impl Requests {
     }
 
     /// Counts a stream until what is given back is dropped.
-    pub fn long_running(&self, info: &RequestInfo) -> LongRunning {
-        let counts = self.counts(Series::of(info, false));
+    pub fn long_running(&self, info: &RequestInfo, row: &Resource) -> LongRunning {
+        let counts = self.counts(Series::of(info, Some(row), false));
         counts.long_running.fetch_add(1, Ordering::Relaxed);
         LongRunning(counts)
     }

@@ -5,6 +5,10 @@ use expect_test::expect;
 use http::Method;
 use std::time::Duration;
 
+fn row(info: &RequestInfo) -> Option<&'static Resource> {
+    coracle_api::catalogue::find(&info.group, &info.version, &info.resource)
+}
+
 #[test]
 fn requests_are_counted_by_what_the_catalogue_knows() {
     let directory = tempfile::tempdir().unwrap();
@@ -13,7 +17,7 @@ fn requests_are_counted_by_what_the_catalogue_knows() {
     let metrics = Arc::new(Metrics::new("2026-06-01T00:00:00Z".parse().unwrap()));
     let ask = |path: &str, code, ms| {
         let info = RequestInfo::parse(&Method::GET, &path.parse().unwrap());
-        let begun = metrics.begin(&info, false);
+        let begun = metrics.begin(&info, row(&info), false);
         begun.finish(code, Duration::from_millis(ms), Duration::ZERO, Some(2000));
     };
     ask("/api/v1/namespaces/a/pods/b", 200, 4);
@@ -21,8 +25,8 @@ fn requests_are_counted_by_what_the_catalogue_knows() {
     ask("/apis/made.up/v1/things", 404, 1);
     ask("/apis/made.up/v1/others", 404, 1);
     let watch = RequestInfo::parse(&Method::GET, &"/api/v1/pods?watch=1".parse().unwrap());
-    let running = metrics.long_running(&watch);
-    let _ongoing = metrics.begin(&watch, false);
+    let running = metrics.long_running(&watch, row(&watch).unwrap());
+    let _ongoing = metrics.begin(&watch, row(&watch), false);
     running.sent(2, 3000);
     let text = metrics.text(Format::Prometheus, &store, 2, &fairness);
     let has = |line: &str| assert!(text.lines().any(|own| own == line), "{line}\n{text}");

@@ -30,6 +30,7 @@ pub async fn bind(
         api_version: "v1".to_owned(),
         kind: KIND,
         type_name: "io.k8s.api.core.v1.Binding".to_owned(),
+        custom: None,
     };
     let mut act = act::read(asked, &expected, request_body).await?;
     let errors = binding::validate(&act.body);

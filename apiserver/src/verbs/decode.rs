@@ -1,14 +1,18 @@
 //! From a body to an object of the kind that the endpoint takes.
 
+mod custom; // Kinds that users brought.
+
 use super::asked::Asked;
 use crate::body::{self, Content, Encoded};
 use bytes::Bytes;
+use coracle_api::custom::Version;
 use coracle_api::decode::{self, DecodeError, Decoded, FieldValidation, TypeMeta};
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
 use coracle_api::status::Status;
 use coracle_api::{apply, protobuf, scheme};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The kind and type that a body must have.
 #[derive(Clone, Debug)]
@@ -16,6 +20,8 @@ pub struct Expected {
     pub api_version: String,
     pub kind: &'static str,
     pub type_name: String,
+    /// What a definition says of the kind, where users brought it.
+    pub custom: Option<Arc<Version>>,
 }
 
 impl Expected {
@@ -24,6 +30,7 @@ impl Expected {
             api_version: resource.api_version(),
             kind: resource.kind,
             type_name: resource.schema.to_owned(),
+            custom: resource.rules.custom(),
         }
     }
 
@@ -45,6 +52,7 @@ impl Expected {
             api_version,
             kind,
             type_name: format!("io.k8s.api.{package}.{version}.{kind}"),
+            custom: None,
         }
     }
 
@@ -97,6 +105,9 @@ impl Expected {
         body: &Encoded,
         mode: FieldValidation,
     ) -> Result<(Object, Vec<String>), Status> {
+        if let Some(custom) = &self.custom {
+            return self.decode_custom(custom, body, mode);
+        }
         let bytes = &body.bytes;
         let unrecognized = |why: String| self.unrecognized(&why, bytes);
         let (json, twice) = match body.content {
@@ -143,6 +154,9 @@ impl Expected {
 
     /// Why a patched document is of another kind than it was.
     pub fn other_kind(&self, patched: &Value) -> Option<String> {
+        if self.custom.is_some() {
+            return custom::other_kind(self, patched);
+        }
         let text = |name: &str| patched.get(name).and_then(Value::as_str).unwrap_or("");
         let expected = scheme::Kind {
             api_version: &self.api_version,
@@ -161,6 +175,9 @@ impl Expected {
         value: Value,
         mode: FieldValidation,
     ) -> Result<(Object, Vec<String>), DecodeError> {
+        if let Some(custom) = &self.custom {
+            return self.admitted(custom, value, Vec::new(), mode);
+        }
         self.formed(value, |value| decode::conform(value, &self.type_name, mode))
     }
 

@@ -238,6 +238,9 @@ fn next_state(asked: &Asked<'_>, object: &Object, options: &DeleteOptions) -> Ne
     let grace = rules.grace_seconds(object, options.grace_period_seconds);
     let is_graceful = grace.is_some();
     let mut next = object.clone();
+    if !object.is_deleting() {
+        rules.announce_delete(&mut next, &format_time(asked.now));
+    }
     match grace {
         Some(_) if object.is_deleting() && left(object) > 0 => {
             // A second deletion can only shorten the grace of the first.

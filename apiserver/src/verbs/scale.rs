@@ -29,6 +29,7 @@ fn expected() -> Expected {
         api_version: VERSION.to_owned(),
         kind: KIND,
         type_name: TYPE.to_owned(),
+        custom: None,
     }
 }
 
@@ -47,6 +48,9 @@ pub fn get(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
     let stored = api
         .registry
         .get(asked.resource, asked.namespace(), &asked.info.name)?;
+    if let Some(why) = scale::missing(asked.resource, &stored.object) {
+        return Err(Status::internal(why));
+    }
     Ok(answer(asked, &stored.object))
 }
 
@@ -131,6 +135,7 @@ fn writer<'w>(options: &'w WriteOptions, now: &'w str) -> Writer<'w> {
         api_version: VERSION,
         kind: KIND,
         type_name: TYPE,
+        family: None,
         subresource: "scale",
         filter: Filter::All,
         manager: &options.manager,

@@ -117,6 +117,7 @@ fn manage(object: &mut Object, options: &WriteOptions, now: Timestamp) {
         api_version: VERSION,
         kind: KIND,
         type_name: TYPE,
+        family: None,
         subresource: SUBRESOURCE,
         filter: Filter::All,
         manager: &options.manager,

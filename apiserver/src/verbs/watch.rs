@@ -81,6 +81,8 @@ struct Stream {
     bookmark: Option<Pin<Box<Sleep>>>,
     ends_at: Instant,
     shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// The end of the kind, or of what was known of it.
+    life: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Set after events were written: the next look waits for the round to be over.
     pause: Option<Duration>,
     /// Given back once all that was there has been sent.
@@ -192,6 +194,7 @@ impl Stream {
             .unwrap_or_else(|| rand::random_range(LIFE_SECONDS));
         let namespace_prefix = registry::prefix(asked.namespace());
         let phase = Phase::begin(api, asked, options, revision, &namespace_prefix);
+        let life = api.registry.customs.life(asked.resource);
         let now = Instant::now();
         let ends_at = now
             .checked_add(Duration::from_secs(seconds))
@@ -209,10 +212,11 @@ impl Stream {
             bookmark,
             ends_at,
             shutdown: Box::pin(api.shutdown.clone().cancelled_owned()),
+            life: Box::pin(life.unwrap_or_default().cancelled_owned()),
             pause: None,
             seat: asked.seat.lock().take(),
             _watching: api.fairness.watching(asked.info, &asked.query),
-            running: api.metrics.long_running(asked.info),
+            running: api.metrics.long_running(asked.info, asked.resource),
         }
     }
 
@@ -277,6 +281,8 @@ impl Stream {
             () = self.shutdown.as_mut() => None,
             () = self.until.as_mut() => None,
             () = live.watch.ready() => Some(()),
+            // What went before is told first.
+            () = self.life.as_mut() => None,
             () = bookmark => Some(()),
         }
     }

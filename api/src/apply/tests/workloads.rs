@@ -259,6 +259,7 @@ fn a_scale_takes_the_replicas_over_and_gives_them_back() {
         api_version: "autoscaling/v1",
         kind: "Scale",
         type_name: "io.k8s.api.autoscaling.v1.Scale",
+        family: None,
         subresource: "scale",
         filter: Filter::All,
         manager: "s",

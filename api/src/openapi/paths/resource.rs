@@ -2,9 +2,10 @@
 //! that have a path of their own.
 
 use super::{Paths, capital, root, title, version_tag};
+use crate::openapi::custom::list_name;
 use crate::openapi::operation::{
-    ANY, Answer, DELETE_OPTIONS, OBJECTS, Operation, PATCH, PATCH_TYPES, STATUS, STREAMS,
-    WATCH_EVENT,
+    ANY, Answer, CUSTOM_PATCH_TYPES, DELETE_OPTIONS, DOCUMENTS, OBJECTS, Operation, PATCH,
+    PATCH_TYPES, STATUS, STREAMS, WATCH_EVENT,
 };
 use crate::openapi::parameters::{Parameter, Parameters};
 use crate::openapi::schemas::{known, list_of};
@@ -69,9 +70,16 @@ const DELETED_IS_ANSWERED: &[(&str, &[&str])] = &[
 
 /// Adds all paths of a row of the catalogue.
 pub(super) fn add(paths: &mut Paths<'_, '_>, row: &Resource) {
+    let is_custom = row.rules.custom().is_some();
+    let list = match list_of(row) {
+        Some(known) => Some(known.schema.to_owned()),
+        None => is_custom.then(|| list_name(row)),
+    };
     let one = One {
         row,
         known: paths.parameters,
+        list: list.as_deref(),
+        is_custom,
     };
     let root = root(row.group, row.version);
     let (scope, collection) = if row.is_namespaced() {
@@ -94,7 +102,7 @@ pub(super) fn add(paths: &mut Paths<'_, '_>, row: &Resource) {
             paths.insert(&format!("{path}/{{path}}"), &one.connect(sub, true));
         }
     }
-    if row.verbs.contains(&"watch") {
+    if row.verbs.contains(&"watch") && !is_custom {
         let plural = row.plural;
         let watched = format!("{root}/watch{scope}/{plural}");
         if row.is_namespaced() {
@@ -110,6 +118,9 @@ pub(super) fn add(paths: &mut Paths<'_, '_>, row: &Resource) {
 struct One<'a> {
     row: &'a Resource,
     known: &'a Parameters<'a>,
+    /// The schema of its lists.
+    list: Option<&'a str>,
+    is_custom: bool,
 }
 
 impl<'a> One<'a> {
@@ -153,8 +164,8 @@ impl<'a> One<'a> {
             tag: version_tag(self.row.group, self.row.version),
             parameters: Vec::new(),
             body: None,
-            consumes: ANY,
-            produces: OBJECTS,
+            consumes: if self.is_custom { DOCUMENTS } else { ANY },
+            produces: if self.is_custom { DOCUMENTS } else { OBJECTS },
             answer: Answer::Schema(self.row.schema),
             codes: &["200"],
             kind: Some(self.own_kind()),
@@ -171,8 +182,8 @@ impl<'a> One<'a> {
             description: format!("list {watched}objects of kind {}", self.row.kind),
             id: self.id("list", "", ""),
             parameters: self.parameters(&[CHOOSE, WATCH, &["namespace", "pretty"]]),
-            produces: STREAMS,
-            answer: list_of(self.row).map_or(Answer::Text, |list| Answer::Schema(list.schema)),
+            produces: if self.is_custom { DOCUMENTS } else { STREAMS },
+            answer: self.list.map_or(Answer::Text, Answer::Schema),
             ..self.operation("get", "list")
         }
     }
@@ -295,7 +306,11 @@ impl<'a> One<'a> {
                 id: self.id("patch", "", &after),
                 parameters: self.parameters_of(kind.2, &[PATCH_QUERY, place]),
                 body: Some(PATCH),
-                consumes: PATCH_TYPES,
+                consumes: if self.is_custom {
+                    CUSTOM_PATCH_TYPES
+                } else {
+                    PATCH_TYPES
+                },
                 codes: &["200", "201"],
                 ..operation("patch", "patch")
             },

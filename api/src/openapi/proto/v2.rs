@@ -141,16 +141,34 @@ fn schema(value: &Value) -> Message {
     let mut message = Message::default();
     message.text(1, &value["$ref"]);
     message.text(2, &value["format"]);
+    message.text(3, &value["title"]);
     message.text(4, &value["description"]);
     if let Some(default) = value.get("default") {
         message.message(5, &any(default));
     }
+    message.number(6, &value["multipleOf"]);
+    message.number(7, &value["maximum"]);
+    message.flag(8, &value["exclusiveMaximum"]);
+    message.number(9, &value["minimum"]);
+    message.flag(10, &value["exclusiveMinimum"]);
+    message.count(11, &value["maxLength"]);
+    message.count(12, &value["minLength"]);
+    message.text(13, &value["pattern"]);
+    message.count(14, &value["maxItems"]);
+    message.count(15, &value["minItems"]);
+    message.flag(16, &value["uniqueItems"]);
+    message.count(17, &value["maxProperties"]);
+    message.count(18, &value["minProperties"]);
     message.texts(19, &value["required"]);
     for one in value["enum"].as_array().into_iter().flatten() {
         message.message(20, &any(one));
     }
     if value["additionalProperties"].is_object() {
         message.message(21, &wrapped(1, &schema(&value["additionalProperties"])));
+    } else if let Some(flag) = value["additionalProperties"].as_bool() {
+        let mut open = Message::default();
+        open.always(2, flag);
+        message.message(21, &open);
     }
     if value["type"].is_string() {
         let mut kind = Message::default();

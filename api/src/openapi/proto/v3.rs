@@ -121,17 +121,39 @@ fn schema(value: &Value) -> Message {
         reference.text(1, &value["$ref"]);
         return wrapped(2, &reference);
     }
+    wrapped(1, &plain_schema(value))
+}
+
+/// `Schema`.
+fn plain_schema(value: &Value) -> Message {
     let mut message = Message::default();
+    message.flag(1, &value["nullable"]);
+    message.text(9, &value["title"]);
+    message.number(10, &value["multipleOf"]);
+    message.number(11, &value["maximum"]);
+    message.flag(12, &value["exclusiveMaximum"]);
+    message.number(13, &value["minimum"]);
+    message.flag(14, &value["exclusiveMinimum"]);
+    message.count(15, &value["maxLength"]);
+    message.count(16, &value["minLength"]);
+    message.text(17, &value["pattern"]);
+    message.count(18, &value["maxItems"]);
+    message.count(19, &value["minItems"]);
     message.flag(20, &value["uniqueItems"]);
+    message.count(21, &value["maxProperties"]);
+    message.count(22, &value["minProperties"]);
     message.texts(23, &value["required"]);
     for one in value["enum"].as_array().into_iter().flatten() {
         message.message(24, &any(one));
     }
     message.text(25, &value["type"]);
-    for (number, name) in [(26, "allOf"), (27, "oneOf")] {
+    for (number, name) in [(26, "allOf"), (27, "oneOf"), (28, "anyOf")] {
         for one in value[name].as_array().into_iter().flatten() {
             message.message(number, &schema(one));
         }
+    }
+    if value["not"].is_object() {
+        message.message(29, &plain_schema(&value["not"]));
     }
     if value["items"].is_object() {
         message.message(30, &wrapped(1, &schema(&value["items"])));
@@ -146,6 +168,10 @@ fn schema(value: &Value) -> Message {
     if value["additionalProperties"].is_object() {
         let values = schema(&value["additionalProperties"]);
         message.message(32, &wrapped(1, &values));
+    } else if let Some(flag) = value["additionalProperties"].as_bool() {
+        let mut open = Message::default();
+        open.always(2, flag);
+        message.message(32, &open);
     }
     if let Some(default) = value.get("default") {
         message.message(33, &default_type(default));
@@ -153,7 +179,7 @@ fn schema(value: &Value) -> Message {
     message.text(34, &value["description"]);
     message.text(35, &value["format"]);
     message.extensions(36, value);
-    wrapped(1, &message)
+    message
 }
 
 /// `DefaultType`, which has no form for a default that is an object.

@@ -52,7 +52,8 @@ impl Form {
     /// The same objects in other versions and groups, with the subresource.
     pub fn equivalents<'a>(asked: &Attributes<'a>) -> impl Iterator<Item = Self> + use<'a> {
         let (own, subresource) = (asked.resource, asked.subresource);
-        let others = catalogue::all().iter().filter(move |row| {
+        let all = catalogue::all().iter().chain(own.rules.siblings());
+        let others = all.filter(move |row| {
             let is_other = (row.group, row.version) != (own.group, own.version);
             row.stored_as == own.stored_as
                 && is_other
@@ -108,10 +109,17 @@ impl Form {
     /// A patched document as an object of this form, defaulted. Fields that nobody knows are
     /// dropped.
     pub fn conform(&self, mut value: Value) -> Result<Object, String> {
-        let type_name = self.type_name();
-        decode::conform(&mut value, &type_name, FieldValidation::Ignore)
-            .map_err(|error| error.to_string())?;
-        let object = Object::from_value(value).ok_or("the patch left no object")?;
+        let custom = self.resource.rules.custom();
+        let custom = custom.filter(|_| self.own_body.is_none());
+        let object = if let Some(custom) = custom {
+            let admitted = custom.admit(value, Vec::new(), FieldValidation::Ignore);
+            admitted.map_err(|error| error.to_string())?.0
+        } else {
+            let type_name = self.type_name();
+            decode::conform(&mut value, &type_name, FieldValidation::Ignore)
+                .map_err(|error| error.to_string())?;
+            Object::from_value(value).ok_or("the patch left no object")?
+        };
         decode::check_nesting(object.root()).map_err(|error| error.to_string())?;
         Ok(object)
     }

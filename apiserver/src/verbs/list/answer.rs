@@ -26,7 +26,7 @@ pub fn check_target(asked: &Asked<'_>) -> Result<(), Status> {
     if asked.shape.target != Target::Metadata {
         return Ok(());
     }
-    let kind = go_type(asked.resource, &format!("{}List", asked.resource.kind));
+    let kind = go_type(asked.resource, &asked.resource.list_kind());
     Err(Status::not_acceptable(format!(
         "you requested PartialObjectMetadata, but the requested object is a list ({kind})"
     )))
@@ -59,10 +59,7 @@ struct List {
 impl List {
     fn type_meta(&self) -> (String, String) {
         match self.shape.target {
-            Target::Object => (
-                format!("{}List", self.resource.kind),
-                self.resource.api_version(),
-            ),
+            Target::Object => (self.resource.list_kind(), self.resource.api_version()),
             target => {
                 let kind = match target {
                     Target::Table => "Table",
@@ -170,8 +167,11 @@ impl List {
 fn item_value(shape: Shape, resource: &Resource, mut object: Object) -> Value {
     match shape.target {
         Target::Object => {
-            object.remove(&["kind"]);
-            object.remove(&["apiVersion"]);
+            // Documents of no type that the server knows keep it, as upstream's.
+            if resource.rules.custom().is_none() {
+                object.remove(&["kind"]);
+                object.remove(&["apiVersion"]);
+            }
             object.into_value()
         }
         Target::Table => shape.row(resource, &object),

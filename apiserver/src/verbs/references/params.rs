@@ -11,6 +11,7 @@ use super::Referring;
 use crate::authenticate::User;
 use crate::authenticate::user::MASTERS;
 use crate::request_info::RequestInfo;
+use coracle_api::custom::Kinds;
 use coracle_api::field::{FieldError, Path};
 use coracle_api::object::Object;
 use coracle_api::{catalogue, json};
@@ -47,7 +48,7 @@ fn of_policy(write: &Referring<'_>) -> Option<FieldError> {
         verb: "get".to_owned(),
         name: "*".to_owned(),
         namespace: "*".to_owned(),
-        ..Target::of(kind).request()
+        ..Target::of(&write.api.registry.kinds(), kind).request()
     };
     let user = write.asked.user;
     if is_allowed(write, &needed) {
@@ -78,7 +79,8 @@ fn of_binding(write: &Referring<'_>, policies: &str, is_swapped: bool) -> Option
         .as_ref()
         .ok()
         .and_then(|policy| of_spec(&policy.object, "paramKind"));
-    let target = kind.map_or(Target::ANYTHING, Target::of);
+    let kinds = write.api.registry.kinds();
+    let target = kind.map_or(Target::ANYTHING, |kind| Target::of(&kinds, kind));
     let name = json::text(param, "name");
     let verb = if name.is_empty() { "list" } else { "get" };
     let needed = RequestInfo {
@@ -145,11 +147,11 @@ impl<'a> Target<'a> {
         resource: "*",
     };
 
-    fn of(param_kind: &'a Value) -> Self {
+    fn of(kinds: &Kinds, param_kind: &'a Value) -> Self {
         let Some((group, version)) = group_version(json::text(param_kind, "apiVersion")) else {
             return Self::ANYTHING;
         };
-        let served = catalogue::by_kind(group, version, json::text(param_kind, "kind"));
+        let served = kinds.by_kind(group, version, json::text(param_kind, "kind"));
         Self {
             group,
             version,

@@ -60,6 +60,10 @@ pub async fn create(
 ) -> Result<Object, Status> {
     let (resource, dry_run) = (asked.resource, options.dry_run);
     let mut object = new.object;
+    if coracle_api::custom::is_ending(resource) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(Status::forbidden(asked.subject(object.name()), why));
+    }
     for field in SYSTEM_FIELDS {
         object.remove(&["metadata", field]);
     }
