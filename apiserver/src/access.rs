@@ -77,7 +77,11 @@ impl Access {
         let authenticator = Arc::new(authenticator);
         let authorizer = Arc::new(Authorizer::new(Arc::clone(&view)));
         let tunnels = Tunnels::new(shutdown);
-        let webhooks = Arc::new(Webhooks::new(Arc::clone(&view), tunnels.clone()));
+        let webhooks = Arc::new(Webhooks::new(
+            Arc::clone(&view),
+            Arc::clone(&authorizer),
+            tunnels.clone(),
+        ));
         Ok(Self {
             admission: Chain::new(
                 Arc::clone(&view),

@@ -213,9 +213,7 @@ impl Chain {
                 let object = object.as_deref_mut();
                 one.over(match plugin {
                     Plugin::MutatingAdmissionWebhook => {
-                        let view = self.view.as_ref();
-                        let mutating = self.webhooks.mutate(view, object, asked, &mut turn);
-                        Box::pin(mutating).await
+                        Box::pin(self.webhooks.mutate(object, asked, &mut turn)).await
                     }
                     plugin => self.admit(plugin, object, asked).await,
                 })?;
@@ -246,7 +244,7 @@ impl Chain {
             let one = self.watch(plugin.name(), Step::Validate, asked);
             one.over(match (plugin, object) {
                 (Plugin::ValidatingAdmissionWebhook, object) => {
-                    Box::pin(self.webhooks.judge(self.view.as_ref(), object, asked)).await
+                    Box::pin(self.webhooks.judge(object, asked)).await
                 }
                 (_, None) => Ok(()),
                 (plugin, Some(object)) => self.judge(plugin, object, asked).await,

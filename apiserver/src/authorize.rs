@@ -5,6 +5,7 @@
 pub mod counts; // What is counted.
 pub mod covers; // Whether some rules already grant what others would.
 pub mod escalation; // Nobody grants what they do not have.
+pub mod expression; // What expressions ask.
 pub mod follow; // Keeps the indexes in step with the store.
 pub mod node; // What the agent of a node may do.
 pub mod node_graph; // What leads from an object to a node.

@@ -34,9 +34,10 @@ pub fn bench(objects: Vec<(&'static str, Value)>) -> Bench {
         authorizer.apply(rbac::GROUP, plural, &object.key(), Some(&object));
     }
     let tunnels = Tunnels::new(CancellationToken::new());
-    let webhooks = Arc::new(Webhooks::new(view.clone(), tunnels));
+    let authorizer = Arc::new(authorizer);
+    let webhooks = Webhooks::new(view.clone(), Arc::clone(&authorizer), tunnels);
     let settings = Settings::default();
-    let chain = Chain::new(view.clone(), Arc::new(authorizer), settings, webhooks);
+    let chain = Chain::new(view.clone(), authorizer, settings, Arc::new(webhooks));
     Bench { chain, view }
 }
 

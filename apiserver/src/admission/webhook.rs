@@ -21,6 +21,7 @@ mod select; // Which webhooks a request concerns.
 
 use super::{Attributes, Operation};
 use crate::audit::policy::Level;
+use crate::authorize::Authorizer;
 use crate::metrics::webhooks::Counts;
 use crate::tunnel::Tunnels;
 use crate::view::View;
@@ -82,8 +83,9 @@ impl Default for List {
 }
 
 /// The webhooks, and what asks them.
-#[derive(Debug)]
 pub struct Webhooks {
+    view: Arc<dyn View>,
+    authorizer: Arc<Authorizer>,
     mutating: List,
     judging: List,
     caller: Caller,
@@ -101,9 +103,17 @@ enum Failure {
     Refused(Status),
 }
 
+impl std::fmt::Debug for Webhooks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Webhooks").finish_non_exhaustive()
+    }
+}
+
 impl Webhooks {
-    pub fn new(view: Arc<dyn View>, tunnels: Tunnels) -> Self {
+    pub fn new(view: Arc<dyn View>, authorizer: Arc<Authorizer>, tunnels: Tunnels) -> Self {
         Self {
+            view: Arc::clone(&view),
+            authorizer,
             mutating: List::default(),
             judging: List::default(),
             caller: Caller::new(view, tunnels),

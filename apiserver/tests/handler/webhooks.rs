@@ -411,3 +411,92 @@ async fn the_audit_record_says_what_webhooks_did() {
     assert!(!has("patch.webhook"), "{annotations}");
     assert!(!has("not a key"), "{annotations}");
 }
+
+/// A kind with a schema in two versions, established.
+async fn define(site: &Site) {
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": {
+        "data": { "type": "object", "properties": {
+            "key": { "type": "string" }, "stage": { "type": "string" },
+            "size": { "type": "integer", "default": 3 },
+        } },
+    } } });
+    let version = |name: &str, storage: bool| json!({ "name": name, "served": true, "storage": storage, "schema": schema });
+    let definition = json!({
+        "metadata": { "name": "things.shop.example.test" },
+        "spec": {
+            "group": "shop.example.test", "scope": "Namespaced",
+            "names": { "plural": "things", "kind": "Thing" },
+            "versions": [version("v1", true), version("v2", false)],
+        },
+    });
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    site.post(definitions, &definition).await.ok();
+    let served = async {
+        while !site.get(&things("v1")).await.status.is_success() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, served).await.unwrap();
+}
+
+fn things(version: &str) -> String {
+    format!("/apis/shop.example.test/{version}/namespaces/default/things")
+}
+
+fn thing(version: &str, name: &str, key: &str) -> Value {
+    json!({
+        "apiVersion": format!("shop.example.test/{version}"), "kind": "Thing",
+        "metadata": { "name": name }, "data": { "key": key },
+    })
+}
+
+/// Adds a field that the schema has, and one that it has not.
+fn stage(path: &str, request: &Value) -> Option<Value> {
+    match path {
+        "/stage" => patch(json!([
+            { "op": "add", "path": "/data/stage", "value": request["object"]["apiVersion"] },
+            { "op": "add", "path": "/data/unknown", "value": "x" },
+        ])),
+        path => judge(path, request),
+    }
+}
+
+#[tokio::test]
+async fn custom_resources_are_changed_pruned_and_refused_like_others() {
+    let (site, hooks) = (running().await, Hooks::start(stage).await);
+    define(&site).await;
+    let stage = hooks.webhook("/stage", "CREATE shop.example.test things");
+    hooks.register(&site, "Mutating", "a", vec![stage]).await;
+    let deny = hooks.webhook("/deny", "* shop.example.test things");
+    hooks.register(&site, "Validating", "v", vec![deny]).await;
+    let made = site
+        .post(&things("v1"), &thing("v1", "a", "good"))
+        .await
+        .ok();
+    let data = json!({ "key": "good", "stage": "shop.example.test/v1", "size": 3 });
+    assert_eq!(made["data"], data);
+    let bad = site.post(&things("v2"), &thing("v2", "b", "bad")).await;
+    assert_eq!(bad.status, 418, "{}", bad.failure());
+    let change = json!({ "data": { "key": "bad" } });
+    let at = format!("{}/a", things("v2"));
+    let bad = site.patch(&at, "merge-patch", &change).await;
+    assert_eq!(bad.status, 418, "{}", bad.failure());
+}
+
+#[tokio::test]
+async fn a_rule_for_one_version_of_a_custom_resource_means_the_others() {
+    let (site, hooks) = (running().await, Hooks::start(stage).await);
+    define(&site).await;
+    let mut stage = hooks.webhook("/stage", "CREATE shop.example.test things");
+    stage["rules"][0]["apiVersions"] = json!(["v2"]);
+    hooks.register(&site, "Mutating", "a", vec![stage]).await;
+    let made = site
+        .post(&things("v1"), &thing("v1", "a", "good"))
+        .await
+        .ok();
+    assert_eq!(made["apiVersion"], "shop.example.test/v1");
+    assert_eq!(made["data"]["stage"], "shop.example.test/v2");
+    let seen = hooks.seen("/stage");
+    assert_eq!(seen[0]["requestResource"]["version"], "v1");
+    assert_eq!(seen[0]["resource"]["version"], "v2");
+}

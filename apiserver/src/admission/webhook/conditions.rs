@@ -7,12 +7,16 @@ use super::form::Shown;
 use super::review;
 use crate::admission::Attributes;
 use crate::authenticate::issuer::expression::Expression;
+use crate::authorize::Authorizer;
+use crate::authorize::expression::Asking;
+use crate::request_info::RequestInfo;
 use coracle_api::cel::budget::Budget;
 use coracle_api::json;
 use coracle_api::kinds::admission_registration::expressions::Scope;
 use coracle_api::object::Object;
 use coracle_api::status::aggregate;
 use serde_json::Value;
+use std::sync::Arc;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 const OBJECT: &str = "object";
@@ -48,7 +52,12 @@ impl Conditions {
         self.0.is_empty()
     }
 
-    pub fn matched(&self, asked: &Attributes<'_>, shown: &Shown) -> Matched {
+    pub fn matched(
+        &self,
+        authorizer: &Arc<Authorizer>,
+        asked: &Attributes<'_>,
+        shown: &Shown,
+    ) -> Matched {
         let value = |object: &Option<Object>| object.as_ref().map_or(Value::Null, Object::to_value);
         let (object, old) = (value(&shown.object), value(&shown.old));
         let request = review::variable(asked, &shown.form);
@@ -59,20 +68,40 @@ impl Conditions {
             // As upstream, which has policies alone see it.
             ("namespaceObject", &Value::Null),
         ];
+        let user = Arc::new(asked.user.clone());
+        let authorizer = Asking::new(Arc::clone(authorizer), user);
+        let of_request = authorizer.about(RequestInfo {
+            group: shown.form.resource.group.to_owned(),
+            version: "*".to_owned(),
+            resource: shown.form.resource.plural.to_owned(),
+            subresource: asked.subresource.to_owned(),
+            namespace: asked.settled_namespace().to_owned(),
+            name: asked.name.to_owned(),
+            is_resource_request: true,
+            ..RequestInfo::default()
+        });
+        let asking = [
+            ("authorizer", authorizer),
+            ("authorizer.requestResource", of_request),
+        ];
         // An expression may take a second: other requests go to another thread.
         let has_others = Handle::try_current()
             .is_ok_and(|handle| handle.runtime_flavor() != RuntimeFlavor::CurrentThread);
         if has_others {
-            tokio::task::block_in_place(|| self.evaluate(&variables))
+            tokio::task::block_in_place(|| self.evaluate(&variables, &asking))
         } else {
-            self.evaluate(&variables)
+            self.evaluate(&variables, &asking)
         }
     }
 
-    fn evaluate(&self, variables: &[(&'static str, &Value)]) -> Matched {
+    fn evaluate(
+        &self,
+        variables: &[(&'static str, &Value)],
+        asking: &[(&'static str, Asking)],
+    ) -> Matched {
         let mut errors = Vec::new();
         for condition in &self.0 {
-            match condition.as_ref().map(|one| one.bool_of(variables)) {
+            match condition.as_ref().map(|one| one.bool_of(variables, asking)) {
                 Ok(Ok(Some(true))) => {}
                 Ok(Ok(Some(false))) => return Matched::No,
                 Ok(Ok(None)) => errors.push("cel expression must evaluate to a bool".to_owned()),

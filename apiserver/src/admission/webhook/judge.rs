@@ -6,7 +6,6 @@ use super::select;
 use super::{Does, Webhooks, annotate};
 use crate::admission::Attributes;
 use crate::audit::policy::Level;
-use crate::view::View;
 use coracle_api::object::Object;
 use coracle_api::status::Status;
 use futures::future::join_all;
@@ -32,18 +31,17 @@ impl Webhooks {
     /// Asks all that the request concerns. Of several that say no the first in order is told.
     pub async fn judge(
         &self,
-        view: &dyn View,
         object: Option<&Object>,
         asked: &Attributes<'_>,
     ) -> Result<(), Status> {
         let mut all = AllShown::default();
         let mut relevant = Vec::new();
         for hook in self.all(Does::Judge).iter() {
-            let Some(form) = select::form(view, hook, asked, object)? else {
+            let Some(form) = select::form(self.view.as_ref(), hook, asked, object)? else {
                 continue;
             };
             let shown = all.get(form, asked, object);
-            if select::meets_conditions(hook, asked, &shown)? {
+            if select::meets_conditions(&self.authorizer, hook, asked, &shown)? {
                 relevant.push((Arc::clone(hook), shown));
             }
         }

@@ -9,7 +9,6 @@ use super::select;
 use super::{Does, Failure, Hooks, Webhooks, annotate};
 use crate::admission::Attributes;
 use crate::audit::policy::Level;
-use crate::view::View;
 use coracle_api::object::Object;
 use coracle_api::patch;
 use coracle_api::status::Status;
@@ -95,7 +94,6 @@ impl Webhooks {
     /// One turn over the object; none on delete and connect.
     pub async fn mutate(
         &self,
-        view: &dyn View,
         mut object: Option<&mut Object>,
         asked: &Attributes<'_>,
         turn: &mut Turn,
@@ -107,13 +105,13 @@ impl Webhooks {
             turn.changed();
         }
         for (index, hook) in hooks.iter().enumerate() {
-            let found = select::form(view, hook, asked, object.as_deref())?;
+            let found = select::form(self.view.as_ref(), hook, asked, object.as_deref())?;
             let Some(form) = found else {
                 continue;
             };
             let shown = Shown::of(form, asked, object.as_deref());
             let is_due = !turn.is_second || turn.due.contains(&index);
-            if !select::meets_conditions(hook, asked, &shown)? || !is_due {
+            if !select::meets_conditions(&self.authorizer, hook, asked, &shown)? || !is_due {
                 continue;
             }
             let seat = Seat {

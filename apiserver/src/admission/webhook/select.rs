@@ -6,10 +6,12 @@ use super::form::{Form, Shown};
 use super::hook::Hook;
 use super::rules::Place;
 use crate::admission::{Attributes, Operation};
+use crate::authorize::Authorizer;
 use crate::view::View;
 use coracle_api::object::Object;
 use coracle_api::selector::LabelSelector;
 use coracle_api::status::{Status, Subject};
+use std::sync::Arc;
 
 /// In which form a webhook is asked about a request; `None` when it is not. `object` is the new
 /// state. Rules come first, as they cost least; what is wrong with a namespace counts when all else
@@ -43,6 +45,7 @@ pub fn form(
 
 /// Whether the conditions of a webhook let it be asked.
 pub fn meets_conditions(
+    authorizer: &Arc<Authorizer>,
     hook: &Hook,
     asked: &Attributes<'_>,
     shown: &Shown,
@@ -50,7 +53,7 @@ pub fn meets_conditions(
     if hook.conditions.is_empty() {
         return Ok(true);
     }
-    match hook.conditions.matched(asked, shown) {
+    match hook.conditions.matched(authorizer, asked, shown) {
         Matched::Yes => Ok(true),
         Matched::No => Ok(false),
         Matched::Unknown(_) if hook.ignores_failures => Ok(false),

@@ -41,6 +41,10 @@ fn view() -> Arc<Objects> {
     ])
 }
 
+fn authorizer() -> Arc<Authorizer> {
+    Arc::new(Authorizer::new(view()))
+}
+
 /// In which form the webhook is asked, or why not.
 fn selected(hook: &Hook, asked: &Asked<'_>, object: Option<&Value>) -> String {
     let view = view();
@@ -198,7 +202,7 @@ fn a_namespace_selects_what_is_in_it_and_itself() {
 
 #[test]
 fn what_guards_admission_is_not_guarded_by_it() {
-    let webhooks = Webhooks::new(view(), Tunnels::new(Default::default()));
+    let webhooks = Webhooks::new(view(), authorizer(), Tunnels::new(Default::default()));
     let user = User::named("jane");
     let concerns = |text: &str| webhooks.concerns(Does::Judge, &as_user(&user, text).attributes());
     assert!(!concerns("CREATE pods web p"));
@@ -223,7 +227,7 @@ fn check_conditions(conditions: Value, expected: Expect) {
     let object = Object::from_value(object).unwrap();
     let asked = asked.attributes();
     let shown = Shown::of(Form::asked(&asked), &asked, Some(&object));
-    let told = match select::meets_conditions(&hook, &asked, &shown) {
+    let told = match select::meets_conditions(&authorizer(), &hook, &asked, &shown) {
         Ok(met) => met.to_string(),
         Err(status) => format!("{}: {}", status.code, status.message),
     };
@@ -240,6 +244,9 @@ fn conditions_must_all_hold() {
             "request.userInfo.username == 'jane' && request.kind.kind == 'Deployment'",
             "request.operation == 'CREATE' && request.namespace == 'web' && !request.dryRun",
             "!has(object.metadata.labels)",
+            "!authorizer.group('apps').resource('deployments').namespace('web').check('x').allowed()",
+            "authorizer.requestResource.check('create').reason() == ''",
+            "!authorizer.path('/healthz').check('get').errored()",
         ]),
         expect!["true"],
     );
@@ -268,7 +275,7 @@ fn failures_of_conditions_leave_out_webhooks_that_may_fail() {
     let asked = as_user(&user, "CREATE configmaps web c");
     let asked = asked.attributes();
     let shown = Shown::of(Form::asked(&asked), &asked, None);
-    assert!(!select::meets_conditions(&hook, &asked, &shown).unwrap());
+    assert!(!select::meets_conditions(&authorizer(), &hook, &asked, &shown).unwrap());
 }
 
 fn object(value: Value) -> Object {

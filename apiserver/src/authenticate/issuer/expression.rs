@@ -6,6 +6,7 @@
 //! before it begins: loops in loops over long lists are an error. Patterns are Go's, and each is
 //! compiled once for an evaluation, which has a thread of its own.
 
+use crate::authorize::expression::{self as authorize, Asking};
 use cel::common::types::{CelBool, CelString};
 use cel::{Context, Env, ExecutionError, Program, Value as Cel};
 use coracle_api::cel::environment::Environment;
@@ -30,7 +31,11 @@ const WORD_BYTES: u64 = 8;
 
 static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut environment = Env::stdlib();
-    for extension in [cel::extensions::strings, cel::extensions::lists] {
+    for extension in [
+        cel::extensions::strings,
+        cel::extensions::lists,
+        authorize::extend,
+    ] {
         environment
             .add_extension(extension)
             .expect("no function of an extension is declared twice");
@@ -188,12 +193,13 @@ impl Expression {
         value: &Value,
         read: fn(&Cel) -> Option<T>,
     ) -> Result<Option<T>, String> {
-        self.evaluate_all(&[(self.variable, value)], Numbers::Doubles, read)
+        self.evaluate_all(&[(self.variable, value)], &[], Numbers::Doubles, read)
     }
 
     fn evaluate_all<T: Send>(
         &self,
         variables: &[(&'static str, &Value)],
+        asking: &[(&'static str, Asking)],
         numbers: Numbers,
         read: fn(&Cel) -> Option<T>,
     ) -> Result<Option<T>, String> {
@@ -219,6 +225,9 @@ impl Expression {
             for (name, value) in variables {
                 context.add_variable_from_value(*name, to_cel(value, numbers));
             }
+            for (name, asking) in asking {
+                context.add_variable_as_val(*name, Box::new(asking.clone()));
+            }
             let program = program.expect("it is taken when dropped alone");
             match program.execute(&context) {
                 Ok(result) => Ok(read(&result)),
@@ -232,11 +241,16 @@ impl Expression {
     }
 
     /// Over several variables, whose whole numbers are such. `None` for a result of another type.
-    pub fn bool_of(&self, variables: &[(&'static str, &Value)]) -> Result<Option<bool>, String> {
-        self.evaluate_all(variables, Numbers::AsWritten, |result| match result {
+    pub fn bool_of(
+        &self,
+        variables: &[(&'static str, &Value)],
+        asking: &[(&'static str, Asking)],
+    ) -> Result<Option<bool>, String> {
+        let read: fn(&Cel) -> Option<bool> = |result| match result {
             Cel::Bool(is_true) => Some(*is_true),
             _ => None,
-        })
+        };
+        self.evaluate_all(variables, asking, Numbers::AsWritten, read)
     }
 
     /// `None` for a result of another type.
@@ -305,7 +319,7 @@ fn size(value: &Value, bytes: u64) -> u64 {
 
 fn can_evaluate(function: &str) -> bool {
     let is_operator = function.starts_with(['_', '@', '!', '-']);
-    is_operator || FUNCTIONS.contains(&function)
+    is_operator || FUNCTIONS.contains(&function) || authorize::FUNCTIONS.contains(&function)
 }
 
 /// What becomes of whole numbers.
