@@ -5,6 +5,7 @@
 
 mod admit; // What becomes of a document on its way in and out.
 mod columns; // What `kubectl get` shows.
+mod conversion; // By a webhook.
 mod family; // How objects merge.
 mod json_path; // Paths of columns.
 mod kinds; // The table of all kinds.
@@ -14,6 +15,7 @@ mod rows; // Rows of the catalogue.
 mod rules; // The rules of a row.
 mod version; // One version, compiled.
 
+pub use conversion::Conversion;
 pub use family::Family;
 pub use kinds::{Kinds, Served};
 pub use naming::settled;

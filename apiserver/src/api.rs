@@ -9,6 +9,7 @@ use crate::audit::{self, Audit};
 use crate::authenticate::{PeerCertificate, Recognized, User, bearer, impersonate};
 use crate::authorize::{self, Decision};
 use crate::config::Clock;
+use crate::custom::convert::Converter;
 use crate::deadline;
 use crate::endpoints::Endpoints;
 use crate::fairness::{self, Fairness, Seat};
@@ -56,6 +57,7 @@ pub struct Api {
     pub access: Arc<Access>,
     pub allocator: Allocator,
     pub quotas: Quotas,
+    pub converter: Converter,
     pub endpoints: Endpoints,
     pub metrics: Arc<Metrics>,
     pub clock: Clock,
@@ -443,7 +445,7 @@ impl Api {
     async fn verb(&self, asked: &Asked<'_>, body: Body) -> Result<Response<Body>, Status> {
         let kind = asked.subresource.map(|one| one.kind);
         match (asked.info.verb.as_str(), kind) {
-            ("get", Some(SubresourceKind::Scale)) => scale::get(self, asked),
+            ("get", Some(SubresourceKind::Scale)) => scale::get(self, asked).await,
             ("update", Some(SubresourceKind::Scale)) => scale::update(self, asked, body).await,
             ("patch", Some(SubresourceKind::Scale)) => scale::patch(self, asked, body).await,
             ("create", Some(SubresourceKind::Action)) => self.act(asked, body).await,

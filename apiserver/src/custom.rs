@@ -6,9 +6,11 @@
 //! and after a restart at once. [`settle`] is the loop that establishes definitions and takes
 //! those apart that go.
 
+pub mod convert; // From one version to another, by a webhook.
 pub mod settle; // The conditions of definitions, and what their deletion does.
 
 use crate::view;
+use convert::Converter;
 use coracle_api::catalogue;
 use coracle_api::custom::{self, Kinds, Rows, Served};
 use coracle_api::object::Object;
@@ -16,7 +18,7 @@ use coracle_api::resource::Resource;
 use coracle_store::{Revision, Store};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use tokio_util::sync::CancellationToken;
 
 /// Where definitions are stored.
@@ -29,6 +31,8 @@ pub struct Customs {
     /// The kinds, and the revision of the definitions that they are of.
     current: RwLock<(Revision, Arc<Kinds>)>,
     state: Mutex<State>,
+    /// What brings objects from one version to another; absent where nothing is to be called.
+    converter: OnceLock<Converter>,
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +64,16 @@ impl Customs {
         // What changes while they are read is read again by the next who asks.
         *self.current.write() = (changed, Arc::clone(&kinds));
         kinds
+    }
+
+    /// From now on webhooks of definitions are called.
+    pub fn convert_by(&self, converter: Converter) {
+        // Whoever was first stays.
+        drop(self.converter.set(converter));
+    }
+
+    pub fn converter(&self) -> Option<&Converter> {
+        self.converter.get()
     }
 
     /// The row of a resource. Built-in ones are found without a look at the definitions.

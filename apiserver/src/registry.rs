@@ -16,6 +16,7 @@ use coracle_store::{
     Change, CommitError, Entry, Expect, Revision, Snapshot, Stamped, Store, Write,
 };
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -234,8 +235,22 @@ impl Registry {
         durability: Durability,
         change: fn(Stamped) -> Change,
     ) -> Result<Revision, Refusal> {
-        let write = prepared(resource, object, expect, durability, change);
+        let object = self.to_be_stored(resource, object).await?;
+        let write = prepared(resource, &object, expect, durability, change);
         self.store.commit(write).await.map_err(Refusal::from)
+    }
+
+    /// An object in the version in which it is stored, where a webhook knows what that is.
+    async fn to_be_stored<'o>(
+        &self,
+        resource: &Resource,
+        object: &'o Object,
+    ) -> Result<Cow<'o, Object>, Refusal> {
+        let Some(converter) = self.customs.converter() else {
+            return Ok(Cow::Borrowed(object));
+        };
+        let converted = converter.to_be_stored(resource, object).await;
+        converted.map_err(|status| Refusal::Denied(Box::new(status)))
     }
 
     /// Writes an object together with others: all of it is done, or nothing.
@@ -247,7 +262,8 @@ impl Registry {
         durability: Durability,
         others: &[Write],
     ) -> Result<Revision, Refusal> {
-        let own = prepared(resource, object, expect, durability, Change::Put);
+        let object = self.to_be_stored(resource, object).await?;
+        let own = prepared(resource, &object, expect, durability, Change::Put);
         let mut group = vec![own];
         group.extend_from_slice(others);
         match self.store.commit_all(group).await {

@@ -10,7 +10,7 @@ use crate::authenticate::User;
 use crate::authenticate::user::MASTERS;
 use crate::bootstrap::{self, ReconcileError};
 use crate::config::Config;
-use crate::custom;
+use crate::custom::{self, convert::Converter};
 use crate::default_objects;
 use crate::endpoints::Endpoints;
 use crate::fairness::{self, Fairness};
@@ -25,7 +25,7 @@ use crate::tunnel::{Body, BoxError};
 use crate::usage::Usage;
 use crate::verbs::components::{Components, Probe};
 use crate::verbs::measured;
-use crate::{advertise, bootstrap_tokens};
+use crate::{advertise, bootstrap_tokens, webhook};
 use bytes::Bytes;
 use coracle_store::Store;
 use http::header::USER_AGENT;
@@ -127,7 +127,7 @@ impl Server {
         let fairness = Arc::new(Fairness::new(seats, store.clone()));
         let audit = open_audit(&config)?;
         let metrics = counted(now, &access, audit.clone());
-        let registry = Registry::new(store);
+        let (registry, converter) = registry(store, &access);
         let endpoints = Endpoints::new(
             registry.clone(),
             Arc::clone(&metrics),
@@ -137,8 +137,7 @@ impl Server {
             access.pki.ca_pem().to_owned(),
             format!("{}", SocketAddr::new(advertised, address.port())),
         );
-        let usage = config.metrics.then(|| Usage::new(access.tunnels.clone()));
-        let usage = usage.map(Arc::new);
+        let usage = usage(&config, &access);
         let endpoints = endpoints.without(left_out(usage.as_deref()));
         let tls = Arc::new(access.pki.server_config()?);
         let clock = Arc::clone(&config.clock);
@@ -147,6 +146,7 @@ impl Server {
             access,
             allocator,
             quotas: Quotas::default(),
+            converter,
             endpoints,
             metrics,
             clock,
@@ -366,6 +366,21 @@ impl Server {
 /// The group of the catalogue that is not served.
 fn left_out(usage: Option<&Usage>) -> Option<&'static str> {
     usage.is_none().then_some(measured::GROUP)
+}
+
+/// What nodes measure, where somebody is to be told.
+fn usage(config: &Config, access: &Access) -> Option<Arc<Usage>> {
+    let usage = || Arc::new(Usage::new(access.tunnels.clone()));
+    config.metrics.then(usage)
+}
+
+/// The objects, and what brings some of them from one version to another.
+fn registry(store: Store, access: &Access) -> (Registry, Converter) {
+    let view = Arc::new(store.clone());
+    let converter = Converter::new(webhook::Caller::new(view, access.tunnels.clone()));
+    let registry = Registry::new(store);
+    registry.customs.convert_by(converter.clone());
+    (registry, converter)
 }
 
 fn default_settings(config: &Config, api: &Api, own: SocketAddr) -> default_objects::Settings {

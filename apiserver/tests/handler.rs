@@ -7,6 +7,7 @@ mod handler {
     mod bad_input; // Over the network, from strangers and forgers.
     mod basics; // Get, create, update, and what is refused.
     mod custom_resources; // Kinds that users bring.
+    mod custom_webhooks; // What webhooks make of kinds that users bring.
     mod deletion; // Grace, finalizers, preconditions, collections.
     mod documents; // Discovery, OpenAPI, health, version, metrics.
     mod fairness; // A noisy client, and those that must not notice it.

@@ -22,6 +22,7 @@ mod containerd;
 mod containers;
 mod csi;
 mod csi_driver; // A driver of volumes.
+mod custom_resources;
 mod dual_stack;
 mod encrypted;
 mod endpoints;

@@ -1,6 +1,7 @@
 //! One version of a definition, as it is served: compiled once, and shared by all who use it.
 
 use super::columns::{self, CellPath};
+use super::conversion::Conversion;
 use super::family::Family;
 use crate::json;
 use crate::object::Object;
@@ -51,6 +52,8 @@ pub struct Version {
     pub api_version: String,
     /// `group/version` in which objects are stored.
     pub storage_version: String,
+    /// Where versions differ by more than their names.
+    pub conversion: Option<Conversion>,
     /// The structural schema; null where the definition states none.
     pub schema: Value,
     /// Unknown fields stay, as older definitions may have it.
@@ -90,6 +93,7 @@ impl Version {
                         .into(),
                     api_version: name(one),
                     storage_version: storage.clone(),
+                    conversion: Conversion::of(definition),
                     schema: json::at(one, &["schema", "openAPIV3Schema"]).clone(),
                     keeps_unknown: definition.bool(&["spec", "preserveUnknownFields"]),
                     has_status: json::has(json::get(one, "subresources"), "status"),

@@ -153,7 +153,7 @@ pub async fn one(
     options: &DeleteOptions,
 ) -> Result<Deleted, Status> {
     for _ in 0..ATTEMPTS_MAX {
-        let stored = api.registry.get(asked.resource, asked.namespace(), name)?;
+        let stored = api.get(asked.resource, asked.namespace(), name).await?;
         check_preconditions(asked, name, &stored.object, options)?;
         let old = Some(&stored.object);
         let attributes = Attributes {

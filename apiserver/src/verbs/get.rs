@@ -23,12 +23,15 @@ pub async fn get(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status>
     let entry = snapshot
         .get(&registry::key(asked.namespace(), name))
         .ok_or_else(|| Status::not_found(asked.subject(name)))?;
+    let values = vec![entry.value.clone()];
+    let values = api.converter.in_version(resource, values).await?;
+    let value = values.first().unwrap_or(&entry.value);
     if !registry::is_second_view(resource)
-        && let Some(response) = asked.shape.stored(resource, &entry.value)
+        && let Some(response) = asked.shape.stored(resource, value)
     {
         return Ok(response);
     }
-    let object = registry::decode(resource, &entry.value)
+    let object = registry::decode(resource, value)
         .ok_or_else(|| Status::internal(format!("the stored object {name:?} cannot be read")))?;
     Ok(asked.shape.object(StatusCode::OK, resource, &object))
 }

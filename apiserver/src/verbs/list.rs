@@ -5,6 +5,7 @@
 
 use super::asked::Asked;
 use crate::Api;
+use crate::custom::convert::Converter;
 use crate::options::{ListOptions, Match};
 use crate::registry;
 use crate::tunnel::Body;
@@ -55,7 +56,15 @@ pub async fn list(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status
 /// The page that the options ask for.
 pub async fn turn(api: &Api, asked: &Asked<'_>, options: &ListOptions) -> Result<Page, Refused> {
     let (snapshot, after) = snapshot(api, asked, options).await?;
-    Ok(Page::new(asked, options, snapshot, &after))
+    let mut page = Page::new(asked, options, snapshot, &after);
+    if !Converter::is_needed(asked.resource) {
+        return Ok(page);
+    }
+    let values = api.converter.in_version(asked.resource, page.items.all());
+    Ok(Page {
+        items: page::Items::Some(values.await?.into_iter()),
+        ..page
+    })
 }
 
 fn stale(asked: &Asked<'_>, token: &str) -> Response<Body> {

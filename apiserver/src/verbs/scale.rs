@@ -44,10 +44,10 @@ fn answer(asked: &Asked<'_>, object: &Object) -> Response<Body> {
     shape.document(StatusCode::OK, &shown)
 }
 
-pub fn get(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
+pub async fn get(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
     let stored = api
-        .registry
-        .get(asked.resource, asked.namespace(), &asked.info.name)?;
+        .get(asked.resource, asked.namespace(), &asked.info.name)
+        .await?;
     if let Some(why) = scale::missing(asked.resource, &stored.object) {
         return Err(Status::internal(why));
     }

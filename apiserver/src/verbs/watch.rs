@@ -8,12 +8,14 @@
 use super::asked::Asked;
 use super::list::too_new;
 use crate::Api;
+use crate::custom::convert::Converter;
 use crate::fairness::Seat;
 use crate::fairness::watchers::Watching;
 use crate::metrics::LongRunning;
 use crate::options::{self, ListOptions, Selection};
 use crate::registry;
 use crate::tunnel::{Body, BoxError};
+use coracle_api::resource::Resource;
 use coracle_api::status::Status;
 use coracle_store::{Event, Revision, Snapshot, Watch, WatchClosed, WatchError};
 use http::header::CONTENT_TYPE;
@@ -73,6 +75,11 @@ pub fn watch(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status> {
 struct Stream {
     phase: Phase,
     framer: Framer,
+    resource: &'static Resource,
+    converter: Converter,
+    /// A webhook knows how the objects look in this version. What it was asked for is lost with a
+    /// future that is dropped meanwhile.
+    is_converted: bool,
     selection: Selection,
     namespace_prefix: String,
     /// The end of its time.
@@ -206,6 +213,9 @@ impl Stream {
         Self {
             phase: phase.unwrap_or_else(Phase::Failed),
             framer,
+            resource: asked.resource,
+            converter: api.converter.clone(),
+            is_converted: Converter::is_needed(asked.resource),
             selection: options.selection.clone(),
             namespace_prefix,
             until: Box::pin(tokio::time::sleep_until(ends_at)),
@@ -227,11 +237,11 @@ impl Stream {
             match std::mem::replace(&mut self.phase, Phase::Ended) {
                 Phase::Ended => return None,
                 Phase::Failed(status) => self.framer.error(&status, &mut frames),
-                Phase::Initial(walk, live) => self.initial(walk, live, &mut frames),
+                Phase::Initial(walk, live) => self.initial(walk, live, &mut frames).await,
                 Phase::Live(live) => {
                     self.phase = Phase::Live(live);
                     self.wait().await?;
-                    self.live(&mut frames);
+                    self.live(&mut frames).await;
                 }
             }
             if !frames.is_empty() {
@@ -242,7 +252,7 @@ impl Stream {
         }
     }
 
-    fn initial(&mut self, mut walk: Box<Walk>, mut live: Box<Live>, frames: &mut Frames) {
+    async fn initial(&mut self, mut walk: Box<Walk>, mut live: Box<Live>, frames: &mut Frames) {
         let Some(step) = walk.step() else {
             if let Some(at) = live.mark_end.take() {
                 self.framer.bookmark(at, true, frames);
@@ -251,10 +261,19 @@ impl Stream {
             self.phase = Phase::Live(live);
             return;
         };
-        for value in &step {
-            self.framer.added(value, frames);
+        let step = if self.is_converted {
+            self.converter.in_version(self.resource, step).await
+        } else {
+            Ok(step)
+        };
+        match step {
+            Ok(step) => {
+                step.iter()
+                    .for_each(|value| self.framer.added(value, frames));
+                self.phase = Phase::Initial(walk, live);
+            }
+            Err(status) => self.phase = Phase::Failed(status),
         }
-        self.phase = Phase::Initial(walk, live);
     }
 
     /// Until there is something to say; `None` at the end.
@@ -287,21 +306,28 @@ impl Stream {
         }
     }
 
-    fn live(&mut self, frames: &mut Frames) {
+    async fn live(&mut self, frames: &mut Frames) {
         let Phase::Live(live) = &mut self.phase else {
             return;
         };
         match live.watch.take(EVENTS_MAX) {
-            Ok(events) => {
+            Ok(mut events) => {
                 if !events.is_empty() {
                     self.pause = pause(live.watch.audience());
                 }
                 let after = live.after;
-                for event in &events {
-                    if event.revision > after {
-                        self.event(event, frames);
+                events.retain(|event| event.revision > after);
+                if self.is_converted {
+                    let converted = self.converter.events_in_version(self.resource, events);
+                    match converted.await {
+                        Ok(converted) => events = converted,
+                        Err(status) => {
+                            self.phase = Phase::Failed(status);
+                            return;
+                        }
                     }
                 }
+                events.iter().for_each(|event| self.event(event, frames));
             }
             Err(why) => {
                 self.phase = closed(&why).map_or(Phase::Ended, Phase::Failed);

@@ -122,7 +122,7 @@ pub async fn update(
 ) -> Result<Updated, Status> {
     routes::check_name(asked.info)?;
     for _ in 0..ATTEMPTS_MAX {
-        let stored = api.registry.get(asked.resource, asked.namespace(), name)?;
+        let stored = api.get(asked.resource, asked.namespace(), name).await?;
         let wanted = want(&stored)?;
         let version = wanted.object.resource_version().to_owned();
         let insists = version_of(&version)? != 0;

@@ -5,7 +5,7 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const WIDGETS: &str = "/apis/shop.example.test/v1/namespaces/default/widgets";
 
 /// A kind with everything: two versions, defaults, a keyed list, both subresources, columns.
@@ -71,7 +71,7 @@ fn widget(name: &str, spec: Value) -> Value {
 }
 
 /// Waits until a definition has a condition.
-async fn until(site: &Site, name: &str, kind: &str, status: &str) -> Value {
+pub async fn until(site: &Site, name: &str, kind: &str, status: &str) -> Value {
     let looked = async {
         loop {
             let found = site.get(&format!("{DEFINITIONS}/{name}")).await.ok();

@@ -38,7 +38,7 @@ fn respond(act: Act, path: &str, review: &Value) -> Option<Value> {
     };
     response["uid"] = review["request"]["uid"].clone();
     Some(json!({
-        "kind": "AdmissionReview", "apiVersion": review["apiVersion"], "response": response,
+        "kind": review["kind"], "apiVersion": review["apiVersion"], "response": response,
     }))
 }
 

@@ -184,12 +184,18 @@ impl Walk {
 }
 
 impl Items {
-    /// Takes all objects of the page at once, lower ranks first; those of one rank stay in order.
-    pub fn sort_by_rank(&mut self, rank: impl Fn(&Bytes) -> i64) {
+    /// All objects of the page at once.
+    pub fn all(&mut self) -> Vec<Bytes> {
         let mut all = Vec::new();
         while let Some(step) = self.step() {
             all.extend(step);
         }
+        all
+    }
+
+    /// Takes all objects of the page at once, lower ranks first; those of one rank stay in order.
+    pub fn sort_by_rank(&mut self, rank: impl Fn(&Bytes) -> i64) {
+        let mut all = self.all();
         all.sort_by_cached_key(rank);
         *self = Self::Some(all.into_iter());
     }

@@ -1,0 +1,184 @@
+//! Objects of kinds whose definition has a webhook for it, brought from the version in which they
+//! are stored into that of a request, and back.
+//!
+//! Everything that reads or writes such objects passes here first; what follows finds them in its
+//! own version. Of kinds without a webhook nothing is looked at.
+
+use crate::Api;
+use crate::registry::{self, Stored};
+use crate::view;
+use crate::webhook::{CallError, Caller, ClientConfig};
+use bytes::Bytes;
+use coracle_api::custom::Conversion;
+use coracle_api::object::Object;
+use coracle_api::resource::Resource;
+use coracle_api::status::Status;
+use coracle_store::Event;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Objects that a webhook is asked for at a time.
+const OBJECTS_PER_REVIEW_MAX: usize = 100;
+/// As upstream's client for webhooks.
+const WITHIN: Duration = Duration::from_secs(30);
+
+/// What asks webhooks. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Converter(Arc<Caller>);
+
+impl Api {
+    /// [`crate::registry::Registry::get`], whatever version the object is stored in.
+    pub async fn get(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Stored, Status> {
+        if wanted(resource).is_none() {
+            return self.registry.get(resource, namespace, name);
+        }
+        let entry = self.registry.entry(resource, namespace, name);
+        let entry = entry.ok_or_else(|| Status::not_found(registry::subject(resource, name)))?;
+        let values = vec![entry.value];
+        let mut values = self.converter.in_version(resource, values).await?;
+        let object = values
+            .pop()
+            .and_then(|one| registry::decode(resource, &one));
+        let object = object.ok_or_else(|| {
+            Status::internal(format!("the stored object {name:?} cannot be read"))
+        })?;
+        Ok(Stored {
+            object,
+            revision: entry.modified,
+        })
+    }
+}
+
+impl Converter {
+    pub fn new(caller: Caller) -> Self {
+        Self(Arc::new(caller))
+    }
+
+    /// Stored objects in the version of a resource.
+    pub async fn in_version(
+        &self,
+        resource: &Resource,
+        values: Vec<Bytes>,
+    ) -> Result<Vec<Bytes>, Status> {
+        let Some((conversion, to)) = wanted(resource) else {
+            return Ok(values);
+        };
+        let mut made = Vec::with_capacity(values.len());
+        for some in values.chunks(OBJECTS_PER_REVIEW_MAX) {
+            let objects: Vec<Value> = some
+                .iter()
+                .filter_map(|value| view::decode(value))
+                .map(Object::into_value)
+                .collect();
+            let converted = converted(&self.0, &conversion, objects, &to).await?;
+            made.extend(converted.iter().map(|one| Bytes::from(one.to_string())));
+        }
+        Ok(made)
+    }
+
+    /// Whether objects of a resource are to be converted at all.
+    pub fn is_needed(resource: &Resource) -> bool {
+        wanted(resource).is_some()
+    }
+
+    /// An object in the version in which it is stored.
+    pub async fn to_be_stored<'o>(
+        &self,
+        resource: &Resource,
+        object: &'o Object,
+    ) -> Result<Cow<'o, Object>, Status> {
+        let Some(custom) = resource.rules.custom() else {
+            return Ok(Cow::Borrowed(object));
+        };
+        let Some(conversion) = &custom.conversion else {
+            return Ok(Cow::Borrowed(object));
+        };
+        let objects = vec![object.to_value()];
+        let to = &custom.storage_version;
+        let mut made = converted(&self.0, conversion, objects, to).await?;
+        let made = made.pop().and_then(Object::from_value);
+        made.map(Cow::Owned)
+            .ok_or_else(|| Status::internal("the conversion left no object"))
+    }
+
+    /// Events with objects in the version of a resource.
+    pub async fn events_in_version(
+        &self,
+        resource: &Resource,
+        events: Vec<Arc<Event>>,
+    ) -> Result<Vec<Arc<Event>>, Status> {
+        if wanted(resource).is_none() {
+            return Ok(events);
+        }
+        let values = events.iter().map(|event| event.value.clone()).collect();
+        let values = self.in_version(resource, values).await?;
+        if values.len() != events.len() {
+            return Err(Status::internal("an object of a watch cannot be read"));
+        }
+        let made = events.iter().zip(values).map(|(event, value)| {
+            let mut event = Event::clone(event);
+            event.value = value;
+            Arc::new(event)
+        });
+        Ok(made.collect())
+    }
+}
+
+/// What a resource's objects have to pass, and in which version they are wanted.
+fn wanted(resource: &Resource) -> Option<(Conversion, String)> {
+    let custom = resource.rules.custom()?;
+    let conversion = custom.conversion.clone()?;
+    Some((conversion, custom.api_version.clone()))
+}
+
+/// Only what is in another version is asked for.
+async fn converted(
+    caller: &Caller,
+    conversion: &Conversion,
+    mut objects: Vec<Value>,
+    to: &str,
+) -> Result<Vec<Value>, Status> {
+    let others: Vec<usize> = (0..objects.len())
+        .filter(|index| objects[*index]["apiVersion"] != to)
+        .collect();
+    if others.is_empty() {
+        return Ok(objects);
+    }
+    let asked: Vec<Value> = others.iter().map(|index| objects[*index].clone()).collect();
+    let made = ask(caller, conversion, &asked, to).await;
+    let made = made.map_err(Status::failed)?;
+    for (index, object) in others.into_iter().zip(made) {
+        objects[index] = object;
+    }
+    Ok(objects)
+}
+
+async fn ask(
+    caller: &Caller,
+    conversion: &Conversion,
+    asked: &[Value],
+    to: &str,
+) -> Result<Vec<Value>, String> {
+    let uid = uuid::Uuid::new_v4().to_string();
+    let review = conversion.review(&uid, asked, to)?;
+    let config = ClientConfig::read(&conversion.client_config)?;
+    let review = Bytes::from(review.to_string());
+    let answer = caller.post(&config, review, WITHIN).await;
+    let failed = |error: CallError| {
+        let [version, kind] = ["apiVersion", "kind"].map(|name| {
+            let first = asked.first().and_then(|one| one[name].as_str());
+            first.unwrap_or("")
+        });
+        format!("conversion webhook for {version}, Kind={kind} failed: {error}")
+    };
+    let answer = answer.map_err(failed)?;
+    let answer: Value = serde_json::from_slice(&answer).map_err(|error| error.to_string())?;
+    conversion.converted(&uid, &answer, asked, to)
+}

@@ -1,0 +1,204 @@
+//! What webhooks make of kinds that users bring: conversion between versions, and admission.
+
+use super::custom_resources::{DEFINITIONS, until};
+use super::hooks::{Hooks, patch};
+use super::site::{PATIENCE, Site, site};
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
+
+const NAME: &str = "hosts.net.example.test";
+const V1: &str = "/apis/net.example.test/v1/namespaces/default/hosts";
+const V2: &str = "/apis/net.example.test/v2/namespaces/default/hosts";
+
+/// `hostPort` of the first version is `host` and `port` of the second.
+fn act(path: &str, request: &Value) -> Option<Value> {
+    if path == "/mutate" {
+        return patch(json!([
+            { "op": "add", "path": "/note", "value": "seen" },
+            { "op": "add", "path": "/nobody", "value": 1 },
+        ]));
+    }
+    let to = request["desiredAPIVersion"].as_str().unwrap();
+    let objects = request["objects"].as_array().unwrap().iter();
+    let converted = objects.map(|object| {
+        let mut object = object.clone();
+        object["apiVersion"] = to.into();
+        let fields = object.as_object_mut().unwrap();
+        if to.ends_with("/v2") {
+            let both = fields.remove("hostPort").unwrap();
+            let (host, port) = both.as_str().unwrap().split_once(':').unwrap();
+            fields.insert("host".into(), host.into());
+            fields.insert("port".into(), port.into());
+        } else {
+            let [host, port] = ["host", "port"].map(|name| fields.remove(name).unwrap());
+            let both = format!("{}:{}", host.as_str().unwrap(), port.as_str().unwrap());
+            fields.insert("hostPort".into(), both.into());
+        }
+        object
+    });
+    let converted: Vec<Value> = converted.collect();
+    Some(json!({ "result": { "status": "Success" }, "convertedObjects": converted }))
+}
+
+fn definition(hooks: &Hooks, stored: &str) -> Value {
+    let version = |name: &str, fields: &[&str]| {
+        let fields = fields.iter().chain(&["note"]);
+        let properties: Value = fields
+            .map(|field| ((*field).to_owned(), json!({ "type": "string" })))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
+        json!({
+            "name": name, "served": true, "storage": name == stored,
+            "schema": { "openAPIV3Schema": { "type": "object", "properties": properties } },
+        })
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": NAME },
+        "spec": {
+            "group": "net.example.test", "scope": "Namespaced",
+            "names": { "plural": "hosts", "kind": "Host" },
+            "versions": [version("v1", &["hostPort"]), version("v2", &["host", "port"])],
+            "conversion": { "strategy": "Webhook", "webhook": {
+                "conversionReviewVersions": ["v1"],
+                "clientConfig": hooks.webhook("/convert", "CREATE  hosts")["clientConfig"],
+            } },
+        },
+    })
+}
+
+async fn with_hosts() -> (Site, Hooks) {
+    let (site, hooks) = (site().await, Hooks::start(act).await);
+    site.run();
+    site.post(DEFINITIONS, &definition(&hooks, "v1")).await.ok();
+    until(&site, NAME, "Established", "True").await;
+    (site, hooks)
+}
+
+fn first(name: &str) -> Value {
+    json!({
+        "apiVersion": "net.example.test/v1", "kind": "Host", "metadata": { "name": name },
+        "hostPort": "localhost:8080",
+    })
+}
+
+#[tokio::test]
+async fn objects_are_shown_and_kept_in_each_version() {
+    let (site, hooks) = with_hosts().await;
+    site.post(V1, &first("a")).await.ok();
+    assert!(
+        hooks.seen("/convert").is_empty(),
+        "nothing was to be converted"
+    );
+    let shown = site.get(&format!("{V2}/a")).await.ok();
+    assert_eq!(shown["apiVersion"], "net.example.test/v2");
+    assert_eq!(
+        (&shown["host"], &shown["port"]),
+        (&json!("localhost"), &json!("8080"))
+    );
+    assert!(shown.get("hostPort").is_none());
+    let second = json!({
+        "apiVersion": "net.example.test/v2", "kind": "Host", "metadata": { "name": "b" },
+        "host": "h", "port": "1",
+    });
+    let made = site.post(V2, &second).await.ok();
+    assert_eq!(made["host"], "h");
+    assert_eq!(site.get(&format!("{V1}/b")).await.ok()["hostPort"], "h:1");
+    let changed = json!({ "port": "2" });
+    let changed = site
+        .patch(&format!("{V2}/b"), "merge-patch", &changed)
+        .await
+        .ok();
+    assert_eq!(changed["metadata"]["generation"], 2);
+    assert_eq!(site.get(&format!("{V1}/b")).await.ok()["hostPort"], "h:2");
+    let list = site.get(V2).await.ok();
+    let ports: Vec<&Value> = list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["port"])
+        .collect();
+    assert_eq!(ports, [&json!("8080"), &json!("2")]);
+    site.delete(&format!("{V2}/b"), &Value::Null).await.ok();
+    assert_eq!(site.get(&format!("{V1}/b")).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_list_of_objects_of_several_versions_is_of_one() {
+    let (site, hooks) = with_hosts().await;
+    site.post(V1, &first("a")).await.ok();
+    let path = format!("{DEFINITIONS}/{NAME}");
+    let mut changed = definition(&hooks, "v2");
+    let old = site.get(&path).await.ok();
+    changed["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
+    let changed = site.put(&path, &changed).await.ok();
+    assert_eq!(changed["status"]["storedVersions"], json!(["v1", "v2"]));
+    site.post(V1, &first("b")).await.ok();
+    let list = site.get(V2).await.ok();
+    for one in list["items"].as_array().unwrap() {
+        assert_eq!(one["apiVersion"], "net.example.test/v2");
+        assert_eq!(one["host"], "localhost");
+    }
+    // What is stored already as it is asked for is not sent.
+    let asked = hooks.seen("/convert");
+    let objects = asked.last().unwrap()["objects"].as_array().unwrap();
+    assert_eq!(objects.len(), 1);
+    assert_eq!(objects[0]["metadata"]["name"], "a");
+}
+
+#[tokio::test]
+async fn a_watch_shows_its_version() {
+    let (site, _hooks) = with_hosts().await;
+    site.post(V1, &first("a")).await.ok();
+    let request = Request::get(format!("{V2}?watch=1&resourceVersion=0&timeoutSeconds=3"));
+    let response = site.open(request.body(Full::default()).unwrap()).await;
+    site.post(V1, &first("b")).await.ok();
+    let read = tokio::time::timeout(PATIENCE, response.into_body().collect()).await;
+    let read = read.expect("the watch ends").unwrap().to_bytes();
+    let text = String::from_utf8(read.to_vec()).unwrap();
+    let events: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<&Value> = events
+        .iter()
+        .map(|event| &event["object"]["metadata"]["name"])
+        .collect();
+    assert_eq!(names, [&json!("a"), &json!("b")]);
+    assert!(events.iter().all(|event| event["object"]["port"] == "8080"));
+}
+
+#[tokio::test]
+async fn a_webhook_that_is_away_is_told() {
+    let (site, hooks) = with_hosts().await;
+    site.post(V1, &first("a")).await.ok();
+    let path = format!("{DEFINITIONS}/{NAME}");
+    let url = hooks.webhook("/never", "CREATE  hosts")["clientConfig"]["url"].clone();
+    let url = url.as_str().unwrap().replace(&hooks.port.to_string(), "1");
+    let away =
+        json!({ "spec": { "conversion": { "webhook": { "clientConfig": { "url": url } } } } });
+    site.patch(&path, "merge-patch", &away).await.ok();
+    let failed = site.get(&format!("{V2}/a")).await;
+    assert_eq!(failed.status, 500);
+    let told = failed.failure();
+    let expected = "conversion webhook for net.example.test/v1, Kind=Host failed: Post \"https://";
+    assert!(told.contains(expected), "{told}");
+    assert_eq!(site.get(V2).await.status, 500);
+    assert_eq!(
+        site.get(&format!("{V1}/a")).await.ok()["hostPort"],
+        "localhost:8080"
+    );
+}
+
+#[tokio::test]
+async fn what_a_webhook_adds_is_pruned() {
+    let (site, hooks) = with_hosts().await;
+    let mut webhook = hooks.webhook("/mutate", "CREATE  hosts");
+    webhook["rules"][0]["apiGroups"] = json!(["net.example.test"]);
+    hooks.register(&site, "Mutating", "m", vec![webhook]).await;
+    let made = site.post(V1, &first("a")).await.ok();
+    assert_eq!(made["note"], "seen");
+    assert!(made.get("nobody").is_none());
+    assert_eq!(hooks.seen("/mutate")[0]["kind"]["kind"], "Host");
+}
