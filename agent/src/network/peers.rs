@@ -22,11 +22,12 @@ use super::link::Links;
 use super::nft::Range;
 use super::subnet::Subnet;
 use super::view::{Subscription, View};
-use super::wireguard::{Encrypted, Told};
+use super::wireguard::{self, Encrypted, PublicKey, Told};
 use crate::node::OwnAddresses;
 use coracle_client::Client;
 use coracle_client::events::{EventType, Recorder};
 use feed::Known;
+use kernel::Encryption;
 use plan::{Own, Plan, Problem};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -79,14 +80,17 @@ impl Peers {
     pub async fn run(self, client: Client, stop: CancellationToken) {
         let known = Known::open(self.file.clone());
         let following = known.clone().follow(client.clone(), stop.clone());
+        let own_key = watch::Sender::new(None);
         tokio::select! {
             () = stop.cancelled() => {}
             () = following => {}
-            () = self.keep(&known, &client) => {}
+            () = self.keep(&known, &own_key) => {}
+            // A server that does not answer keeps no route waiting.
+            () = self.publish_key(&client, &known, own_key.subscribe()) => {}
         }
     }
 
-    async fn keep(&self, known: &Known, client: &Client) {
+    async fn keep(&self, known: &Known, own_key: &watch::Sender<Option<PublicKey>>) {
         let links = match Links::open() {
             Ok(links) => links,
             Err(error) => {
@@ -110,9 +114,10 @@ impl Peers {
             addresses.mark_unchanged();
             encryption.mark_unchanged();
             let reconciled = self.reconcile(&links, known, &mut telling, &mut end).await;
-            let is_published = self.publish_key(client, known, end.as_ref()).await;
+            let key = end.as_ref().map(Encrypted::key);
+            own_key.send_if_modified(|known| std::mem::replace(known, key) != key);
             let pause = match reconciled {
-                Ok(()) if !is_published || telling.may_pass() => RETRY,
+                Ok(()) if telling.may_pass() => RETRY,
                 Ok(()) => LOOK_EVERY,
                 Err(error) => {
                     let error: &dyn std::error::Error = &error;
@@ -171,19 +176,22 @@ impl Peers {
         self.guard(&own, &plan, &nodes, &encryption);
         let mtu = observed.mtu_towards(own.underlay());
         let encrypted = encryption::link(links, &observed, &own, &plan, mtu, &encryption, end);
-        let encrypted = match encrypted.await {
-            Ok(encrypted) => encrypted,
-            Err(error) => {
-                let reason = crate::pods::chain(&error);
-                self.tell([Problem::NotEncrypted { reason }].into(), telling);
-                return Ok(());
+        let encrypted = encrypted.await.unwrap_or_else(|error| {
+            let reason = crate::pods::chain(&error);
+            if own.key.is_none() {
+                tracing::warn!(reason, "the link that encrypted is still there");
+                return Encryption::Off;
             }
-        };
-        let applied = kernel::apply(links, &observed, &own, &plan, mtu, encrypted).await?;
-        self.bridged.set_mtu(applied.pod_mtu);
-        problems.extend(applied.problems);
+            problems.insert(Problem::NotEncrypted { reason });
+            Encryption::By(observed.link_named(wireguard::DEVICE))
+        });
+        let applied = kernel::apply(links, &observed, &own, &plan, mtu, encrypted).await;
+        let applied = applied.map(|applied| {
+            self.bridged.set_mtu(applied.pod_mtu);
+            problems.extend(applied.problems);
+        });
         self.tell(problems, telling);
-        Ok(())
+        applied
     }
 
     fn servers(&self) -> BTreeSet<IpAddr> {

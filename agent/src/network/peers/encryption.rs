@@ -1,19 +1,22 @@
 //! The link that encrypts, as the plan has it: its peers, what may not pass by another link, and
 //! the key by which others know this node.
 
-use super::Peers;
 use super::feed::{Known, Nodes};
-use super::kernel::Observed;
+use super::kernel::{Encryption, Observed};
 use super::plan::{Own, Plan, Way};
+use super::{Peers, RETRY};
 use crate::network::link::{LinkError, Links};
 use crate::network::subnet::Subnet;
-use crate::network::wireguard::{self, ANNOTATION, Encrypted, KeyPair, Peer, Told, Wanted};
+use crate::network::wireguard::{
+    self, ANNOTATION, Encrypted, KeyPair, Peer, PublicKey, Told, Wanted,
+};
 use coracle_client::Client;
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use std::net::SocketAddr;
+use tokio::sync::watch;
 
 impl Peers {
     /// With the key of this node, when one is needed.
@@ -60,19 +63,38 @@ impl Peers {
         });
     }
 
-    /// Puts this node's key where others look for it, unless it is there. False to be called again.
+    /// Puts this node's key where others look for it, whenever it is not there. Never ends.
     pub(super) async fn publish_key(
         &self,
         client: &Client,
         known: &Known,
-        end: Option<&Encrypted>,
-    ) -> bool {
+        mut own_key: watch::Receiver<Option<PublicKey>>,
+    ) {
+        let mut nodes = known.subscribe();
+        loop {
+            nodes.mark_unchanged();
+            let key = *own_key.borrow_and_update();
+            let is_published = match key {
+                Some(key) => self.put_key(client, known, key).await,
+                None => true,
+            };
+            tokio::select! {
+                Ok(()) = own_key.changed() => {}
+                Ok(()) = nodes.changed() => {}
+                () = tokio::time::sleep(RETRY), if !is_published => {}
+                else => return std::future::pending().await,
+            }
+        }
+    }
+
+    /// False to be called again.
+    async fn put_key(&self, client: &Client, known: &Known, key: PublicKey) -> bool {
         let nodes = known.nodes();
         let node = nodes.as_ref().and_then(|nodes| nodes.get(&*self.node_name));
-        let (Some(end), Some(node)) = (end, node) else {
+        let Some(node) = node else {
             return true; // Its coming is a change.
         };
-        let key = end.key().to_string();
+        let key = key.to_string();
         if node.key.as_deref() == Some(&key) {
             return true;
         }
@@ -105,7 +127,7 @@ fn spared(own: &Own, nodes: &Nodes, setting: &wireguard::Setting) -> impl Iterat
     addresses.into_iter().chain(within)
 }
 
-/// The link as it should be, or none of it: its index.
+/// The link as it should be, or none of it.
 pub async fn link(
     links: &Links,
     observed: &Observed,
@@ -114,10 +136,10 @@ pub async fn link(
     mtu: u32,
     encryption: &Told,
     end: &mut Option<Encrypted>,
-) -> Result<Option<u32>, LinkError> {
+) -> Result<Encryption, LinkError> {
     let (Some(end), Told::Encrypted(setting)) = (end, encryption) else {
         wireguard::remove(links, observed.links()).await?;
-        return Ok(None);
+        return Ok(Encryption::Off);
     };
     let peers = peers(plan, setting.port);
     let wanted = Wanted {
@@ -127,7 +149,8 @@ pub async fn link(
         mtu,
         peers: &peers,
     };
-    end.apply(links, observed.links(), wanted).await.map(Some)
+    let index = end.apply(links, observed.links(), wanted).await?;
+    Ok(Encryption::By(Some(index)))
 }
 
 fn peers(plan: &Plan, port: u16) -> wireguard::Peers {

@@ -37,6 +37,11 @@ impl Observed {
         &self.links
     }
 
+    pub fn link_named(&self, wanted: &str) -> Option<u32> {
+        let link = self.links.iter().find(|link| name(link) == Some(wanted));
+        link.map(|link| link.header.index)
+    }
+
     /// A network of one address is no segment.
     pub fn segments(&self) -> Vec<Segment> {
         let wide = self.addresses.iter().filter(|(_, _, subnet)| {
@@ -57,6 +62,14 @@ impl Observed {
             on.and_then(|(index, _, _)| self.links.iter().find(|link| link.header.index == *index));
         link.and_then(mtu_of).unwrap_or(MTU_DEFAULT)
     }
+}
+
+/// Whether what nodes send each other is encrypted.
+#[derive(Clone, Copy, Debug)]
+pub enum Encryption {
+    Off,
+    /// By this link; None where it could not be made, and nobody is reached.
+    By(Option<u32>),
 }
 
 #[derive(Debug)]
@@ -134,23 +147,26 @@ fn address(message: &AddressMessage) -> Option<(u32, IpAddr, Subnet)> {
     Some((message.header.index, address, subnet))
 }
 
-/// `encrypted` is the link that what is encrypted goes by.
 pub async fn apply(
     links: &Links,
     observed: &Observed,
     own: &Own,
     plan: &Plan,
     mtu: u32,
-    encrypted: Option<u32>,
+    encryption: Encryption,
 ) -> Result<Applied, LinkError> {
     let handle = links.handle();
     let tunnel = tunnel::apply(handle, &observed.links, own, plan, mtu).await?;
+    let encrypted = match encryption {
+        Encryption::Off => None,
+        Encryption::By(link) => link,
+    };
     let devices = Devices { tunnel, encrypted };
     let mut problems = BTreeSet::new();
     let wanted: Vec<_> = plan
         .routes
         .iter()
-        .map(|route| Wanted::of(route, own, devices))
+        .filter_map(|route| Wanted::of(route, own, devices))
         .collect();
     for route in &observed.routes {
         let is_wanted = wanted
@@ -186,14 +202,10 @@ pub async fn apply(
             Err(error) => return Err(netlink("add a route to another node")(error)),
         }
     }
-    let pod_mtu = match devices {
-        Devices {
-            encrypted: Some(_), ..
-        } => wireguard::inner_mtu(mtu, own.underlay()),
-        Devices {
-            tunnel: Some(_), ..
-        } => tunnel::inner_mtu(mtu, own.underlay()),
-        _ => mtu,
+    let pod_mtu = match (encryption, tunnel) {
+        (Encryption::By(_), _) => wireguard::inner_mtu(mtu, own.underlay()),
+        (Encryption::Off, Some(_)) => tunnel::inner_mtu(mtu, own.underlay()),
+        (Encryption::Off, None) => mtu,
     };
     Ok(Applied { pod_mtu, problems })
 }
@@ -228,12 +240,13 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn of(route: &Route, own: &Own, devices: Devices) -> Self {
+    /// None of a route by a link that could not be made.
+    fn of(route: &Route, own: &Own, devices: Devices) -> Option<Self> {
         let network = route.network;
         // Such a link has no address of its own, or the bridge's: what the node itself sends has
         // that one.
         let source = own.networks.of(network.is_ipv4()).map(|own| own.gateway());
-        match route.way {
+        Some(match route.way {
             Way::Straight { gateway, link } => Self {
                 network,
                 gateway: Some(gateway),
@@ -251,13 +264,11 @@ impl Wanted {
             Way::Encrypted { .. } => Self {
                 network,
                 gateway: None,
-                link: devices
-                    .encrypted
-                    .expect("a plan with encryption has the device"),
+                link: devices.encrypted?,
                 is_through_tunnel: false,
                 source,
             },
-        }
+        })
     }
 
     fn is(&self, route: &RouteMessage) -> bool {

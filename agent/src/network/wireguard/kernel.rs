@@ -1,7 +1,9 @@
 //! The kernel's WireGuard, told of keys and peers over generic netlink. Layouts are those of
 //! linux/wireguard.h and linux/genetlink.h.
 //!
-//! Peers that stay keep their sessions: only what changed is told.
+//! Peers that stay keep their sessions: only what changed is told, and what the kernel has otherwise than
+//! it was told, as when somebody took a peer away. It says nothing of such changes: each pass looks. Where a
+//! peer is reached is not compared, as the kernel learns that from packets.
 
 use super::key::{BYTES, KeyPair, PublicKey};
 use super::user::KEEPALIVE_SECONDS;
@@ -15,7 +17,7 @@ use rtnetlink::packet_core::{
 };
 use rtnetlink::proto::sys::{SocketAddr as Port, protocols::NETLINK_GENERIC};
 use rtnetlink::proto::{ConnectionHandle, new_connection};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -34,6 +36,7 @@ const HEADER_BYTES: usize = 4;
 
 const DEVICE_INDEX: u16 = 1;
 const DEVICE_PRIVATE_KEY: u16 = 3;
+const DEVICE_PUBLIC_KEY: u16 = 4;
 const DEVICE_PORT: u16 = 6;
 const DEVICE_PEERS: u16 = 8;
 const PEER_KEY: u16 = 1;
@@ -50,7 +53,7 @@ const NETWORK_PREFIX: u16 = 3;
 /// In one message, whose attributes are bounded.
 const PEERS_PER_MESSAGE: usize = 64;
 
-/// What the kernel was told.
+/// What the kernel was told of peers.
 #[derive(Debug, Default)]
 pub struct Device {
     told: Option<Told>,
@@ -59,8 +62,15 @@ pub struct Device {
 #[derive(Debug)]
 struct Told {
     index: u32,
-    port: u16,
     peers: Peers,
+}
+
+/// What the kernel has.
+#[derive(Debug, Default, Eq, PartialEq)]
+struct Found {
+    key: Option<PublicKey>,
+    port: Option<u16>,
+    peers: BTreeMap<PublicKey, BTreeSet<Subnet>>,
 }
 
 /// One peer's change.
@@ -78,46 +88,32 @@ impl Device {
         port: u16,
         peers: &Peers,
     ) -> io::Result<()> {
-        let told = self.told.take_if(|told| told.index == index);
-        if told
-            .as_ref()
-            .is_some_and(|told| told.port == port && told.peers == *peers)
-        {
-            self.told = told;
-            return Ok(());
-        }
         let mut socket = Socket::open().await?;
-        let changes: Vec<_> = match &told {
-            Some(told) => changes(&told.peers, peers),
-            None => {
-                let there = socket.peers(index).await?;
-                let gone = there.iter().filter(|key| !peers.contains_key(key));
-                let gone = gone.map(|key| Change::Remove(*key));
-                gone.chain(peers.iter().map(|(key, peer)| Change::Set(*key, peer)))
-                    .collect()
-            }
-        };
-        let has_basics = told.is_some_and(|told| told.port == port);
-        if !has_basics {
+        let found = socket.device(index).await?;
+        if found.key != Some(own.public) || found.port != Some(port) {
             socket.tell(basics(index, own, port)).await?;
         }
-        for part in changes.chunks(PEERS_PER_MESSAGE) {
+        // Unknown until all of it is told.
+        let told = self.told.take_if(|told| told.index == index);
+        let told = told.map(|told| told.peers).unwrap_or_default();
+        for part in changes(&told, &found, peers).chunks(PEERS_PER_MESSAGE) {
             socket.tell(peer_changes(index, part)).await?;
         }
-        self.told = Some(Told {
-            index,
-            port,
-            peers: peers.clone(),
-        });
+        let peers = peers.clone();
+        self.told = Some(Told { index, peers });
         Ok(())
     }
 }
 
 /// Those that go come first: a network may go to another peer.
-fn changes<'a>(from: &Peers, to: &'a Peers) -> Vec<Change<'a>> {
-    let gone = from.keys().filter(|key| !to.contains_key(key));
+fn changes<'a>(told: &Peers, found: &Found, to: &'a Peers) -> Vec<Change<'a>> {
+    let gone = found.peers.keys().filter(|key| !to.contains_key(key));
     let gone = gone.map(|key| Change::Remove(*key));
-    let new = to.iter().filter(|(key, peer)| from.get(key) != Some(peer));
+    let is_so = |key: &PublicKey, peer: &Peer| {
+        let networks = peer.networks.iter().copied().collect();
+        told.get(key) == Some(peer) && found.peers.get(key) == Some(&networks)
+    };
+    let new = to.iter().filter(|(key, peer)| !is_so(key, peer));
     gone.chain(new.map(|(key, peer)| Change::Set(*key, peer)))
         .collect()
 }
@@ -206,14 +202,39 @@ fn socket_address(address: SocketAddr) -> Vec<u8> {
     bytes
 }
 
-/// The keys in one part of the answer to GET_DEVICE.
-fn keys(body: &[u8]) -> Vec<PublicKey> {
-    let peers = Attributes(body.get(HEADER_BYTES..).unwrap_or_default()).nested(DEVICE_PEERS);
-    let keys = peers.iter().filter_map(|(_, peer)| {
-        let key: [u8; BYTES] = Attributes(peer).get(PEER_KEY)?.try_into().ok()?;
-        Some(PublicKey(key))
-    });
-    keys.collect()
+impl Found {
+    /// One part of the answer to GET_DEVICE. What stands in one part alone is not taken from others;
+    /// a peer whose networks are more than one part holds comes again with the rest.
+    fn read(&mut self, body: &[u8]) {
+        let device = Attributes(body.get(HEADER_BYTES..).unwrap_or_default());
+        self.key = self.key.or(key(device.get(DEVICE_PUBLIC_KEY)));
+        let port = device
+            .get(DEVICE_PORT)
+            .and_then(|port| port.try_into().ok());
+        self.port = self.port.or(port.map(u16::from_ne_bytes));
+        for (_, peer) in device.nested(DEVICE_PEERS).iter() {
+            let peer = Attributes(peer);
+            let Some(key) = key(peer.get(PEER_KEY)) else {
+                continue;
+            };
+            let networks = peer.nested(PEER_NETWORKS);
+            let networks = networks.iter().filter_map(|(_, one)| network(one));
+            self.peers.entry(key).or_default().extend(networks);
+        }
+    }
+}
+
+fn key(bytes: Option<&[u8]>) -> Option<PublicKey> {
+    let key: [u8; BYTES] = bytes?.try_into().ok()?;
+    Some(PublicKey(key))
+}
+
+fn network(body: &[u8]) -> Option<Subnet> {
+    let attributes = Attributes(body);
+    let address = attributes.get(NETWORK_ADDRESS)?;
+    let v4 = || Some(IpAddr::from(<[u8; 4]>::try_from(address).ok()?));
+    let v6 = || Some(IpAddr::from(<[u8; 16]>::try_from(address).ok()?));
+    Subnet::new(v4().or_else(v6)?, *attributes.get(NETWORK_PREFIX)?.first()?)
 }
 
 /// A message of any family: its type, and what follows the header.
@@ -282,11 +303,13 @@ impl Socket {
         self.ask(body, NLM_F_ACK).await.map(|_| ())
     }
 
-    async fn peers(&mut self, index: u32) -> io::Result<BTreeSet<PublicKey>> {
+    async fn device(&mut self, index: u32) -> io::Result<Found> {
         let mut question = command(GET_DEVICE);
         question.raw(DEVICE_INDEX, &index.to_ne_bytes());
         let answers = self.ask(question.bytes, NLM_F_DUMP).await?;
-        Ok(answers.iter().flat_map(|body| keys(body)).collect())
+        let mut found = Found::default();
+        answers.iter().for_each(|body| found.read(body));
+        Ok(found)
     }
 
     /// The bodies of all answers.

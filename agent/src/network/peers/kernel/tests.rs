@@ -1,12 +1,13 @@
 //! Routes and the tunnel in the kernel, in network namespaces of the tests' own.
 
-use super::{Observed, apply, network, observe, remove, routes};
+use super::{Encryption, Observed, apply, network, observe, remove, routes};
 use crate::families::Families;
 use crate::network::link::Links;
 use crate::network::peers::plan::{Own, Plan, Problem, plan};
 use crate::network::peers::record::Peer;
 use crate::network::subnet::Subnet;
 use crate::network::testing::isolated_async;
+use crate::network::wireguard::PublicKey;
 use futures::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::address::AddressHeaderFlags;
@@ -79,15 +80,20 @@ fn peer(name: &str, network: &str, address: &str) -> Peer {
 
 /// Brings the kernel to these peers: what the pods' MTU is and what could not be done.
 async fn reach(links: &Links, peers: &[Peer]) -> (u32, Vec<Problem>) {
+    reach_by(links, peers, Encryption::Off).await
+}
+
+async fn reach_by(links: &Links, peers: &[Peer], encryption: Encryption) -> (u32, Vec<Problem>) {
     let observed = observe(links).await.unwrap();
-    let own = own(&observed);
+    let mut own = own(&observed);
+    own.key = matches!(encryption, Encryption::By(_)).then_some(PublicKey([9; 32]));
     let nodes = peers
         .iter()
         .map(|peer| (peer.name.clone(), peer.clone()))
         .collect();
     let plan: Plan = plan(&own, &nodes);
     let mtu = observed.mtu_towards(own.underlay());
-    let applied = apply(links, &observed, &own, &plan, mtu, None)
+    let applied = apply(links, &observed, &own, &plan, mtu, encryption)
         .await
         .unwrap();
     (applied.pod_mtu, applied.problems.into_iter().collect())
@@ -122,6 +128,26 @@ async fn behind(links: &Links) -> usize {
             .count();
     }
     count
+}
+
+#[test]
+fn without_the_link_that_encrypts_nobody_is_reached_in_another_way() {
+    isolated_async(|| async {
+        let links = host().await;
+        let far = peer("far", "10.42.2.0/24", "172.16.0.2");
+        reach(&links, std::slice::from_ref(&far)).await;
+        let keyed = Peer {
+            key: Some(PublicKey([1; 32]).to_string().into()),
+            ..far
+        };
+        let known = index(&links, "segment").await;
+        for (by, expected) in [(None, &[][..]), (known, &["10.42.2.0/24"]), (None, &[])] {
+            let reached = reach_by(&links, std::slice::from_ref(&keyed), Encryption::By(by)).await;
+            assert_eq!(reached, (1440, vec![]));
+            assert_eq!(networks(&links).await, expected);
+            assert_eq!(index(&links, super::tunnel::VXLAN).await, None);
+        }
+    });
 }
 
 #[test]

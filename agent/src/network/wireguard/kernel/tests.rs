@@ -1,6 +1,6 @@
 //! What is written for the kernel, byte by byte, as linux/wireguard.h has it, and read from it.
 
-use super::{Change, basics, changes, keys, peer_changes};
+use super::{Change, Found, basics, changes, peer_changes};
 use crate::network::subnet::Subnet;
 use crate::network::wireguard::key::{KeyPair, PublicKey};
 use crate::network::wireguard::{Peer, Peers};
@@ -112,24 +112,90 @@ fn only_what_changed_is_told_and_who_goes_goes_first() {
         Change::Set(key(2), &moved),
         Change::Set(key(3), &three),
     ];
-    assert_eq!(changes(&from, &to), expected);
-    assert_eq!(changes(&from, &from), []);
+    assert_eq!(changes(&from, &found(&from), &to), expected);
+    assert_eq!(changes(&from, &found(&from), &from), []);
+    // After a start nothing was told: what is there may be reached elsewhere.
+    let all = [Change::Set(key(1), &one), Change::Set(key(2), &two)];
+    assert_eq!(changes(&Peers::new(), &found(&from), &from), all);
+}
+
+fn found(peers: &Peers) -> Found {
+    let peers = peers.iter();
+    let peers = peers.map(|(key, peer)| (*key, peer.networks.iter().copied().collect()));
+    Found {
+        peers: peers.collect(),
+        ..Found::default()
+    }
 }
 
 #[test]
-fn peers_are_read_from_an_answer_and_garbage_is_not() {
-    let peer = |byte: u8| nested(0, &[attribute(1, &[byte; 32]), attribute(5, &[0, 0])]);
-    let answer = [
+fn what_somebody_changed_by_hand_is_told_again() {
+    let one = peer("10.99.0.1:51820", &["10.42.1.0/24", "fd42:1::/64"]);
+    let two = peer("10.99.0.2:51820", &["10.42.2.0/24"]);
+    let told: Peers = [(key(1), one.clone()), (key(2), two.clone())].into();
+    let of = |peers: &[(u8, &Peer)]| {
+        let peers = peers
+            .iter()
+            .map(|(byte, peer)| (key(*byte), Peer::clone(peer)));
+        found(&peers.collect())
+    };
+    let removed = changes(&told, &of(&[(2, &two)]), &told);
+    assert_eq!(removed, [Change::Set(key(1), &one)]);
+    let less = peer("10.99.0.1:51820", &["10.42.1.0/24"]);
+    let narrowed = changes(&told, &of(&[(1, &less), (2, &two)]), &told);
+    assert_eq!(narrowed, [Change::Set(key(1), &one)]);
+    let added = changes(&told, &of(&[(1, &one), (2, &two), (9, &two)]), &told);
+    assert_eq!(added, [Change::Remove(key(9))]);
+    // It has learned where one is.
+    let elsewhere = peer("192.0.2.9:4000", &["10.42.2.0/24"]);
+    assert_eq!(
+        changes(&told, &of(&[(1, &one), (2, &elsewhere)]), &told),
+        []
+    );
+}
+
+#[test]
+fn the_device_is_read_from_its_answers_and_garbage_is_not() {
+    let network =
+        |address: &[u8], prefix: u8| nested(0, &[attribute(2, address), attribute(3, &[prefix])]);
+    let peer = |byte: u8, networks: &[Vec<u8>]| {
+        let parts = [
+            attribute(1, &[byte; 32]),
+            attribute(5, &[0, 0]),
+            nested(9, networks),
+        ];
+        nested(0, &parts)
+    };
+    let six = [0xfd, 0x42, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let first = [
         vec![0, 1, 0, 0],
         attribute(1, &7u32.to_ne_bytes()),
-        nested(8, &[peer(1), peer(2)]),
+        attribute(4, &[8; 32]),
+        attribute(6, &51820u16.to_ne_bytes()),
+        nested(8, &[peer(1, &[]), peer(2, &[network(&[10, 42, 2, 0], 24)])]),
     ];
-    assert_eq!(keys(&answer.concat()), [key(1), key(2)]);
+    let second = [
+        vec![0, 1, 0, 0],
+        nested(8, &[peer(2, &[network(&six, 64)])]),
+    ];
+    let mut found = Found::default();
+    found.read(&first.concat());
+    found.read(&second.concat());
+    let subnet = |text: &str| Subnet::parse(text).unwrap();
+    let of_two = [subnet("10.42.2.0/24"), subnet("fd42:1::/64")];
+    let expected = Found {
+        key: Some(key(8)),
+        port: Some(51820),
+        peers: [(key(1), [].into()), (key(2), of_two.into())].into(),
+    };
+    assert_eq!(found, expected);
     let short = [
         vec![0, 1, 0, 0],
         nested(8, &[nested(0, &[attribute(1, &[1; 31])])]),
     ];
-    assert_eq!(keys(&short.concat()), []);
-    assert_eq!(keys(&[]), []);
-    assert_eq!(keys(&[0, 1, 0, 0, 255, 255, 8, 128]), []);
+    for garbage in [&short.concat()[..], &[], &[0, 1, 0, 0, 255, 255, 8, 128]] {
+        let mut found = Found::default();
+        found.read(garbage);
+        assert_eq!(found, Found::default());
+    }
 }
