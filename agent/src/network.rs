@@ -84,8 +84,8 @@ pub enum NetworkError {
 
 /// Takes all sandboxes off the networks that plugins made. `directory` is the one that the network
 /// was opened with; no agent may run.
-pub async fn detach_from_plugins(directory: &Path) {
-    cni::Cni::wipe(directory.with_extension("cni")).await;
+pub async fn detach_from_plugins(directory: &Path) -> std::io::Result<()> {
+    cni::Cni::wipe(directory.with_extension("cni")).await
 }
 
 /// Takes all that was made away from the namespace of the calling process.
@@ -293,6 +293,8 @@ impl Network {
             table: table.clone(),
             view: site.view.clone(),
             clock: site.clock,
+            recorder: site.recorder.clone(),
+            node_name: site.node_name.clone(),
             file: site.directory.with_extension("policy"),
         };
         let policies = Policies::begin(setting, bridged, &site.left, &site.tasks, stop);

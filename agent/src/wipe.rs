@@ -42,7 +42,13 @@ pub async fn wipe(data_dir: &Path) -> Result<(), WipeError> {
     {
         // While sandboxes have their namespaces.
         let _no_agent = runtime::embedded::lock(data_dir)?;
-        network::detach_from_plugins(&data_dir.join("network")).await;
+        let directory = data_dir.join("network");
+        let detached = network::detach_from_plugins(&directory).await;
+        detached.map_err(|source| WipeError::Disk {
+            action: "list the sandboxes on networks of plugins beside",
+            path: directory,
+            source,
+        })?;
     }
     runtime::wipe(data_dir).await?;
     let network = network::remove_all().await;

@@ -9,8 +9,10 @@ mod attachment; // What is kept of a sandbox.
 mod capabilities; // Pure.
 mod chain; // All plugins of a network.
 mod configuration; // Which network. Start reading here.
+mod former; // What agents before this one left.
 mod outcome; // Pure.
 mod plugin; // One run of one.
+mod stray; // Runs that outlived their agent.
 mod tend; // The state of the node, and what is lost.
 #[cfg(test)]
 pub mod testing; // Plugins that are scripts.
@@ -18,10 +20,11 @@ pub mod testing; // Plugins that are scripts.
 pub use capabilities::Resolvers;
 
 use crate::runtime::{SandboxId, SandboxStatus};
-use attachment::{Attachment, Attachments};
+use attachment::{Attachment, Attachments, Found};
 use capabilities::CapabilityError;
 use chain::{ChainError, Runner};
-use configuration::ConfigurationError;
+use configuration::{ConfigurationError, Network};
+use former::Former;
 use futures::StreamExt;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeSet, HashMap};
@@ -75,6 +78,8 @@ pub enum CniError {
         sandbox: String,
         source: io::Error,
     },
+    #[error("network plugins that a former agent started for sandbox {sandbox:?} do not end")]
+    Stray { sandbox: String, source: io::Error },
     #[error("the agent does not wait for it any more")]
     Stopped,
 }
@@ -93,9 +98,8 @@ struct Inner {
     /// Held by all but GC, which is for itself.
     exclusion: tokio::sync::RwLock<()>,
     state: watch::Sender<State>,
-    /// Attached by former agents; empty once it is known which of them are alive.
-    former: Mutex<BTreeSet<SandboxId>>,
-    /// Whose sandboxes were gone when this agent began.
+    former: Mutex<Former>,
+    /// Sandboxes that were gone when this agent began.
     lost: Mutex<BTreeSet<SandboxId>>,
     has_lost: Notify,
 }
@@ -104,9 +108,14 @@ impl Cni {
     /// `directory` keeps what is known of sandboxes.
     pub fn open(settings: Settings, directory: PathBuf) -> Self {
         let attachments = Attachments::new(directory);
+        let mut former = Former::default();
+        match attachments.sandboxes() {
+            Ok(found) => former.list(found),
+            Err(error) => tracing::error!(%error, "{UNLISTED}: it is tried again"),
+        }
         let inner = Inner {
             runner: Runner::new(settings.plugins, settings.time_max),
-            former: Mutex::new(listed(&attachments)),
+            former: Mutex::new(former),
             attachments,
             pod_cidrs: RwLock::default(),
             busy: Mutex::default(),
@@ -160,45 +169,57 @@ impl Cni {
 
     /// None for a sandbox that is on no network of plugins, or not yet.
     pub fn addresses_of(&self, sandbox: &SandboxId) -> Option<Vec<IpAddr>> {
-        let found = self.0.attachments.find(sandbox).ok()??;
-        found.addresses()
+        match self.0.attachments.find(sandbox).ok()? {
+            Found::Known(known) => known.addresses(),
+            Found::Nothing | Found::Unreadable => None,
+        }
     }
 
     /// What a crash left without a sandbox is taken off its network.
     pub fn reclaim(&self, alive: &BTreeSet<SandboxId>) {
-        let former = std::mem::take(&mut *self.0.former.lock());
-        self.0.lost.lock().extend(former.difference(alive).cloned());
+        let mut former = self.0.former.lock();
+        former.alive(alive.clone());
+        self.0.lost.lock().extend(former.lost());
         self.0.has_lost.notify_one();
     }
 
-    /// Takes all sandboxes off their networks, for a node that goes, as far as their plugins do it.
-    pub async fn wipe(directory: PathBuf) {
+    /// Takes all sandboxes off their networks, for a node that goes, as far as their plugins do it:
+    /// what they do not is told. An error when it is not known which sandboxes there are.
+    pub async fn wipe(directory: PathBuf) -> io::Result<()> {
         let time_max = Settings::default().time_max;
         let attachments = Attachments::new(directory);
         let attachments = &attachments;
         let wipe = |sandbox| async move {
-            let Ok(Some(known)) = attachments.find(&sandbox) else {
-                return;
+            let known = match attachments.find(&sandbox) {
+                Ok(Found::Known(known)) => known,
+                Ok(Found::Nothing) => return,
+                Ok(Found::Unreadable) => {
+                    tracing::warn!(%sandbox, "{KEPT}: what they were told is unreadable");
+                    return;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, %sandbox, "{KEPT}");
+                    return;
+                }
             };
+            if let Err(error) = stray::end(&sandbox, &known.directories).await {
+                tracing::warn!(%error, %sandbox, "a network plugin cannot be ended");
+            }
             let runner = Runner::new(known.directories.clone(), time_max);
             let stop = CancellationToken::new();
             if let Err(error) = runner.delete(&known, &stop).await {
                 let error = crate::pods::chain(&error);
-                tracing::warn!(error, %sandbox, "network plugins keep something of a sandbox");
+                tracing::warn!(error, %sandbox, "{KEPT}");
             }
         };
-        let all = futures::stream::iter(listed(attachments));
+        let all = futures::stream::iter(attachments.sandboxes()?);
         all.for_each_concurrent(WIPES_MAX, wipe).await;
+        Ok(())
     }
 }
 
-/// None where they cannot be listed.
-fn listed(attachments: &Attachments) -> BTreeSet<SandboxId> {
-    attachments.sandboxes().unwrap_or_else(|error| {
-        tracing::error!(%error, "cannot list the sandboxes on networks of plugins");
-        BTreeSet::new()
-    })
-}
+const UNLISTED: &str = "cannot list the sandboxes on networks of plugins";
+const KEPT: &str = "network plugins keep something of a sandbox";
 
 /// Work that is not broken off with whoever waits for it: it is told, and comes to an end.
 async fn supervised<T: Send + 'static, Running>(
@@ -236,28 +257,22 @@ impl Inner {
     ) -> Result<Option<Vec<IpAddr>>, CniError> {
         let id = &sandbox.id;
         let _turn = self.turn(id, stop).await?;
-        let known = self.attachments.find(id).map_err(disk("read", id))?;
-        if let Some(known) = known {
-            if let Some(addresses) = self.checked(&known, stop).await {
+        let found = self.find(id).await?;
+        if let Found::Known(known) = &found {
+            if let Some(addresses) = self.checked(known, stop).await {
                 return Ok(Some(addresses));
             }
-            self.delete(&known, stop).await?;
+            self.delete(known, stop).await?;
         }
         let Some(network) = configuration::find(&self.configurations)? else {
             return Ok(None);
         };
-        let namespace = sandbox.network_namespace.clone();
-        let pod_cidrs = self.pod_cidrs.read().clone();
-        let mut attachment = Attachment {
-            sandbox: id.clone(),
-            network,
-            namespace: namespace.ok_or(CniError::NoNamespace)?,
-            arguments: capabilities::arguments(id, &sandbox.config),
-            capabilities: capabilities::offered(&sandbox.config, resolvers, &pod_cidrs)?,
-            directories: self.runner.directories.clone(),
-            outcome: None,
-        };
-        self.keep(&attachment)?;
+        let mut attachment = self.attachment(sandbox, network, resolvers)?;
+        if found == Found::Unreadable {
+            // Whatever came of the ADD before: what can still be told takes it back.
+            self.delete(&attachment, stop).await?;
+        }
+        self.keep(&attachment).await?;
         match self.add(&mut attachment, stop).await {
             Ok(addresses) => Ok(Some(addresses)),
             Err(error) => {
@@ -281,8 +296,27 @@ impl Inner {
             Ok(outcome) => attachment.outcome = Some(outcome),
             Err(source) => return Err(CniError::Add { sandbox, source }),
         }
-        self.keep(attachment)?;
+        self.keep(attachment).await?;
         attachment.addresses().ok_or(CniError::NoAddress(sandbox))
+    }
+
+    fn attachment(
+        &self,
+        sandbox: &SandboxStatus,
+        network: Network,
+        resolvers: &Resolvers,
+    ) -> Result<Attachment, CniError> {
+        let namespace = sandbox.network_namespace.clone();
+        let pod_cidrs = self.pod_cidrs.read().clone();
+        Ok(Attachment {
+            sandbox: sandbox.id.clone(),
+            network,
+            namespace: namespace.ok_or(CniError::NoNamespace)?,
+            arguments: capabilities::arguments(&sandbox.id, &sandbox.config),
+            capabilities: capabilities::offered(&sandbox.config, resolvers, &pod_cidrs)?,
+            directories: self.runner.directories.clone(),
+            outcome: None,
+        })
     }
 
     /// Of a sandbox that was attached before, if its network is as it should be.
@@ -300,13 +334,36 @@ impl Inner {
 
     async fn detach(&self, id: &SandboxId, stop: &CancellationToken) -> Result<bool, CniError> {
         let _turn = self.turn(id, stop).await?;
-        let known = self.attachments.find(id).map_err(disk("read", id))?;
-        match &known {
-            Some(known) => self.delete(known, stop).await?,
+        let known = match self.find(id).await? {
+            Found::Known(known) => known,
             // What was unreadable of it need not be told at GC any more.
-            None => self.attachments.forget(id).map_err(disk("forget", id))?,
+            Found::Nothing | Found::Unreadable => {
+                self.forget(id).await?;
+                return Ok(false);
+            }
+        };
+        self.delete(&known, stop).await?;
+        Ok(true)
+    }
+
+    /// What is kept of the sandbox. No plugin of a former agent runs for it any more.
+    async fn find(&self, id: &SandboxId) -> Result<Found, CniError> {
+        let sandbox = id.clone();
+        let found = self.on_disk("read", id, move |all| all.find(&sandbox));
+        let found = found.await?;
+        if self.former.lock().may_run(id) {
+            let directories = match &found {
+                Found::Known(known) => &known.directories,
+                Found::Nothing | Found::Unreadable => &self.runner.directories,
+            };
+            let ended = stray::end(id, directories).await;
+            ended.map_err(|source| CniError::Stray {
+                sandbox: id.0.clone(),
+                source,
+            })?;
+            self.former.lock().met(id);
         }
-        Ok(known.is_some())
+        Ok(found)
     }
 
     async fn delete(&self, known: &Attachment, stop: &CancellationToken) -> Result<(), CniError> {
@@ -316,12 +373,32 @@ impl Inner {
             sandbox: id.0.clone(),
             source,
         })?;
-        self.attachments.forget(id).map_err(disk("forget", id))
+        self.forget(id).await
     }
 
-    fn keep(&self, attachment: &Attachment) -> Result<(), CniError> {
-        let kept = self.attachments.keep(attachment);
-        kept.map_err(disk("keep", &attachment.sandbox))
+    async fn forget(&self, id: &SandboxId) -> Result<(), CniError> {
+        let sandbox = id.clone();
+        let forgotten = self.on_disk("forget", id, move |all| all.forget(&sandbox));
+        forgotten.await
+    }
+
+    async fn keep(&self, attachment: &Attachment) -> Result<(), CniError> {
+        let kept = attachment.clone();
+        self.on_disk("keep", &attachment.sandbox, move |all| all.keep(&kept))
+            .await
+    }
+
+    /// On a thread that may wait for the disk.
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        sandbox: &SandboxId,
+        work: impl FnOnce(&Attachments) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, CniError> {
+        let attachments = self.attachments.clone();
+        let done = tokio::task::spawn_blocking(move || work(&attachments)).await;
+        let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
+        done.map_err(disk(action, sandbox))
     }
 
     /// For something to be done with the sandbox by nobody else, unless nobody waits for it any more.

@@ -12,7 +12,7 @@ pub const GATHER: Duration = Duration::from_millis(5);
 pub const SWEEP_AFTER: Duration = Duration::from_secs(1);
 /// After a batch that was not taken; doubled up to the second each time.
 pub const RETRY_MIN: Duration = Duration::from_millis(500);
-const RETRY_MAX: Duration = Duration::from_secs(30);
+pub const RETRY_MAX: Duration = Duration::from_secs(30);
 
 /// Begins with all of it.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ mod plan; // What one pod is let do. Start reading here.
 mod record; // Policies and pods.
 mod shared; // Who waits for whom.
 mod state; // What is known, and what the kernel has of it.
+mod voice; // What the node's owner hears.
 
 use super::bridged::Bridged;
 use super::link::link_name;
@@ -24,6 +25,7 @@ use crate::runtime::{SandboxConfig, SandboxId, SandboxStatus};
 use coracle_api::policy_feed::NamedPort;
 use coracle_client::Client;
 use coracle_client::clock::Clock;
+use coracle_client::events::Recorder;
 use enforcer::Enforcer;
 use labels::Labels;
 use record::Pod;
@@ -35,6 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use voice::Voice;
 
 /// For the kernel to have the rules of a pod: longer than a start waits for the server.
 const ATTACH_MAX: Duration = Duration::from_secs(10);
@@ -43,6 +46,8 @@ const ATTACH_MAX: Duration = Duration::from_secs(10);
 pub enum PolicyError {
     #[error("the pod's NetworkPolicies are not enforced yet")]
     NotEnforced,
+    #[error("the server does not say which NetworkPolicies there are")]
+    Unknown,
 }
 
 /// Cheap to clone; clones share.
@@ -55,6 +60,8 @@ pub struct Setting {
     pub table: Table,
     pub view: View,
     pub clock: Clock,
+    pub recorder: Recorder,
+    pub node_name: String,
     /// Where what is known is kept.
     pub file: PathBuf,
 }
@@ -87,12 +94,15 @@ impl Policies {
             }
         }
         tasks.spawn(kept::run(shared.clone(), file, stop.clone()));
-        tasks.spawn(feed::follow(shared.clone(), setting.client, stop.clone()));
+        let voice = Voice::new(setting.recorder, &setting.node_name);
+        let (client, says) = (setting.client, voice.clone());
+        tasks.spawn(feed::follow(shared.clone(), client, says, stop.clone()));
         let enforcer = Enforcer {
             shared: shared.clone(),
             table: setting.table,
             view: setting.view,
             clock: setting.clock,
+            voice,
         };
         tasks.spawn(enforcer.run(stop.clone()));
         Self(shared)
@@ -107,7 +117,10 @@ impl Policies {
         let here = here(&sandbox.config, addresses);
         let number = self.0.set_here(&link(&sandbox.id), Some(here));
         let applied = tokio::time::timeout(ATTACH_MAX, self.0.applied(number));
-        applied.await.map_err(|_| PolicyError::NotEnforced)
+        applied.await.map_err(|_| match self.0.is_held() {
+            true => PolicyError::Unknown,
+            false => PolicyError::NotEnforced,
+        })
     }
 
     /// Its link is gone.

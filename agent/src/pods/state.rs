@@ -192,6 +192,8 @@ pub struct Memory {
     pub eviction: Option<Arc<Eviction>>,
     /// The pod is down and its volumes are gone.
     pub is_settled: bool,
+    /// A task is at that.
+    pub is_settling: bool,
 }
 
 impl Memory {
@@ -219,6 +221,7 @@ impl Memory {
             resize_after: None,
             eviction: None,
             is_settled: false,
+            is_settling: false,
         }
     }
 

@@ -83,6 +83,8 @@ pub enum Update {
     /// The try is over; the container's status says whether it worked.
     Killed(ContainerId),
     SandboxStopped(SandboxId, bool),
+    /// Nothing is left of an ended pod but what can be looked at.
+    Settled,
     Health(ContainerId, Health),
     /// A container was made with these resources.
     Sized(String, ResourceRequirements),
@@ -185,7 +187,7 @@ impl Worker {
                 return;
             }
             if plan.is_down {
-                self.settle().await;
+                self.settle();
             }
             let wake_at = plan.wake_at;
             self.act(plan);
@@ -268,6 +270,7 @@ impl Worker {
                     known.state = SandboxState::NotReady;
                 }
             }
+            Update::Settled => memory.is_settled = true,
             Update::Health(id, health) => {
                 if let Some(known) = memory.health.get_mut(&id) {
                     *known = health;

@@ -42,8 +42,17 @@ impl Attachment {
     }
 }
 
-/// A directory with a file a sandbox.
-#[derive(Debug)]
+/// What is kept of a sandbox.
+#[derive(Debug, PartialEq)]
+pub enum Found {
+    Nothing,
+    Known(Box<Attachment>),
+    /// Something, which a bad disk made unreadable.
+    Unreadable,
+}
+
+/// A directory with a file a sandbox. All of it waits for the disk.
+#[derive(Clone, Debug)]
 pub struct Attachments(PathBuf);
 
 impl Attachments {
@@ -60,22 +69,27 @@ impl Attachments {
         atomic_file::write(&self.path(&attachment.sandbox), &text, 0o600)
     }
 
-    /// None when it has none. One that a bad disk made unreadable is set aside: no plugin could be
-    /// told anything, and its pod would never end.
-    pub fn find(&self, sandbox: &SandboxId) -> io::Result<Option<Attachment>> {
+    /// One that a bad disk made unreadable is set aside: no plugin could be told anything, and its
+    /// pod would never end.
+    pub fn find(&self, sandbox: &SandboxId) -> io::Result<Found> {
         let text = match fs::read(self.path(sandbox)) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(match self.aside(sandbox).try_exists()? {
+                    true => Found::Unreadable,
+                    false => Found::Nothing,
+                });
+            }
             Err(error) => return Err(error),
         };
         match serde_json::from_slice(&text) {
-            Ok(known) => Ok(Some(known)),
+            Ok(known) => Ok(Found::Known(Box::new(known))),
             Err(error) => {
                 let aside = self.aside(sandbox);
                 let path = aside.display();
                 tracing::error!(%error, %path, "what network plugins were told is unreadable");
                 fs::rename(self.path(sandbox), &aside)?;
-                Ok(None)
+                Ok(Found::Unreadable)
             }
         }
     }

@@ -1,7 +1,8 @@
 //! What goes on beside the pods: which network there is and how it is, and what was lost.
 
+use super::attachment::{Attachments, Found};
 use super::configuration::{self, ConfigurationError, Network, Version};
-use super::{Cni, Inner};
+use super::{Cni, Inner, UNLISTED};
 use crate::file_watch::FileWatch;
 use crate::runtime::SandboxId;
 use rustix::fs::inotify::WatchFlags;
@@ -117,8 +118,30 @@ impl Inner {
         State::of(&found)
     }
 
+    /// What former agents left, where it could not be listed at the start. False to be called again.
+    async fn list_former(&self) -> bool {
+        if self.former.lock().is_listed() {
+            return true;
+        }
+        let attachments = self.attachments.clone();
+        let listed = tokio::task::spawn_blocking(move || attachments.sandboxes()).await;
+        match listed.map_err(std::io::Error::other).flatten() {
+            Ok(found) => {
+                let mut former = self.former.lock();
+                former.list(found);
+                self.lost.lock().extend(former.lost());
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, "{UNLISTED}");
+                false
+            }
+        }
+    }
+
     /// True when nothing is lost any more.
     async fn take_back(&self, stop: &CancellationToken) -> bool {
+        let is_listed = self.list_former().await;
         let lost = self.lost.lock().clone();
         for sandbox in lost {
             match self.detach(&sandbox, stop).await {
@@ -133,7 +156,7 @@ impl Inner {
                 }
             }
         }
-        self.lost.lock().is_empty()
+        is_listed && self.lost.lock().is_empty()
     }
 
     /// False when plugins are busy with pods: those do not wait for this.
@@ -147,7 +170,9 @@ impl Inner {
         if network.version < Version::V1_1_0 || network.disable_gc {
             return true;
         }
-        let valid = match self.valid(&network) {
+        let (attachments, of) = (self.attachments.clone(), network.clone());
+        let valid = tokio::task::spawn_blocking(move || valid(&attachments, &of)).await;
+        let valid = match valid.map_err(std::io::Error::other).flatten() {
             Ok(valid) => valid,
             Err(error) => {
                 tracing::warn!(%error, "network plugins are not cleaned up");
@@ -162,19 +187,21 @@ impl Inner {
         }
         true
     }
+}
 
-    /// The sandboxes on the network, and those that may be: what is not among them loses it.
-    fn valid(&self, network: &Network) -> std::io::Result<Vec<SandboxId>> {
-        let mut valid = Vec::new();
-        for sandbox in self.attachments.sandboxes()? {
-            let known = self.attachments.find(&sandbox)?;
-            // Nothing is known of one whose file is unreadable.
-            if known.is_none_or(|known| known.network.name == network.name) {
-                valid.push(sandbox);
-            }
+/// The sandboxes on the network, and those that may be: what is not among them loses it.
+fn valid(attachments: &Attachments, network: &Network) -> std::io::Result<Vec<SandboxId>> {
+    let mut valid = Vec::new();
+    for sandbox in attachments.sandboxes()? {
+        let is_on_it = match attachments.find(&sandbox)? {
+            Found::Known(known) => known.network.name == network.name,
+            Found::Nothing | Found::Unreadable => true,
+        };
+        if is_on_it {
+            valid.push(sandbox);
         }
-        Ok(valid)
     }
+    Ok(valid)
 }
 
 #[cfg(test)]

@@ -239,6 +239,73 @@ async fn what_is_broken_off_is_undone_before_it_is_done_again() {
 }
 
 #[tokio::test]
+async fn what_is_unreadable_is_taken_back_before_it_is_made_again() {
+    let node = two();
+    attach(&node.cni(PATIENCE), "s1").await;
+    std::fs::write(node.path("network.cni/s1"), "{").unwrap();
+    let cni = node.cni(PATIENCE);
+    assert_eq!(addresses_of(&cni, "s1"), None);
+    node.log();
+    node.fails("chained", "DEL", true);
+    assert_eq!(
+        attach(&cni, "s1").await,
+        "failed to destroy network for sandbox \"s1\": plugin type=\"chained\" failed (delete): \
+         not now; later"
+    );
+    node.fails("chained", "DEL", false);
+    for _ in 0..2 {
+        assert_eq!(attach(&cni, "s1").await, "[10.1.0.2]");
+    }
+    expect![[r#"
+        chained DEL s1 [/proc/self/ns/net] eth0
+        chained DEL s1 [/proc/self/ns/net] eth0
+        link DEL s1 [/proc/self/ns/net] eth0
+        link ADD s1 [/proc/self/ns/net] eth0
+        chained ADD s1 [/proc/self/ns/net] eth0
+        link CHECK s1 [/proc/self/ns/net] eth0
+        chained CHECK s1 [/proc/self/ns/net] eth0
+    "#]]
+    .assert_eq(&node.log());
+}
+
+/// An agent that is killed takes no plugin with it.
+#[tokio::test]
+async fn a_plugin_of_an_agent_that_was_killed_is_ended_before_the_next_runs() {
+    let node = two();
+    let cni = node.cni(PATIENCE);
+    node.fails("chained", "ADD", true);
+    node.fails("chained", "DEL", true);
+    attach(&cni, "s1").await;
+    node.fails("chained", "DEL", false);
+    node.fails("chained", "ADD", false);
+    node.log();
+    // As that agent started it, and with what it runs in turn.
+    node.script("link-of-before", "sleep 1000; echo late >> $here/log");
+    let mut command = std::process::Command::new(node.path("bin/link-of-before"));
+    let path = super::plugin::joined(&node.settings(PATIENCE).plugins);
+    command
+        .env("CNI_COMMAND", "ADD")
+        .env("CNI_CONTAINERID", "s1");
+    command.env("CNI_PATH", path);
+    let mut before = std::os::unix::process::CommandExt::process_group(&mut command, 0)
+        .spawn()
+        .unwrap();
+    let cni = node.cni(PATIENCE);
+    let waiting = std::thread::spawn(move || before.wait().unwrap());
+    assert_eq!(detach(&cni, "s1").await, "true");
+    assert!(!waiting.join().unwrap().success(), "it was killed");
+    let log = node.log();
+    assert!(log.starts_with("chained DEL s1 "), "{log}");
+}
+
+#[tokio::test]
+async fn a_wipe_that_finds_no_list_says_so() {
+    let node = two();
+    std::fs::write(node.path("network.cni"), "").unwrap();
+    assert!(Cni::wipe(node.path("network.cni")).await.is_err());
+}
+
+#[tokio::test]
 async fn who_waits_no_more_gives_up_its_turn() {
     let node = two();
     let cni = node.cni(PATIENCE);
@@ -320,7 +387,7 @@ async fn a_node_that_goes_leaves_no_network() {
     let meet = "echo chained $CNI_COMMAND $CNI_CONTAINERID [$CNI_NETNS] $CNI_IFNAME >> $here/log\n\
                 until [ $(grep -c ^chained $here/log) = 2 ]; do sleep 0.01; done";
     node.script("chained", meet);
-    Cni::wipe(node.path("network.cni")).await;
+    Cni::wipe(node.path("network.cni")).await.unwrap();
     let log = node.log();
     let of = |id: &str| {
         let lines = log.lines().filter(|line| line.contains(id));

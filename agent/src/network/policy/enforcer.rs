@@ -7,8 +7,9 @@
 use super::kernel;
 use super::shared::{Shared, Source};
 use super::state::Changes;
+use super::voice::Voice;
 use crate::network::nft::{Batch, NftError};
-use crate::network::pace::{Due, GATHER, Pace, RETRY_MIN};
+use crate::network::pace::{Due, GATHER, Pace, RETRY_MAX, RETRY_MIN};
 use crate::network::table::{Table, TableError};
 use crate::network::view::{Key, View};
 use coracle_client::clock::Clock;
@@ -33,12 +34,16 @@ enum Left {
     Rules,
 }
 
+const LEFT: &str = "Pods wait for the server to say which NetworkPolicies there are: those that a \
+                    former agent enforced stay until then, and what it knew of them is lost";
+
 #[derive(Debug)]
 pub struct Enforcer {
     pub shared: Arc<Shared>,
     pub table: Table,
     pub view: View,
     pub clock: Clock,
+    pub voice: Voice,
 }
 
 struct Running {
@@ -101,10 +106,10 @@ impl Enforcer {
         // What it is matters, not whether it came in time.
         _ = timeout(GRACE, shared.answer()).await;
         if shared.source() == Source::Nothing && left == Left::Rules {
-            tracing::warn!(
-                "NetworkPolicies stay as a former agent left them until the server tells"
-            );
+            self.voice.say(LEFT);
+            shared.set_held(true);
             shared.reached(Source::Server).await;
+            shared.set_held(false);
         }
     }
 
@@ -132,11 +137,12 @@ impl Enforcer {
     }
 }
 
-/// Asks until it is told.
+/// Asks until it is told, less often each time.
 async fn found<T, Answer>(ask: impl Fn() -> Answer) -> T
 where
     Answer: Future<Output = Result<T, NftError>>,
 {
+    let mut pause = RETRY_MIN;
     loop {
         match ask().await {
             Ok(found) => return found,
@@ -145,7 +151,8 @@ where
                 tracing::warn!(error, "what is enforced of NetworkPolicies cannot be read");
             }
         }
-        sleep(RETRY_MIN).await;
+        sleep(pause).await;
+        pause = (pause * 2).min(RETRY_MAX);
     }
 }
 

@@ -6,6 +6,7 @@ use super::labels::Labels;
 use super::record::Key;
 use super::shared::Shared;
 use super::state::State;
+use super::voice::Voice;
 use crate::network::view::key;
 use coracle_api::policy_feed::{PATH, Told};
 use coracle_client::Client;
@@ -46,7 +47,7 @@ impl FeedError {
 }
 
 /// Until `stop`.
-pub async fn follow(shared: Arc<Shared>, client: Client, stop: CancellationToken) {
+pub async fn follow(shared: Arc<Shared>, client: Client, voice: Voice, stop: CancellationToken) {
     let mut pause = RETRY_FIRST;
     let mut is_told = false;
     loop {
@@ -64,7 +65,9 @@ pub async fn follow(shared: Arc<Shared>, client: Client, stop: CancellationToken
         if is_refusal {
             shared.answered();
         }
-        tell(&error, std::mem::replace(&mut is_told, true));
+        // Of a server that refuses once, whatever came before.
+        tell(&error, &voice, is_told);
+        is_told |= is_refusal;
         let wait = if is_refusal { REFUSED_PAUSE } else { pause };
         let jitter = rand::rng().random_range(0.5..1.5);
         tokio::select! {
@@ -75,15 +78,15 @@ pub async fn follow(shared: Arc<Shared>, client: Client, stop: CancellationToken
     }
 }
 
-fn tell(error: &FeedError, is_told: bool) {
-    let shown: &dyn std::error::Error = error;
+fn tell(error: &FeedError, voice: &Voice, is_told: bool) {
     if is_told || !error.is_refusal() {
-        tracing::debug!(error = shown, "NetworkPolicies are those known last");
+        let error: &dyn std::error::Error = error;
+        tracing::debug!(error, "NetworkPolicies are those known last");
     } else {
-        tracing::warn!(
-            error = shown,
-            "this node is told nothing of NetworkPolicies"
-        );
+        let error = crate::pods::chain(error);
+        voice.say(&format!(
+            "The server tells this node nothing of NetworkPolicies: {error}"
+        ));
     }
 }
 

@@ -39,6 +39,8 @@ struct Inner {
     is_listing: bool,
     /// Counts changes that someone waits for.
     asked: u64,
+    /// Nothing is written until the server tells.
+    is_held: bool,
 }
 
 impl Shared {
@@ -95,6 +97,14 @@ impl Shared {
     pub fn set_listing(&self, is_listing: bool) {
         self.inner.lock().is_listing = is_listing;
         self.changed.notify_one();
+    }
+
+    pub fn set_held(&self, is_held: bool) {
+        self.inner.lock().is_held = is_held;
+    }
+
+    pub fn is_held(&self) -> bool {
+        self.inner.lock().is_held
     }
 
     pub fn set_names(&self, addresses: &[IpAddr]) {

@@ -1,6 +1,6 @@
 //! What is on disk.
 
-use super::{Attachment, Attachments};
+use super::{Attachment, Attachments, Found};
 use crate::network::cni::configuration::find;
 use crate::network::cni::testing::Node;
 use crate::runtime::SandboxId;
@@ -31,8 +31,9 @@ fn what_was_told_is_kept() {
     };
     attachments.keep(&one).unwrap();
     let again = Attachments::new(node.path("network.cni"));
-    assert_eq!(again.find(&id("one")).unwrap(), Some(one.clone()));
-    assert_eq!(again.find(&id("two")).unwrap(), None);
+    let known = Found::Known(Box::new(one.clone()));
+    assert_eq!(again.find(&id("one")).unwrap(), known);
+    assert_eq!(again.find(&id("two")).unwrap(), Found::Nothing);
     assert_eq!(one.addresses(), None);
     let outcome = serde_json::json!({"ips": [{"address": "10.1.0.2/16"}]});
     let done = Attachment {
@@ -40,7 +41,9 @@ fn what_was_told_is_kept() {
         ..one
     };
     again.keep(&done).unwrap();
-    let found = attachments.find(&id("one")).unwrap().unwrap();
+    let Found::Known(found) = attachments.find(&id("one")).unwrap() else {
+        panic!("it is there");
+    };
     assert_eq!(found.addresses(), Some(vec!["10.1.0.2".parse().unwrap()]));
     assert_eq!(again.sandboxes().unwrap(), [id("one")].into());
     again.forget(&id("one")).unwrap();
@@ -55,13 +58,18 @@ fn what_a_bad_disk_left_is_set_aside() {
     std::fs::create_dir(&directory).unwrap();
     std::fs::write(directory.join("one"), "{\"sandbox\":").unwrap();
     let attachments = Attachments::new(directory.clone());
-    assert_eq!(attachments.find(&id("one")).unwrap(), None);
+    // Also when it is looked for again.
+    for _ in 0..2 {
+        let found = attachments.find(&id("one")).unwrap();
+        assert_eq!(found, Found::Unreadable);
+    }
     assert!(directory.join(".unreadable-one").exists());
     assert_eq!(attachments.sandboxes().unwrap(), [id("one")].into());
     // As an agent leaves it that was killed.
     std::fs::write(directory.join(".one.a1b2c3"), "").unwrap();
     std::fs::write(directory.join(".unreadable-once"), "").unwrap();
     attachments.forget(&id("one")).unwrap();
+    assert_eq!(attachments.find(&id("one")).unwrap(), Found::Nothing);
     assert_eq!(attachments.sandboxes().unwrap(), [id("once")].into());
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1);
     // What cannot be read is not the same as nothing.

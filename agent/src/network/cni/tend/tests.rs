@@ -175,6 +175,30 @@ async fn what_is_unreadable_keeps_its_network() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_listed_at_the_start_is_listed_later() {
+    let node = node("1.1.0");
+    attach(&node.cni(PATIENCE), "s1").await;
+    attach(&node.cni(PATIENCE), "s2").await;
+    node.log();
+    // No directory for a while.
+    std::fs::rename(node.path("network.cni"), node.path("away")).unwrap();
+    std::fs::write(node.path("network.cni"), "").unwrap();
+    let cni = node.cni(PATIENCE);
+    cni.reclaim(&[SandboxId("s2".into())].into());
+    let stop = CancellationToken::new();
+    assert!(!cni.0.take_back(&stop).await, "it is to be tried again");
+    std::fs::remove_file(node.path("network.cni")).unwrap();
+    std::fs::rename(node.path("away"), node.path("network.cni")).unwrap();
+    attach(&cni, "s3").await;
+    node.log();
+    assert!(cni.0.take_back(&stop).await);
+    assert_eq!(
+        node.log(),
+        "two DEL s1 [/proc/self/ns/net] eth0\none DEL s1 [/proc/self/ns/net] eth0\n"
+    );
+}
+
+#[tokio::test]
 async fn who_cleans_up_keeps_no_pod_waiting() {
     let node = node("1.1.0");
     let cni = node.cni(PATIENCE);

@@ -10,6 +10,8 @@ use crate::network::nft::{Datum, Nft};
 use crate::network::testing::isolated_async;
 use coracle_api::policy_feed::Told;
 use coracle_client::clock::Instant;
+use coracle_client::connect::{self, Endpoint, Identity, Trust};
+use coracle_client::events::Recorder;
 use serde_json::json;
 use std::cell::Cell;
 use std::future::ready;
@@ -47,6 +49,13 @@ async fn site(source: Source) -> Site {
         hearing: Hearing::default(),
         stop,
     }
+}
+
+/// Nobody hears it.
+fn voice() -> Voice {
+    let endpoint = Endpoint::new("http://127.0.0.1:1", Trust::Anybody, Identity::anonymous());
+    let client = connect::client(&endpoint.unwrap());
+    Voice::new(Recorder::new(client, "kubelet", "here"), "here")
 }
 
 fn shared(source: Source) -> Arc<Shared> {
@@ -87,6 +96,7 @@ impl Site {
             table: self.table.clone(),
             view: View::new(),
             clock: Clock::system(),
+            voice: voice(),
         }
     }
 
@@ -200,15 +210,23 @@ fn who_knows_nothing_leaves_rules_as_they_are() {
         site.begin();
         sleep(SILENCE).await;
         assert_eq!(site.links().await, ["old"]);
+        // A server that refuses says nothing of policies: pods wait, and are told why.
+        let held = timeout(WAIT, async {
+            while !site.shared.is_held() {
+                sleep(Duration::from_millis(10)).await;
+            }
+        });
+        held.await.unwrap();
         site.list(&["db"]);
         site.set_here("one", Some(here("db", "10.0.0.1"))).await;
+        assert!(!site.shared.is_held());
         assert_eq!(site.links().await, ["one"]);
     });
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_read_is_asked_again() {
-    let tries = Cell::new(0);
+    let (tries, start) = (Cell::new(0), Instant::now());
     let found = found(|| {
         tries.set(tries.get() + 1);
         let source = io::Error::from(io::ErrorKind::Interrupted);
@@ -220,6 +238,8 @@ async fn what_cannot_be_read_is_asked_again() {
     });
     assert_eq!(timeout(WAIT, found).await.unwrap(), Left::Rules);
     assert_eq!(tries.get(), 4);
+    // Less often each time.
+    assert_eq!(start.elapsed().as_millis() / 10, 350);
 }
 
 #[test]

@@ -14,6 +14,9 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+/// Longer than what is tried again takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 fn eviction() -> Arc<Eviction> {
     Arc::new(Eviction {
         reason: "Evicted".to_owned(),
@@ -25,7 +28,8 @@ fn eviction() -> Arc<Eviction> {
 }
 
 /// An evicted pod, and a file that keeps its volumes from being taken down.
-fn worker(data_dir: &Path, stop: &CancellationToken) -> (Worker, PathBuf) {
+/// What is wanted of it is said by the sender.
+fn worker(data_dir: &Path, stop: &CancellationToken) -> (Worker, PathBuf, watch::Sender<Desired>) {
     let pod: Pod = serde_json::from_value(json!({
         "metadata": { "name": "web", "namespace": "default", "uid": "u" },
         "spec": { "containers": [] },
@@ -47,7 +51,7 @@ fn worker(data_dir: &Path, stop: &CancellationToken) -> (Worker, PathBuf) {
         None,
     );
     worker.memory.eviction = Some(eviction());
-    (worker, obstacle)
+    (worker, obstacle, desired)
 }
 
 fn is_done(worker: &Worker) -> bool {
@@ -58,14 +62,24 @@ fn is_done(worker: &Worker) -> bool {
 async fn an_eviction_is_done_when_its_volumes_are_gone() {
     let scratch = tempfile::tempdir().unwrap();
     let stop = CancellationToken::new();
-    let (mut worker, obstacle) = worker(scratch.path(), &stop);
-    worker.settle().await;
+    let (mut worker, obstacle, _desired) = worker(scratch.path(), &stop);
+    worker.settle();
+    // Who settles hears what else is said.
+    worker.wake.notify_one();
+    assert!(worker.wait(None).await);
+    worker.settle();
     assert!(!is_done(&worker), "its volumes are there");
     fs::remove_file(obstacle).unwrap();
-    worker.settle().await;
+    let settled = tokio::time::timeout(PATIENCE, async {
+        while !worker.memory.is_settled {
+            assert!(worker.wait(None).await);
+        }
+    });
+    settled.await.unwrap();
+    worker.settle();
     assert!(is_done(&worker));
     worker.memory.eviction = Some(eviction());
-    worker.settle().await;
+    worker.settle();
     assert!(is_done(&worker), "there was nothing left to be done");
     stop.cancel();
 }
@@ -74,7 +88,7 @@ async fn an_eviction_is_done_when_its_volumes_are_gone() {
 async fn an_eviction_waits_for_no_server() {
     let scratch = tempfile::tempdir().unwrap();
     let stop = CancellationToken::new();
-    let (mut worker, obstacle) = worker(scratch.path(), &stop);
+    let (mut worker, obstacle, _desired) = worker(scratch.path(), &stop);
     fs::remove_file(obstacle).unwrap();
     let done = worker.memory.eviction.as_ref().unwrap().done.clone();
     let plan = plan(&worker.view());
