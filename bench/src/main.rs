@@ -3,7 +3,8 @@
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
-use coracle_client::{Client, connect};
+use coracle_client::Client;
+use coracle_client::connect as server;
 use scratch::Scratch;
 use stats::Report;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ mod stats; // Percentiles and rates, pure.
 mod pool; // Many timed calls over connections.
 mod scratch; // The namespace, and cleaning up.
 
+mod connect;
 mod dns;
 
 mod configmaps; // create, get, list, watch
@@ -94,6 +96,20 @@ enum Work {
         #[arg(long, default_value = "kubernetes.default.svc.cluster.local")]
         name: String,
     },
+    /// Connect to a pod directly and through a Service, in turn; needs no kubeconfig.
+    Connect {
+        /// The pod, at a port of its own.
+        #[arg(long)]
+        direct: std::net::SocketAddr,
+        /// A Service that leads to another port of the same pod.
+        #[arg(long)]
+        service: std::net::SocketAddr,
+    },
+    /// Take connections and end them, for `connect`, until this is ended.
+    Accept {
+        #[arg(long, required = true)]
+        at: Vec<std::net::SocketAddr>,
+    },
     /// From the event that shows a pod bound to the one that shows it running.
     Pods {
         /// One that the nodes have.
@@ -129,21 +145,35 @@ async fn main() -> ExitCode {
 
 async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     let common = &arguments.common;
-    if let Work::Dns { server, name } = &arguments.work {
-        return dns::run(&dns::Plan {
-            server: *server,
-            name: name.clone(),
-            count: common.count as usize,
-            sockets: common.connections as usize,
-        });
+    match &arguments.work {
+        Work::Dns { server, name } => {
+            return dns::run(&dns::Plan {
+                server: *server,
+                name: name.clone(),
+                count: common.count as usize,
+                sockets: common.connections as usize,
+            });
+        }
+        Work::Connect { direct, service } => {
+            return connect::run(&connect::Plan {
+                direct: *direct,
+                service: *service,
+                count: common.count as usize,
+            });
+        }
+        Work::Accept { at } => {
+            connect::accept(at)?;
+            return Ok(Report::new("accept", Vec::new(), 0, Duration::ZERO));
+        }
+        _ => {}
     }
-    let loaded = connect::kubeconfig::load(&common.kubeconfig, None)
+    let loaded = server::kubeconfig::load(&common.kubeconfig, None)
         .with_context(|| format!("kubeconfig {}", common.kubeconfig.display()))?;
     // A client has connections of its own: as many clients, as many connections.
     let clients: Vec<_> = (0..common.connections)
-        .map(|_| connect::client(&loaded.endpoint))
+        .map(|_| server::client(&loaded.endpoint))
         .collect();
-    let scratch = Scratch::create(connect::client(&loaded.endpoint)).await?;
+    let scratch = Scratch::create(server::client(&loaded.endpoint)).await?;
     let nodes = match &arguments.work {
         Work::Schedule { nodes } | Work::Rollout { nodes, .. } => {
             fake_nodes::node_names(&scratch, *nodes as usize)
@@ -179,7 +209,9 @@ async fn ask(
         Work::List { objects } => {
             configmaps::list(scratch, clients, count, bytes, *objects as usize).await
         }
-        Work::Dns { .. } => unreachable!("measured above"),
+        Work::Dns { .. } | Work::Connect { .. } | Work::Accept { .. } => {
+            unreachable!("measured above")
+        }
         Work::Watch => configmaps::watch(scratch, clients, count, bytes).await,
         Work::Schedule { .. } => schedule::run(scratch, clients, count, nodes).await,
         Work::Rollout {
