@@ -388,6 +388,14 @@ pub struct AgentArgs {
         env = "CORACLE_PROXY_HEALTHZ_BIND_ADDRESS"
     )]
     pub proxy_healthz_bind_address: Option<String>,
+    /// Where the node says how it routes Services, on /proxyMode as kube-proxy does; none for nowhere
+    /// [default: 127.0.0.1:10249]
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        env = "CORACLE_PROXY_METRICS_BIND_ADDRESS"
+    )]
+    pub proxy_metrics_bind_address: Option<String>,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -60,6 +60,8 @@ pub struct PodDns {
 pub struct Routing {
     /// Where load balancers ask whether the node does it. None: nowhere.
     pub health_address: Option<SocketAddr>,
+    /// Where others ask how. None: nowhere.
+    pub mode_address: Option<SocketAddr>,
 }
 
 /// How the node joins a cluster whose API server knows nothing of Coracle, and dials its nodes.

@@ -194,6 +194,7 @@ fn begin_services(
         recorder: Recorder::new(context.client.clone(), "kube-proxy", &config.node_name),
         clock: context.clock.clone(),
         health_address: routing.health_address,
+        mode_address: routing.mode_address,
     };
     services.run(tasks, stop);
 }

@@ -192,6 +192,7 @@ fn agent_slot<'a>(agent: &'a mut AgentArgs, key: &str) -> Option<Slot<'a>> {
         "cni-timeout" => Some(Slot::One(&mut agent.cni_timeout)),
         "route-services" => Some(Slot::One(&mut agent.route_services)),
         "proxy-healthz-bind-address" => Some(Slot::One(&mut agent.proxy_healthz_bind_address)),
+        "proxy-metrics-bind-address" => Some(Slot::One(&mut agent.proxy_metrics_bind_address)),
         "kubelet-dir" => Some(Slot::One(&mut agent.kubelet_dir)),
         "static-pods" => Some(Slot::One(&mut agent.static_pods)),
         "node-taint" => Some(Slot::Many(&mut agent.node_taint)),

@@ -11,12 +11,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 const ROUTE: &str = "route-services";
 const HEALTH: &str = "proxy-healthz-bind-address";
+const MODE: &str = "proxy-metrics-bind-address";
 const ENCRYPT: &str = "encrypt-pod-network";
 const WIREGUARD_PORT: &str = "wireguard-port";
 /// That of WireGuard everywhere.
 const WIREGUARD_PORT_DEFAULT: u16 = 51820;
 /// kube-proxy's.
-const HEALTH_PORT: u16 = 10256;
+const HEALTH_DEFAULT: (Ipv4Addr, u16) = (Ipv4Addr::UNSPECIFIED, 10256);
+const MODE_DEFAULT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 10249);
 
 pub fn routing(args: &AgentArgs, is_joining: bool) -> Result<Option<Routing>, BadSetting> {
     let is_wanted = match args.route_services.as_deref() {
@@ -28,15 +30,29 @@ pub fn routing(args: &AgentArgs, is_joining: bool) -> Result<Option<Routing>, Ba
                         endpoints, and kube-proxy routes its Services";
         return Err(BadSetting::new(ROUTE, "true", expected));
     }
-    let health_address = match args.proxy_healthz_bind_address.as_deref() {
-        Some("none") => None,
-        Some(text) => Some(text.parse().map_err(|_| {
-            let expected = "must be an address and a port, such as 0.0.0.0:10256, or none";
-            BadSetting::new(HEALTH, text, expected)
-        })?),
-        None => Some(SocketAddr::from((Ipv4Addr::UNSPECIFIED, HEALTH_PORT))),
+    let health = args.proxy_healthz_bind_address.as_deref();
+    let mode = args.proxy_metrics_bind_address.as_deref();
+    let routing = Routing {
+        health_address: address(HEALTH, health, HEALTH_DEFAULT.into())?,
+        mode_address: address(MODE, mode, MODE_DEFAULT.into())?,
     };
-    Ok(is_wanted.then_some(Routing { health_address }))
+    Ok(is_wanted.then_some(routing))
+}
+
+/// None for nowhere.
+fn address(
+    flag: &'static str,
+    text: Option<&str>,
+    default: SocketAddr,
+) -> Result<Option<SocketAddr>, BadSetting> {
+    match text {
+        Some("none") => Ok(None),
+        Some(text) => text.parse().map(Some).map_err(|_| {
+            let expected = format!("must be an address and a port, such as {default}, or none");
+            BadSetting::new(flag, text, expected)
+        }),
+        None => Ok(Some(default)),
+    }
 }
 
 /// Of what nodes send each other's pods.

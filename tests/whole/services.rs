@@ -189,6 +189,14 @@ fn local_policy_affinity_and_a_load_balancer() {
         let said = health(&check);
         (said.contains("\"localEndpoints\": 1") && said.ends_with("200")).then_some(())
     });
+    let mut mode = cluster.host.command("curl");
+    let mode = mode
+        .args(["-s", "http://localhost:10249/proxyMode"])
+        .output();
+    assert_eq!(mode.unwrap().stdout, b"nftables");
+    let timeout = "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_close_wait";
+    let timeout = cluster.host.command("cat").arg(timeout).output();
+    assert_eq!(timeout.unwrap().stdout, b"3600\n");
     let of_node = format!("http://{}:10256/healthz", cluster.host.address);
     assert!(health(&of_node).ends_with("200"), "{}", health(&of_node));
 

@@ -17,6 +17,7 @@ mod router; // The loop.
 mod state; // What there is, and the steps from there.
 mod steps; // The words for all of it.
 mod suspects; // Whose connections are looked at.
+mod timeouts; // Of connections.
 mod usable; // Which endpoints.
 
 #[cfg(test)]
@@ -53,6 +54,8 @@ pub struct Services {
     pub clock: Clock,
     /// Where the node answers whether it routes Services.
     pub health_address: Option<SocketAddr>,
+    /// Where it says how.
+    pub mode_address: Option<SocketAddr>,
 }
 
 impl Services {
@@ -82,6 +85,10 @@ impl Services {
         if let Some(address) = self.health_address {
             tasks.spawn(health::bind(health.clone(), address, stop.clone()));
         }
+        if let Some(address) = self.mode_address {
+            tasks.spawn(health::bind_local(address, stop.clone()));
+        }
+        tasks.spawn(timeouts::keep(self.table.clone(), stop.clone()));
         let router = Router {
             table: self.table,
             view: self.view,

@@ -3,45 +3,51 @@ use super::*;
 fn read(
     route: Option<&str>,
     health: Option<&str>,
+    mode: Option<&str>,
     is_joining: bool,
 ) -> Result<Option<Routing>, BadSetting> {
     let args = AgentArgs {
         route_services: route.map(str::to_owned),
         proxy_healthz_bind_address: health.map(str::to_owned),
+        proxy_metrics_bind_address: mode.map(str::to_owned),
         ..AgentArgs::default()
     };
     routing(&args, is_joining)
 }
 
+/// Of `none`, nowhere.
+fn at(health: &str, mode: &str) -> Option<Routing> {
+    Some(Routing {
+        health_address: health.parse().ok(),
+        mode_address: mode.parse().ok(),
+    })
+}
+
 #[test]
 fn services_are_routed_unless_others_do() {
-    let address = |text: &str| Some(text.parse().unwrap());
-    let health_address = address("0.0.0.0:10256");
+    let usual = at("0.0.0.0:10256", "127.0.0.1:10249");
+    assert_eq!(read(None, None, None, false).unwrap(), usual);
+    assert_eq!(read(None, None, None, true).unwrap(), None);
+    assert_eq!(read(Some("false"), None, None, false).unwrap(), None);
     assert_eq!(
-        read(None, None, false).unwrap(),
-        Some(Routing { health_address })
+        read(Some("true"), Some("[::1]:9"), Some("[::1]:8"), false).unwrap(),
+        at("[::1]:9", "[::1]:8")
     );
-    assert_eq!(read(None, None, true).unwrap(), None);
-    assert_eq!(read(Some("false"), None, false).unwrap(), None);
-    let health_address = address("[::1]:9");
-    assert_eq!(
-        read(Some("true"), Some("[::1]:9"), false).unwrap(),
-        Some(Routing { health_address })
-    );
-    assert_eq!(
-        read(None, Some("none"), false).unwrap(),
-        Some(Routing {
-            health_address: None
-        })
-    );
-    for (route, health, is_joining) in [
-        (Some("true"), None, true),
-        (Some("maybe"), None, false),
-        (None, Some("10256"), false),
+    for (health, mode, expected) in [
+        (Some("none"), None, at("none", "127.0.0.1:10249")),
+        (None, Some("none"), at("0.0.0.0:10256", "none")),
+    ] {
+        assert_eq!(read(None, health, mode, false).unwrap(), expected);
+    }
+    for (route, health, mode, is_joining) in [
+        (Some("true"), None, None, true),
+        (Some("maybe"), None, None, false),
+        (None, Some("10256"), None, false),
+        (None, None, Some("localhost"), false),
     ] {
         assert!(
-            read(route, health, is_joining).is_err(),
-            "{route:?} {health:?}"
+            read(route, health, mode, is_joining).is_err(),
+            "{route:?} {health:?} {mode:?}"
         );
     }
 }

@@ -1,10 +1,11 @@
 //! What load balancers ask a node: whether a Service with `externalTrafficPolicy: Local` has
 //! endpoints here (on its health check node port), and whether the node routes Services at all (on
-//! the port of kube-proxy). Paths, headers and bodies are upstream's. Pure.
+//! the port of kube-proxy); and what others ask of kube-proxy on the node itself. Paths, headers and
+//! bodies are upstream's. Pure.
 
 mod ports; // The listeners.
 
-pub use ports::{HealthPorts, bind};
+pub use ports::{HealthPorts, bind, bind_local};
 
 use super::node::Node;
 use super::steps::Family;
@@ -19,6 +20,11 @@ use std::time::Duration;
 
 /// A change that is not in the kernel after this time means that the node does not follow.
 const LATE: Duration = Duration::from_secs(60);
+
+/// kube-proxy's word for how Services are routed.
+const MODE: &str = "nftables";
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
 
 /// What is asked about. Written by what routes, read by what answers.
 #[derive(Debug)]
@@ -47,6 +53,7 @@ pub struct Checked {
 pub struct Answer {
     pub status: StatusCode,
     pub body: String,
+    pub content_type: &'static str,
     /// `X-Load-Balancing-Endpoint-Weight`.
     pub weight: Option<usize>,
 }
@@ -152,6 +159,7 @@ impl Health {
                  \"{name}\"\n\t}},\n\t\"localEndpoints\": {endpoints},\n\t\"serviceProxyHealthy\": \
                  {is_healthy}\n}}"
             ),
+            content_type: JSON,
             weight: Some(endpoints),
         })
     }
@@ -189,9 +197,25 @@ impl Health {
         Some(Answer {
             status: status(is_well),
             body: serde_json::to_string(&report).unwrap_or_default(),
+            content_type: JSON,
             weight: None,
         })
     }
+}
+
+/// Where kube-proxy has its metrics, of which there are none here. None for a path that there is not.
+pub fn of_proxy(path: &str) -> Option<Answer> {
+    let body = match path {
+        "/proxyMode" => MODE,
+        "/healthz" => "ok",
+        _ => return None,
+    };
+    Some(Answer {
+        status: StatusCode::OK,
+        body: body.to_owned(),
+        content_type: TEXT,
+        weight: None,
+    })
 }
 
 fn status(is_well: bool) -> StatusCode {

@@ -2,7 +2,7 @@
 //!
 //! A port that another process has is tried again, and told of by an event on the Service.
 
-use super::{Answer, Health};
+use super::{Answer, Health, of_proxy};
 use crate::network::view::{Key, View, parts};
 use bytes::Bytes;
 use coracle_client::events::{EventType, Recorder};
@@ -133,9 +133,22 @@ async fn bind_any(port: u16) -> io::Result<TcpListener> {
     }
 }
 
-/// Answers for the node itself, until `stop`. A port that another process has, such as a kube-proxy
-/// of a node that was another's before, is tried again.
+/// Answers for the node itself, until `stop`.
 pub async fn bind(health: Arc<Health>, address: SocketAddr, stop: CancellationToken) {
+    let ask: Ask = Arc::new(move |path| health.of_node(path));
+    let without = "load balancers cannot check this node";
+    answer(address, ask, without, stop).await;
+}
+
+/// Says how Services are routed, until `stop`.
+pub async fn bind_local(address: SocketAddr, stop: CancellationToken) {
+    let without = "nobody can ask how Services are routed here";
+    answer(address, Arc::new(of_proxy), without, stop).await;
+}
+
+/// A port that another process has, such as a kube-proxy of a node that was another's before, is
+/// tried again.
+async fn answer(address: SocketAddr, ask: Ask, without: &str, stop: CancellationToken) {
     let mut is_told = false;
     let listener = loop {
         let bound = if address.ip() == Ipv4Addr::UNSPECIFIED {
@@ -146,7 +159,7 @@ pub async fn bind(health: Arc<Health>, address: SocketAddr, stop: CancellationTo
         match bound {
             Ok(listener) => break listener,
             Err(error) if !std::mem::replace(&mut is_told, true) => {
-                tracing::warn!(%address, %error, "load balancers cannot check this node");
+                tracing::warn!(%address, %error, "{without}");
             }
             Err(_) => {}
         }
@@ -155,7 +168,6 @@ pub async fn bind(health: Arc<Health>, address: SocketAddr, stop: CancellationTo
             () = tokio::time::sleep(RETRY) => {}
         }
     };
-    let ask: Ask = Arc::new(move |path| health.of_node(path));
     tokio::select! {
         () = stop.cancelled() => {}
         () = accept(listener, ask) => {}
@@ -198,7 +210,8 @@ fn respond(answer: Option<Answer>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(answer.body.into()));
     *response.status_mut() = answer.status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let content_type = HeaderValue::from_static(answer.content_type);
+    headers.insert(CONTENT_TYPE, content_type);
     headers.insert(
         "x-content-type-options",
         HeaderValue::from_static("nosniff"),

@@ -1,7 +1,7 @@
 //! Over real connections, in time that passes when nobody has anything to do.
 
 use super::super::{Answer, Checked, Health};
-use super::{CONNECTION_MAX, CONNECTIONS_MAX, HealthPorts, RETRY, accept};
+use super::{CONNECTION_MAX, CONNECTIONS_MAX, HealthPorts, RETRY, accept, bind_local};
 use crate::network::view::{Key, View};
 use coracle_client::clock::Clock;
 use coracle_client::connect::{self, Endpoint, Identity, Trust};
@@ -25,6 +25,7 @@ async fn listening() -> SocketAddr {
         Some(Answer {
             status: StatusCode::OK,
             body: path.to_owned(),
+            content_type: "text/plain",
             weight: None,
         })
     };
@@ -34,8 +35,12 @@ async fn listening() -> SocketAddr {
 
 /// All that comes until the other end closes.
 async fn ask(address: SocketAddr) -> io::Result<String> {
+    ask_for(address, REQUEST).await
+}
+
+async fn ask_for(address: SocketAddr, request: &[u8]) -> io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
-    stream.write_all(REQUEST).await?;
+    stream.write_all(request).await?;
     let mut text = String::new();
     stream.read_to_string(&mut text).await?;
     Ok(text)
@@ -50,6 +55,34 @@ async fn a_connection_is_for_one_check() {
         .unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains("connection: close\r\n"), "{answer}");
+}
+
+#[tokio::test]
+async fn the_node_says_how_services_are_routed() {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(bind_local(address, stop.clone()));
+    let asked = async |path: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        let answered = async {
+            loop {
+                if let Ok(answer) = ask_for(address, request.as_bytes()).await {
+                    return answer;
+                }
+            }
+        };
+        timeout(RETRY / 2, answered).await.unwrap()
+    };
+    let answer = asked("/proxyMode").await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.contains("content-type: text/plain; charset=utf-8\r\n"));
+    assert!(answer.ends_with("\r\n\r\nnftables"), "{answer}");
+    assert!(asked("/healthz").await.ends_with("\r\n\r\nok"));
+    assert!(asked("/metrics").await.starts_with("HTTP/1.1 404 "));
+    stop.cancel();
+    running.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
