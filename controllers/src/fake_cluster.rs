@@ -161,6 +161,7 @@ impl FakeCluster {
                 Some(self.create_named(path, body))
             }
             Method::PUT if path.contains("/endpointslices/") => Some(self.put_slice(path, body)),
+            Method::PUT if path.contains("/resourceclaims/") => Some(self.put_settled(path, body)),
             _ => None,
         }
     }
@@ -287,6 +288,18 @@ impl FakeCluster {
         let (mut new, before) = (body.clone(), &old["metadata"]["generation"]);
         new["metadata"]["generation"] = json!(before.as_i64().unwrap_or(0) + 1);
         reply(200, &self.api.put(path, new))
+    }
+
+    /// What is being deleted goes with its last finalizer.
+    fn put_settled(&self, path: &str, body: &Value) -> Response<Body> {
+        let Some(old) = self.api.get(path) else {
+            return reply(404, &failure(404, "NotFound"));
+        };
+        if body["metadata"]["resourceVersion"] != old["metadata"]["resourceVersion"] {
+            return reply(409, &failure(409, "Conflict"));
+        }
+        self.settle(path, body.clone());
+        reply(200, &self.api.get(path).unwrap_or_else(|| body.clone()))
     }
 
     /// A write of a namespace's status or of its finalizers.

@@ -44,7 +44,9 @@ mod ephemeral_volume;
 mod volume_binder;
 
 mod load_balancer;
+mod resource_claims;
 mod resource_quota;
+mod service_cidr;
 
 mod node_ipam;
 mod node_lifecycle;
@@ -338,6 +340,16 @@ pub static LOOPS: &[Loop] = &[
         name: "taint-eviction",
         identity: "node-controller",
         run: taint_eviction::run,
+    },
+    Loop {
+        name: "service-cidr-controller",
+        identity: "service-cidrs-controller",
+        run: service_cidr::run,
+    },
+    Loop {
+        name: "resourceclaim-controller",
+        identity: "resource-claim-controller",
+        run: resource_claims::run,
     },
     Loop {
         name: "load-balancer",

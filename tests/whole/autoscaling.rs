@@ -1,7 +1,8 @@
-//! Autoscalers as users make and read them. No node is there: what is scaled is only written down.
+//! Autoscalers as users make and read them: where no node is there and what is scaled is only
+//! written down, and on the load of real pods.
 
 use crate::lab::{Cluster, Lab, wait};
-use crate::workloads::{IMAGE, web};
+use crate::workloads::{IMAGE, web, with_images};
 
 /// Waits for what `kubectl describe` says.
 fn described(cluster: &Cluster, name: &str, expected: &[&str]) {
@@ -91,4 +92,56 @@ fn an_autoscaler_keeps_its_bounds_and_says_what_it_cannot_read() {
     );
     let row = cluster.kubectl(&["get", "hpa", "on-jobs"]);
     assert!(row.contains("<unknown>/10 (avg)"), "{row}");
+}
+
+/// Burns five times what it asks for, and half of that is wanted.
+fn burning() -> String {
+    format!(
+        r#"
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{ name: burning }}
+spec:
+  replicas: 1
+  selector: {{ matchLabels: {{ app: burning }} }}
+  template:
+    metadata: {{ labels: {{ app: burning }} }}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: fire
+        image: {IMAGE}
+        command: ["sh", "-c", "while true; do :; done"]
+        resources: {{ requests: {{ cpu: 20m }}, limits: {{ cpu: 100m }} }}
+"#
+    )
+}
+
+#[test]
+fn pods_that_burn_get_company() {
+    let mut lab = Lab::new();
+    let cluster = with_images(&mut lab, "burning");
+    cluster.apply(&burning());
+    cluster.rolled_out("deployment/burning");
+    let bounds = ["--min=1", "--max=2", "--cpu-percent=50"];
+    cluster.kubectl(&[&["autoscale", "deployment", "burning"], &bounds[..]].concat());
+    wait("there are metrics", || {
+        let top = ["top", "pod", "-l", "app=burning", "--no-headers"];
+        let text = cluster.try_kubectl(&top).ok()?;
+        text.contains("burning").then_some(())
+    });
+    cluster.wait_value(&["deployment", "burning"], "{.spec.replicas}", "2");
+    described(
+        &cluster,
+        "burning",
+        &[
+            "ScalingActive True ValidMetricFound the HPA was able to successfully calculate a \
+             replica count from cpu resource utilization (percentage of request)",
+            "horizontal-pod-autoscaler New size: 2; reason: cpu resource utilization (percentage \
+             of request) above target",
+        ],
+    );
+    let percent = "{.status.currentMetrics[0].resource.current.averageUtilization}";
+    let above = |value: &str| value.parse::<u32>().is_ok_and(|percent| percent > 50);
+    cluster.wait_for(&["hpa", "burning"], percent, "above 50", above);
 }

@@ -13,6 +13,7 @@ mod pictures; // Image archives made from this machine's busybox.
 mod autoscaling;
 mod bad_containers;
 mod bad_images;
+mod caretakers;
 mod claims;
 mod cni;
 mod command_line;
