@@ -145,3 +145,63 @@ fn pods_that_burn_get_company() {
     let above = |value: &str| value.parse::<u32>().is_ok_and(|percent| percent > 50);
     cluster.wait_for(&["hpa", "burning"], percent, "above 50", above);
 }
+
+/// A kind of the user's own that has a scale.
+const ENGINES: &str = r#"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: engines.example.org }
+spec:
+  group: example.org
+  scope: Namespaced
+  names: { plural: engines, singular: engine, kind: Engine, listKind: EngineList }
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: { type: object, properties: { replicas: { type: integer } } }
+          status:
+            type: object
+            properties: { replicas: { type: integer }, selector: { type: string } }
+    subresources:
+      status: {}
+      scale:
+        specReplicasPath: .spec.replicas
+        statusReplicasPath: .status.replicas
+        labelSelectorPath: .status.selector
+"#;
+
+const ENGINE: &str = r#"
+apiVersion: example.org/v1
+kind: Engine
+metadata: { name: main }
+spec: { replicas: 9 }
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: { name: engine }
+spec:
+  scaleTargetRef: { apiVersion: example.org/v1, kind: Engine, name: main }
+  maxReplicas: 5
+"#;
+
+#[test]
+fn a_kind_of_the_users_own_is_scaled() {
+    let mut lab = Lab::new();
+    let cluster = lab.server("engines", &[]);
+    cluster.apply(ENGINES);
+    let established = r#"{.status.conditions[?(@.type=="Established")].status}"#;
+    cluster.wait_value(&["crd", "engines.example.org"], established, "True");
+    wait("the kind is served", || {
+        cluster.try_kubectl(&["get", "engines"]).ok()
+    });
+    cluster.apply(ENGINE);
+    cluster.wait_value(&["engine", "main"], "{.spec.replicas}", "5");
+    let told = "horizontal-pod-autoscaler New size: 5; reason: Current number of replicas above \
+                Spec.MaxReplicas";
+    described(&cluster, "engine", &[told]);
+}
