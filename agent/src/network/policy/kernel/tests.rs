@@ -19,6 +19,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -111,7 +112,7 @@ fn over_udp(to: SocketAddr, patience: Duration) -> std::io::Result<()> {
 }
 
 /// Sends from an address that need not be one of this namespace.
-fn say_as(from: IpAddr, to: SocketAddr) {
+fn say_as(from: IpAddr, to: SocketAddr, what: u32) {
     let family = match from {
         IpAddr::V4(_) => AddressFamily::Inet,
         IpAddr::V6(_) => AddressFamily::Inet6,
@@ -120,7 +121,8 @@ fn say_as(from: IpAddr, to: SocketAddr) {
     setsockopt(&socket, sockopt::IpTransparent, &true).unwrap();
     let address = SockaddrStorage::from(SocketAddr::from((from, 0)));
     bind(socket.as_raw_fd(), &address).unwrap();
-    UdpSocket::from(socket).send_to(b"x", to).unwrap();
+    let socket = UdpSocket::from(socket);
+    socket.send_to(&what.to_ne_bytes(), to).unwrap();
 }
 
 /// Nobody asks whether an address may come from where it does.
@@ -288,7 +290,9 @@ impl Site {
         listening.join().unwrap()
     }
 
-    /// Whether a datagram from `from`, with the address of `by`, is heard.
+    /// Whether a datagram from `from`, with the address of `by`, is heard. One may be lost on a
+    /// link that has just come up: it is said again until the patience ends, each call in a word
+    /// of its own.
     fn is_heard(
         &self,
         (from, by): (usize, usize),
@@ -296,11 +300,23 @@ impl Site {
         heard: &UdpSocket,
         patience: Duration,
     ) -> bool {
+        static CALLS: AtomicU32 = AtomicU32::new(0);
         let by = self.guests[by].address;
-        let saying = within(&self.guests[from].namespace, move || say_as(by, to));
-        saying.join().unwrap();
-        heard.set_read_timeout(Some(patience)).unwrap();
-        heard.recv(&mut [0]).is_ok()
+        let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        heard.set_read_timeout(Some(SILENCE)).unwrap();
+        let tries = patience.as_millis() / SILENCE.as_millis();
+        (0..tries).any(|_| {
+            let saying = within(&self.guests[from].namespace, move || say_as(by, to, call));
+            saying.join().unwrap();
+            let mut word = [0; 4];
+            // What another call said may be late.
+            while heard.recv(&mut word).is_ok() {
+                if u32::from_ne_bytes(word) == call {
+                    return true;
+                }
+            }
+            false
+        })
     }
 }
 
@@ -463,11 +479,18 @@ fn a_pod_finds_the_node_on_its_link_by_its_own_addresses() {
     }
 }
 
+/// The kernel gives it to the link a moment after it is up.
 fn link_local(link: &str) -> std::net::Ipv6Addr {
-    let all = nix::ifaddrs::getifaddrs().unwrap();
-    let mut of_link = all.filter(|found| found.interface_name == link);
-    let address = of_link.find_map(|found| Some(found.address?.as_sockaddr_in6()?.ip()));
-    address.unwrap()
+    let find = || {
+        let all = nix::ifaddrs::getifaddrs().unwrap();
+        let mut of_link = all.filter(|found| found.interface_name == link);
+        of_link.find_map(|found| Some(found.address?.as_sockaddr_in6()?.ip()))
+    };
+    let tries = (0..200).find_map(|_| {
+        std::thread::park_timeout(Duration::from_millis(50));
+        find()
+    });
+    tries.unwrap()
 }
 
 #[test]
