@@ -193,6 +193,47 @@ spec:
     )
 }
 
+/// Drains the node `far`, which holds the pods of the Deployment, of these names.
+#[track_caller]
+fn drain(server: &Cluster, names: &str) {
+    let on = "{.items[*].spec.nodeName}";
+    let drained = server.kubectl(&["drain", "far", "--timeout=100s"]);
+    for pod in names.split(' ') {
+        assert!(drained.contains(&format!("pod/{pod} evicted")), "{drained}");
+    }
+    assert!(drained.contains("node/far drained"), "{drained}");
+    server.rolled_out("deployment/web");
+    server.wait_value(&["pods", "-l", "app=web"], on, "near near");
+    let set = server.value(&["replicasets"], "{.items[0].metadata.name}");
+    let news = server.value(&["pods", "-l", "app=web"], "{.items[0].metadata.name}");
+    let (of_set, of_new) = (format!("ReplicaSet/{set}"), format!("Pod/{news}"));
+    let of_old = format!("Pod/{}", names.split(' ').next().unwrap());
+    let (made, assigned) = (
+        format!("Created pod: {news}"),
+        format!("Successfully assigned default/{news} to near"),
+    );
+    in_order(
+        server,
+        &[
+            (
+                "Node/far",
+                "NodeNotSchedulable",
+                "Node far status is now: NodeNotSchedulable",
+            ),
+            (&of_old, "Killing", "Stopping container web"),
+            (&of_new, "Started", ""),
+        ],
+    );
+    in_order(
+        server,
+        &[
+            (&of_set, "SuccessfulCreate", &made),
+            (&of_new, "Scheduled", &assigned),
+            (&of_new, "Started", ""),
+        ],
+    );
+}
+
 #[test]
 fn a_node_is_cordoned_drained_and_taken_back() {
     let mut lab = Lab::new();
@@ -219,41 +260,7 @@ fn a_node_is_cordoned_drained_and_taken_back() {
         message.contains("node(s) were unschedulable")
     });
 
-    let drained = server.kubectl(&["drain", "far", "--timeout=100s"]);
-    for pod in names.split(' ') {
-        assert!(drained.contains(&format!("pod/{pod} evicted")), "{drained}");
-    }
-    assert!(drained.contains("node/far drained"), "{drained}");
-    server.rolled_out("deployment/web");
-    server.wait_value(&["pods", "-l", "app=web"], on, "near near");
-    let set = server.value(&["replicasets"], "{.items[0].metadata.name}");
-    let news = server.value(&["pods", "-l", "app=web"], "{.items[0].metadata.name}");
-    let (of_set, of_new) = (format!("ReplicaSet/{set}"), format!("Pod/{news}"));
-    let of_old = format!("Pod/{}", names.split(' ').next().unwrap());
-    let (made, assigned) = (
-        format!("Created pod: {news}"),
-        format!("Successfully assigned default/{news} to near"),
-    );
-    in_order(
-        &server,
-        &[
-            (
-                "Node/far",
-                "NodeNotSchedulable",
-                "Node far status is now: NodeNotSchedulable",
-            ),
-            (&of_old, "Killing", "Stopping container web"),
-            (&of_new, "Started", ""),
-        ],
-    );
-    in_order(
-        &server,
-        &[
-            (&of_set, "SuccessfulCreate", &made),
-            (&of_new, "Scheduled", &assigned),
-            (&of_new, "Started", ""),
-        ],
-    );
+    drain(&server, &names);
 
     server.kubectl(&["uncordon", "far"]);
     server.wait_value(&["pod", "picky"], "{.status.phase}", "Running");
@@ -291,6 +298,43 @@ fn a_node_is_cordoned_drained_and_taken_back() {
     );
 }
 
+/// The pod of the Deployment runs on the node that is left, and what became of the one before is told.
+#[track_caller]
+fn moved_on(server: &Cluster, old: &str) {
+    let field = "--field-selector=spec.nodeName=near";
+    server.wait_value(&["pods", field], "{.items[*].status.phase}", "Running");
+    let new = server.value(&["pods", field], "{.items[0].metadata.name}");
+    let (of_old, of_new) = (format!("Pod/{old}"), format!("Pod/{new}"));
+    let marked = format!("Marking for deletion Pod default/{old}");
+    let assigned = format!("Successfully assigned default/{new} to near");
+    in_order(
+        server,
+        &[
+            (
+                "Node/far",
+                "NodeNotReady",
+                "Node far status is now: NodeNotReady",
+            ),
+            (&of_old, "TaintManagerEviction", &marked),
+            ("ReplicaSet/web", "SuccessfulCreate", &new),
+            (&of_new, "Scheduled", &assigned),
+            (&of_new, "Started", ""),
+        ],
+    );
+    in_order(
+        server,
+        &[
+            ("Pod/patient", "NodeNotReady", "Node is not ready"),
+            (&of_old, "TaintManagerEviction", &marked),
+        ],
+    );
+    let left = server.value(&["pod", old], "{.metadata.deletionTimestamp}");
+    assert!(
+        !left.is_empty(),
+        "nobody there can end it, so it is there, to be deleted"
+    );
+}
+
 #[test]
 fn a_node_is_lost_its_pods_are_borne_evicted_and_it_returns() {
     let mut lab = Lab::new();
@@ -318,38 +362,7 @@ fn a_node_is_lost_its_pods_are_borne_evicted_and_it_returns() {
     server.wait_value(&["node", "far"], ready, "Unknown");
     server.wait_value(&patient, ready, "False");
     server.rolled_out("deployment/web");
-    let field = "--field-selector=spec.nodeName=near";
-    server.wait_value(&["pods", field], "{.items[*].status.phase}", "Running");
-    let new = server.value(&["pods", field], "{.items[0].metadata.name}");
-    let (of_old, of_new) = (format!("Pod/{old}"), format!("Pod/{new}"));
-    let marked = format!("Marking for deletion Pod default/{old}");
-    let assigned = format!("Successfully assigned default/{new} to near");
-    in_order(
-        &server,
-        &[
-            (
-                "Node/far",
-                "NodeNotReady",
-                "Node far status is now: NodeNotReady",
-            ),
-            (&of_old, "TaintManagerEviction", &marked),
-            ("ReplicaSet/web", "SuccessfulCreate", &new),
-            (&of_new, "Scheduled", &assigned),
-            (&of_new, "Started", ""),
-        ],
-    );
-    in_order(
-        &server,
-        &[
-            ("Pod/patient", "NodeNotReady", "Node is not ready"),
-            (&of_old, "TaintManagerEviction", &marked),
-        ],
-    );
-    let left = server.value(&["pod", &old], "{.metadata.deletionTimestamp}");
-    assert!(
-        !left.is_empty(),
-        "nobody there can end it, so it is there, to be deleted"
-    );
+    moved_on(&server, &old);
 
     lab.set_link(&hosts[1], true);
     server.wait_value(&["node", "far"], ready, "True");
