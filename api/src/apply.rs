@@ -13,6 +13,7 @@ mod last_applied; // The annotation of client-side apply.
 mod managed; // The entries of `managedFields`.
 mod merge; // A configuration over an object.
 pub mod order; // `managedFields` as bytes.
+mod overlay; // A configuration of a mutating policy.
 mod prune; // What an applier no longer applies.
 mod remove; // Fields out of a value.
 mod reset; // Fields that an endpoint does not write.

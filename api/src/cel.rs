@@ -1,7 +1,7 @@
-//! Expressions of the Common Expression Language: whether one can be read, and of which type its
-//! result is.
+//! Expressions of the Common Expression Language: whether one can be read, of which type its result
+//! is, and what it gives.
 //!
-//! Never evaluates; errors are worded as upstream's compiler words them. `docs/expressions.md` says
+//! Errors are worded as upstream's compiler words them. `docs/expressions.md` says
 //! how the pieces fit.
 
 mod bounds; // What an expression may cost to read.
@@ -9,8 +9,10 @@ pub mod budget; // What all of one object may.
 mod check; // Start reading here: types of expressions.
 mod cost; // What it costs at most to evaluate one, by upstream's estimate.
 pub mod environment; // What an expression may name.
+pub mod evaluate; // What it gives.
 pub mod extents; // How large what it names may be.
 mod functions; // What it may call.
+mod kinds; // The types of built-in kinds.
 pub mod types; // Types, and which goes where.
 mod work; // How long it takes to evaluate.
 

@@ -8,7 +8,7 @@ mod strategic;
 
 use crate::decode::NESTING_MAX;
 use crate::schema::schema;
-use json_patch::PatchOperation;
+use json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::Value;
 
 /// As upstream: bounds the work of one request.
@@ -30,6 +30,9 @@ pub enum PatchError {
     /// [`REJECTED`].
     #[error("{0}")]
     NotApplicable(String),
+    /// A test that the patch has does not hold: 422, as above.
+    #[error("{0}")]
+    TestFailed(String),
     /// The patch asks for what cannot be done, in a way that upstream did not foresee: 500 without
     /// a reason.
     #[error("{0}")]
@@ -67,7 +70,11 @@ pub fn json_patch(current: &Value, patch: &[u8]) -> Result<Value, PatchError> {
 
 fn not_applicable(operation: &PatchOperation, error: &json_patch::PatchError) -> PatchError {
     let (verb, path) = (verb(operation), operation.path());
-    PatchError::NotApplicable(format!("{verb} {path}: {}", error.kind))
+    let text = format!("{verb} {path}: {}", error.kind);
+    match error.kind {
+        PatchErrorKind::TestFailed => PatchError::TestFailed(text),
+        _ => PatchError::NotApplicable(text),
+    }
 }
 
 /// What the operations of one patch have added so far.

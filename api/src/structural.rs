@@ -17,7 +17,7 @@ mod resource; // `apiVersion`, `kind` and `metadata` of a resource within a reso
 mod text; // Strings and their patterns.
 
 pub use default::{drop_nulls, fill as fill_defaults};
-pub use format::is_known as is_known_format;
+pub use format::{fits as fits_format, is_known as is_known_format};
 pub use list_type::check as check_lists;
 pub use place::{Place, Step};
 pub use prune::{prune, pruned};

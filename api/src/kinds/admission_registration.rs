@@ -7,6 +7,7 @@ pub mod binding; // Where a policy applies, and with which parameters.
 pub mod expressions; // Expressions, each with the variables that it may name.
 pub mod policy; // What policies that judge and policies that change have in common.
 pub mod rules; // Which requests something is asked about.
+pub mod type_check; // Expressions held against the kinds that they are about.
 pub mod webhook; // Webhooks and how they are reached.
 
 use crate::object::Object;

@@ -94,7 +94,10 @@ pub fn canonical(
             if !place.is_there && value.is_null() {
                 return Ok(None);
             }
-            let path = place.there()?;
+            let path = place.there().map_err(|error| match error {
+                PatchError::NotApplicable(text) => PatchError::TestFailed(text),
+                other => other,
+            })?;
             PatchOperation::Test(TestOperation { path, value })
         }
         "move" => {

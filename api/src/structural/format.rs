@@ -125,6 +125,11 @@ pub fn is_known(format: &str) -> bool {
     !format.is_empty() && find(format).is_some()
 }
 
+/// Whether a string is of a format that is known.
+pub fn fits(format: &str, text: &str) -> bool {
+    find(format).is_some_and(|rule| rule.fits(text))
+}
+
 pub fn check(schema: &Value, text: &str, at: &str) -> Found {
     let format = json::text(schema, "format");
     match find(format) {

@@ -3,6 +3,7 @@
 use crate::cel;
 use crate::cel::budget::Budget;
 use crate::cel::environment::{Environment, KEYWORDS};
+use crate::cel::evaluate::{Program, Variable};
 use crate::cel::types::Type;
 use crate::field::{ErrorList, FieldError, Path};
 use crate::{json, names};
@@ -32,13 +33,9 @@ pub enum Gives {
 impl Scope {
     /// What is in the objects nobody knows here.
     pub fn new(has_params: bool, budget: &Budget) -> Self {
-        let of = |name: &str| Type::of_struct(&format!("kubernetes.authorization.{name}"));
-        let [authorizer, of_resource] = AUTHORIZER;
-        let mut environment = request(namespace(Environment::default().within(budget)))
+        let mut environment = named(Environment::default().within(budget))
             .with("object", Type::Dyn)
-            .with("oldObject", Type::Dyn)
-            .with(authorizer, of("Authorizer"))
-            .with(of_resource, of("ResourceCheck"));
+            .with("oldObject", Type::Dyn);
         if has_params {
             environment = environment.with("params", Type::Dyn);
         }
@@ -48,6 +45,58 @@ impl Scope {
     /// What an expression may name, for whoever evaluates it.
     pub fn environment(&self) -> &Environment {
         &self.0
+    }
+
+    /// What expressions of a stored policy may name, with its variables, to be evaluated. What is
+    /// wrong with one is told to whoever evaluates it.
+    pub fn of_policy(variables: &[Value], params: bool) -> (Self, Vec<Variable>) {
+        let mut scope = Self::new(params, &Budget::default()).with_variables();
+        let mut compiled = Vec::with_capacity(variables.len());
+        for variable in variables {
+            let name = json::text(variable, "name").to_owned();
+            let program = scope.program(json::text(variable, "expression"));
+            let of = program
+                .as_ref()
+                .map_or(Type::Dyn, |one| known_part(&one.compiled.of));
+            scope.0.add_field(VARIABLES, &name, of);
+            compiled.push(Variable { name, program });
+        }
+        (scope, compiled)
+    }
+
+    /// Where the objects are of known types, and parameters too. Variables with what is wrong in
+    /// them are of any.
+    pub fn of_kinds(
+        environment: Environment,
+        object: &Type,
+        params: Option<Type>,
+        variables: &[Value],
+    ) -> Self {
+        let mut environment = named(environment)
+            .with("object", object.clone())
+            .with("oldObject", object.clone());
+        if let Some(params) = params {
+            environment = environment.with("params", params);
+        }
+        let mut scope = Self(environment).with_variables();
+        for variable in variables {
+            let found = cel::compile(json::text(variable, "expression"), &scope.0);
+            let of = found.map_or(Type::Dyn, |one| known_part(&one.of));
+            scope
+                .0
+                .add_field(VARIABLES, json::text(variable, "name"), of);
+        }
+        scope
+    }
+
+    /// What is wrong with an expression, as upstream's compiler says it.
+    pub fn check(&self, text: &str) -> Result<(), String> {
+        cel::compile(text, &self.0).map(drop)
+    }
+
+    /// An expression, to be evaluated. The error is in upstream's words.
+    pub fn program(&self, text: &str) -> Result<Program, String> {
+        Program::compile(text, &self.0).map_err(|error| format!("compilation failed: {error}"))
     }
 
     /// Variables of the policy itself, none so far.
@@ -71,6 +120,15 @@ impl Scope {
     pub fn with_patches(self) -> Self {
         Self(self.0.with_patches())
     }
+}
+
+/// What there is in all policies, bar the objects.
+fn named(environment: Environment) -> Environment {
+    let of = |name: &str| Type::of_struct(&format!("kubernetes.authorization.{name}"));
+    let [authorizer, of_resource] = AUTHORIZER;
+    request(namespace(environment))
+        .with(authorizer, of("Authorizer"))
+        .with(of_resource, of("ResourceCheck"))
 }
 
 fn texts(names: &[&'static str]) -> Vec<(&'static str, Type)> {
