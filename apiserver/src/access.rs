@@ -1,5 +1,6 @@
 //! Everything that decides who may do what, set up together over one store.
 
+use crate::admission::policy;
 use crate::admission::webhook::{self, Webhooks};
 use crate::admission::{self, Chain};
 use crate::authenticate::impersonate::LastModes;
@@ -114,6 +115,7 @@ impl Access {
     /// what the server itself writes first, as no node is there to reach a webhook by.
     pub fn load_webhooks(&self) {
         webhook::follow::load(&self.store, &self.admission.webhooks);
+        policy::follow::load(&self.store, &self.admission.policies);
     }
 
     /// Follows the store from where `load` left off, and looks after the server's certificate and
@@ -128,13 +130,15 @@ impl Access {
         let following = follow::follow(self.store.clone(), authorizer, loaded, shutdown.clone());
         let webhooks = Arc::clone(&self.admission.webhooks);
         let hooked = webhook::follow::follow(self.store.clone(), webhooks, shutdown.clone());
+        let policies = Arc::clone(&self.admission.policies);
+        let ruled = policy::follow::follow(self.store.clone(), policies, shutdown.clone());
         let fresh = Arc::clone(&self.pki).keep_fresh(&clock, shutdown.clone());
         let issuers = async {
             if let Some(issuers) = self.authenticator.issuers() {
                 issuers.follow(&clock, shutdown).await;
             }
         };
-        tokio::join!(following, hooked, fresh, issuers);
+        tokio::join!(following, hooked, ruled, fresh, issuers);
     }
 }
 

@@ -16,6 +16,7 @@ pub mod node_restriction; // A node touches itself and its pods.
 pub mod node_taint; // A new node starts not ready.
 pub mod pod_resize; // A pod grows only as far as its node has room.
 pub mod pod_security; // What pods may have of the node, by their namespace's level.
+pub mod policy; // What policies of expressions say.
 pub mod priority; // The number behind a priority class.
 pub mod resource_quota; // Nothing is written that a quota has no room for.
 pub mod revoked_certificates; // The list of revoked certificates can be read.
@@ -40,6 +41,7 @@ use coracle_api::object::Object;
 use coracle_api::resource::Resource;
 use coracle_api::status::{Status, Subject};
 use plugin::Plugin;
+use policy::Policies;
 use std::sync::Arc;
 use tokio::time::Instant;
 use webhook::{Does, Turn, Webhooks};
@@ -155,6 +157,7 @@ pub struct Chain {
     settings: Settings,
     times: Arc<Times>,
     pub webhooks: Arc<Webhooks>,
+    pub policies: Arc<Policies>,
 }
 
 impl std::fmt::Debug for Chain {
@@ -170,12 +173,14 @@ impl Chain {
         settings: Settings,
         webhooks: Arc<Webhooks>,
     ) -> Self {
+        let policies = Policies::new(Arc::clone(&view), Arc::clone(&authorizer));
         Self {
             view,
             authorizer,
             settings,
             times: Arc::default(),
             webhooks,
+            policies: Arc::new(policies),
         }
     }
 
@@ -207,18 +212,22 @@ impl Chain {
         asked: &Attributes<'_>,
     ) -> Result<(), Status> {
         let mut turn = Turn::default();
+        let mut ruled = policy::Turn::default();
         loop {
             for plugin in self.asked(Plugin::MUTATING, asked) {
                 let one = self.watch(plugin.name(), Step::Admit, asked);
                 let object = object.as_deref_mut();
                 one.over(match plugin {
+                    Plugin::MutatingAdmissionPolicy => {
+                        self.policies.mutate(object, asked, &mut ruled)
+                    }
                     Plugin::MutatingAdmissionWebhook => {
                         Box::pin(self.webhooks.mutate(object, asked, &mut turn)).await
                     }
                     plugin => self.admit(plugin, object, asked).await,
                 })?;
             }
-            if !turn.again() {
+            if !turn.again(ruled.again()) {
                 return Ok(());
             }
         }
@@ -243,6 +252,7 @@ impl Chain {
         for plugin in self.asked(Plugin::VALIDATING, asked) {
             let one = self.watch(plugin.name(), Step::Validate, asked);
             one.over(match (plugin, object) {
+                (Plugin::ValidatingAdmissionPolicy, object) => self.policies.judge(object, asked),
                 (Plugin::ValidatingAdmissionWebhook, object) => {
                     Box::pin(self.webhooks.judge(object, asked)).await
                 }
@@ -286,6 +296,7 @@ impl Chain {
         enabled.filter(move |plugin| match plugin {
             Plugin::MutatingAdmissionWebhook => self.webhooks.concerns(Does::Mutate, asked),
             Plugin::ValidatingAdmissionWebhook => self.webhooks.concerns(Does::Judge, asked),
+            Plugin::ValidatingAdmissionPolicy => self.policies.concerns(policy::Does::Judge, asked),
             plugin => plugin.handles(asked.operation),
         })
     }

@@ -4,6 +4,7 @@
 mod access; // Who asked, and whether they might.
 pub mod admission; // How long admission took.
 pub mod histogram; // Histograms without a lock.
+pub mod policies; // What is counted of admission policies.
 mod process; // What the kernel says about this process.
 mod requests; // What is counted of requests.
 pub mod text; // The text format.
@@ -35,6 +36,7 @@ pub struct Metrics {
     audit: OnceLock<Arc<Audit>>,
     admission: OnceLock<Arc<Times>>,
     webhooks: OnceLock<Arc<webhooks::Counts>>,
+    policies: OnceLock<Arc<policies::Counts>>,
     authorizer: OnceLock<Arc<Authorizer>>,
     others: Mutex<Vec<Others>>,
 }
@@ -60,6 +62,7 @@ impl Metrics {
             audit: OnceLock::new(),
             admission: OnceLock::new(),
             webhooks: OnceLock::new(),
+            policies: OnceLock::new(),
             authorizer: OnceLock::new(),
             others: Mutex::default(),
         }
@@ -72,6 +75,7 @@ impl Metrics {
         }
         drop(self.admission.set(access.admission.times()));
         drop(self.webhooks.set(access.admission.webhooks.counts()));
+        drop(self.policies.set(access.admission.policies.counts()));
         drop(self.authorizer.set(Arc::clone(&access.authorizer)));
     }
 
@@ -121,6 +125,9 @@ impl Metrics {
         }
         if let Some(webhooks) = self.webhooks.get() {
             webhooks.text(&mut text);
+        }
+        if let Some(policies) = self.policies.get() {
+            policies.text(&mut text);
         }
         if let Some(audit) = self.audit.get() {
             audit.text(&mut text);

@@ -380,6 +380,7 @@ fn registry(store: Store, access: &Access) -> (Registry, Converter) {
     let converter = Converter::new(webhook::Caller::new(view, access.tunnels.clone()));
     let registry = Registry::new(store);
     registry.customs.convert_by(converter.clone());
+    access.admission.policies.look_up_in(registry.clone());
     (registry, converter)
 }
 

@@ -19,6 +19,7 @@ mod handler {
     mod metrics; // What is counted, as a scraper finds it.
     mod negotiation; // Accept headers, failures in each form, compression, methods and paths.
     mod patches; // The three kinds of patch, status, scale, binding.
+    mod policies; // What policies of expressions say of writes.
     mod protobuf; // Bodies and answers in protobuf.
     mod quotas; // What a namespace has no room for.
     mod references; // What a write refers to, and whether its author has a right to that.

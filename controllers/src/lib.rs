@@ -31,6 +31,7 @@ mod disruption;
 mod pod_autoscaler;
 
 mod clusterrole_aggregation;
+mod policy_status; // What does not fit in admission policies.
 mod root_ca;
 mod service_account;
 mod service_account_tokens;
@@ -255,6 +256,11 @@ pub static LOOPS: &[Loop] = &[
         name: "clusterrole-aggregation",
         identity: "clusterrole-aggregation-controller",
         run: clusterrole_aggregation::run,
+    },
+    Loop {
+        name: "validatingadmissionpolicy-status",
+        identity: "validatingadmissionpolicy-status-controller",
+        run: policy_status::run,
     },
     Loop {
         name: "service-account-token",

@@ -23,7 +23,9 @@ pub enum Plugin {
     DefaultIngressClass,
     PodTopologyLabels,
     PodResizeValidator,
+    MutatingAdmissionPolicy,
     MutatingAdmissionWebhook,
+    ValidatingAdmissionPolicy,
     ValidatingAdmissionWebhook,
     ResourceQuota,
 }
@@ -48,7 +50,9 @@ impl Plugin {
         Self::DefaultIngressClass,
         Self::PodTopologyLabels,
         Self::PodResizeValidator,
+        Self::MutatingAdmissionPolicy,
         Self::MutatingAdmissionWebhook,
+        Self::ValidatingAdmissionPolicy,
         Self::ValidatingAdmissionWebhook,
         Self::ResourceQuota,
     ];
@@ -67,6 +71,7 @@ impl Plugin {
         Self::RuntimeClass,
         Self::DefaultIngressClass,
         Self::PodTopologyLabels,
+        Self::MutatingAdmissionPolicy,
         Self::MutatingAdmissionWebhook,
     ];
 
@@ -83,6 +88,7 @@ impl Plugin {
         Self::CertificateSigning,
         Self::CertificateSubjectRestriction,
         Self::PodResizeValidator,
+        Self::ValidatingAdmissionPolicy,
         Self::ValidatingAdmissionWebhook,
     ];
 
@@ -107,9 +113,10 @@ impl Plugin {
             | Self::CertificateSubjectRestriction
             | Self::DefaultIngressClass
             | Self::PodTopologyLabels => &[Create],
-            Self::MutatingAdmissionWebhook | Self::ValidatingAdmissionWebhook => {
-                &[Create, Update, Delete, Connect]
-            }
+            Self::MutatingAdmissionPolicy => &[Create, Update, Connect],
+            Self::MutatingAdmissionWebhook
+            | Self::ValidatingAdmissionPolicy
+            | Self::ValidatingAdmissionWebhook => &[Create, Update, Delete, Connect],
         };
         handled.contains(&operation)
     }
@@ -134,7 +141,9 @@ impl Plugin {
             Self::DefaultIngressClass => "DefaultIngressClass",
             Self::PodTopologyLabels => "PodTopologyLabels",
             Self::PodResizeValidator => "PodResizeValidator",
+            Self::MutatingAdmissionPolicy => "MutatingAdmissionPolicy",
             Self::MutatingAdmissionWebhook => "MutatingAdmissionWebhook",
+            Self::ValidatingAdmissionPolicy => "ValidatingAdmissionPolicy",
             Self::ValidatingAdmissionWebhook => "ValidatingAdmissionWebhook",
             Self::ResourceQuota => "ResourceQuota",
         }

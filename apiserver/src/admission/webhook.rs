@@ -11,13 +11,13 @@ pub mod follow; // The webhooks that the store has.
 mod answer; // What a webhook says. Pure.
 mod call; // One webhook, asked.
 mod conditions; // Expressions that narrow what a webhook is asked about.
-mod form; // The object as a webhook sees it. Pure.
+pub mod form; // The object as a webhook sees it. Pure.
 mod hook; // One webhook as it is configured. Pure.
 mod judge; // All validating ones.
 mod mutate; // All mutating ones, and those that are asked again.
-mod review; // What a webhook is sent. Pure.
-mod rules; // Which requests a rule means. Pure.
-mod select; // Which webhooks a request concerns.
+pub mod review; // What a webhook is sent. Pure.
+pub mod rules; // Which requests a rule means. Pure.
+pub mod select; // Which webhooks a request concerns.
 
 use super::{Attributes, Operation};
 use crate::audit::policy::Level;
@@ -171,7 +171,7 @@ fn is_exempt(asked: &Attributes<'_>) -> bool {
 
 /// Puts an annotation of a webhook into the audit record. A key that is none is dropped, as
 /// upstream.
-fn annotate(asked: &Attributes<'_>, least: Level, key: String, value: &str) {
+pub fn annotate(asked: &Attributes<'_>, least: Level, key: String, value: &str) {
     let is_key = key.matches('/').count() == 1 && names::qualified_name(&key).is_empty();
     let Some(trail) = asked.trail.filter(|_| is_key) else {
         return;

@@ -59,7 +59,7 @@ pub struct Counts {
 }
 
 #[derive(Debug)]
-struct Series<K, V>(RwLock<BTreeMap<K, Arc<V>>>);
+pub(super) struct Series<K, V>(RwLock<BTreeMap<K, Arc<V>>>);
 
 impl<K, V> Default for Series<K, V> {
     fn default() -> Self {
@@ -67,9 +67,18 @@ impl<K, V> Default for Series<K, V> {
     }
 }
 
+impl<K: Ord + Clone, V> Series<K, V> {
+    pub(super) fn all(&self) -> Vec<(K, Arc<V>)> {
+        let all = self.0.read();
+        all.iter()
+            .map(|(key, value)| (key.clone(), Arc::clone(value)))
+            .collect()
+    }
+}
+
 impl<K: Ord, V> Series<K, V> {
     /// `None` when there is no room for a new one.
-    fn get(&self, key: K, new: impl FnOnce() -> V) -> Option<Arc<V>> {
+    pub(super) fn get(&self, key: K, new: impl FnOnce() -> V) -> Option<Arc<V>> {
         if let Some(known) = self.0.read().get(&key) {
             return Some(Arc::clone(known));
         }
@@ -80,7 +89,7 @@ impl<K: Ord, V> Series<K, V> {
 }
 
 impl<K: Ord> Series<K, AtomicU64> {
-    fn count(&self, key: K) {
+    pub(super) fn count(&self, key: K) {
         if let Some(counter) = self.get(key, AtomicU64::default) {
             counter.fetch_add(1, Ordering::Relaxed);
         }

@@ -106,18 +106,17 @@ impl Form {
         object
     }
 
-    /// A patched document as an object of this form, defaulted. Fields that nobody knows are
-    /// dropped.
-    pub fn conform(&self, mut value: Value) -> Result<Object, String> {
+    /// A patched document as an object of this form. Fields that nobody knows are dropped, or an
+    /// error.
+    pub fn conform(&self, mut value: Value, unknown: FieldValidation) -> Result<Object, String> {
         let custom = self.resource.rules.custom();
         let custom = custom.filter(|_| self.own_body.is_none());
         let object = if let Some(custom) = custom {
-            let admitted = custom.admit(value, Vec::new(), FieldValidation::Ignore);
+            let admitted = custom.admit(value, Vec::new(), unknown);
             admitted.map_err(|error| error.to_string())?.0
         } else {
             let type_name = self.type_name();
-            decode::conform(&mut value, &type_name, FieldValidation::Ignore)
-                .map_err(|error| error.to_string())?;
+            decode::conform(&mut value, &type_name, unknown).map_err(|error| error.to_string())?;
             Object::from_value(value).ok_or("the patch left no object")?
         };
         decode::check_nesting(object.root()).map_err(|error| error.to_string())?;
@@ -132,7 +131,7 @@ impl Form {
         }
     }
 
-    fn type_name(&self) -> String {
+    pub fn type_name(&self) -> String {
         if self.own_body.is_none() {
             return self.resource.schema.to_owned();
         }

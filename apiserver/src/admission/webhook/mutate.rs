@@ -9,6 +9,7 @@ use super::select;
 use super::{Does, Failure, Hooks, Webhooks, annotate};
 use crate::admission::Attributes;
 use crate::audit::policy::Level;
+use coracle_api::decode::FieldValidation;
 use coracle_api::object::Object;
 use coracle_api::patch;
 use coracle_api::status::Status;
@@ -37,9 +38,9 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Whether there is a second turn; begins it.
-    pub fn again(&mut self) -> bool {
-        let again = self.has_changed && !self.is_second;
+    /// Whether there is a second turn, for what webhooks changed or others did; begins it.
+    pub fn again(&mut self, others_have: bool) -> bool {
+        let again = (self.has_changed || others_have) && !self.is_second;
         self.is_second |= again;
         again
     }
@@ -195,7 +196,9 @@ impl Webhooks {
         let patched = patch::json_patch(&before.to_value(), &answer.patch)
             .map_err(|error| refused(error.to_string()))?;
         let form = shown.form;
-        let mut patched = form.conform(patched).map_err(refused)?;
+        let mut patched = form
+            .conform(patched, FieldValidation::Ignore)
+            .map_err(refused)?;
         let has_changed = patched != before;
         let note = Note {
             configuration: &hook.configuration,

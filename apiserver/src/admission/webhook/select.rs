@@ -25,7 +25,7 @@ pub fn form(
     let Some(form) = by_rules(hook, asked) else {
         return Ok(None);
     };
-    let in_namespace = is_in_namespace(view, hook, asked, object);
+    let in_namespace = is_in_namespace(view, &hook.namespaces, asked, object);
     if matches!(in_namespace, Ok(false)) {
         return Ok(None);
     }
@@ -93,9 +93,9 @@ fn by_rules(hook: &Hook, asked: &Attributes<'_>) -> Option<Form> {
     rules.find_map(|rule| others().find(|form| rule.matches(&place(form))))
 }
 
-fn is_in_namespace(
+pub fn is_in_namespace(
     view: &dyn View,
-    hook: &Hook,
+    selector: &Result<LabelSelector, String>,
     asked: &Attributes<'_>,
     object: Option<&Object>,
 ) -> Result<bool, Status> {
@@ -106,7 +106,7 @@ fn is_in_namespace(
     if namespace.is_empty() && !is_namespace {
         return Ok(true);
     }
-    let selector = hook.namespaces.as_ref().map_err(Status::internal)?;
+    let selector = selector.as_ref().map_err(Status::internal)?;
     if selector.is_empty() {
         return Ok(true);
     }
@@ -126,7 +126,7 @@ fn is_in_namespace(
 }
 
 /// The new object or the old one. What has no metadata has no labels, and is not selected.
-fn has_labels(selector: &LabelSelector, objects: [Option<&Object>; 2]) -> bool {
+pub fn has_labels(selector: &LabelSelector, objects: [Option<&Object>; 2]) -> bool {
     let fits =
         |object: &Object| object.get(&["metadata"]).is_some() && selector.matches_object(object);
     selector.is_empty() || objects.into_iter().flatten().any(fits)

@@ -109,7 +109,7 @@ pub fn apply(
         PatchError::Malformed(text) => Status::bad_request(text),
         PatchError::Failed(text) => Status::failed(text),
         PatchError::TooManyOperations(_) => Status::request_too_large(error.to_string()),
-        PatchError::NotApplicable(text) => {
+        PatchError::NotApplicable(text) | PatchError::TestFailed(text) => {
             let is_json = matches!(patch, Patch::Json(..));
             let mut status = Status::invalid(asked.subject(name), &[]);
             (status.message, status.details) = if is_json {

@@ -47,9 +47,9 @@ fn what_is_of_another_type_is_told_of() {
             spec.validations[0].expression: apps/v1, Kind=Deployment: ERROR: <input>:1:22: found no matching overload for '_>_' applied to '(int, string)'
              | object.spec.replicas > '1'
              | .....................^
-            spec.validations[0].messageExpression: apps/v1, Kind=Deployment: ERROR: <input>:1:21: found no matching overload for '_+_' applied to '(string, int)'
+            spec.validations[0].messageExpression: apps/v1, Kind=Deployment: ERROR: <input>:1:20: found no matching overload for '_+_' applied to '(string, int)'
              | 'wants more than ' + object.spec.replicas
-             | ....................^
+             | ...................^
         "#]],
     );
     check(
