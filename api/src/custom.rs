@@ -6,6 +6,7 @@
 mod admit; // What becomes of a document on its way in and out.
 mod columns; // What `kubectl get` shows.
 mod conversion; // By a webhook.
+mod expressions; // Rules of schemas.
 mod family; // How objects merge.
 mod json_path; // Paths of columns.
 mod kinds; // The table of all kinds.

@@ -233,7 +233,7 @@ impl<'p, 's> Validator<'p, 's> {
 }
 
 /// The item that this one was before: known of those that are told apart by keys.
-fn same_item<'a>(schema: &Value, item: &Value, old: &'a Value) -> Option<&'a Value> {
+pub fn same_item<'a>(schema: &Value, item: &Value, old: &'a Value) -> Option<&'a Value> {
     if json::text(schema, "x-kubernetes-list-type") != "map" {
         return None;
     }

@@ -34,7 +34,8 @@ use std::rc::Rc;
 
 pub use super::bounds::on_deep_stack;
 pub use access::{Access, Question, Verdict};
-pub use value::{Text, Val};
+pub use times::{duration, timestamp};
+pub use value::{Key, Text, Val};
 
 /// What one expression may cost, as upstream.
 const COST_OF_ONE_MAX: u64 = 1_000_000;

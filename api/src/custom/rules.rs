@@ -1,8 +1,8 @@
 //! The rules of a custom resource: those of its definition, looked up each time, so that a change
 //! of the schema holds from the next look on.
 
-use super::admit;
 use super::version::{ScalePath, Version};
+use super::{admit, expressions};
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
 use crate::names;
@@ -71,6 +71,11 @@ impl Custom {
         let twice = |value: &Value| structural::check_lists(value, &version.schema, &nowhere);
         if before.as_ref().is_none_or(|old| twice(old).is_empty()) {
             errors.extend(twice(&value));
+        }
+        if let Some(rules) = version.rules() {
+            let schema = &version.schema;
+            let told = expressions::check(rules, schema, &value, before.as_ref(), &errors);
+            errors.extend(told);
         }
         errors
     }

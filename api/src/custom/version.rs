@@ -2,12 +2,13 @@
 
 use super::columns::{self, CellPath};
 use super::conversion::Conversion;
+use super::expressions::Tree;
 use super::family::Family;
 use crate::json;
 use crate::object::Object;
 use crate::structural::KnownPatterns;
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Where a kind has what a Scale shows: steps of field names.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +68,8 @@ pub struct Version {
     pub patterns: KnownPatterns,
     /// Tells one schema from another.
     pub fingerprint: u64,
+    /// Compiled when first needed; nothing for a schema without rules.
+    rules: OnceLock<Option<Tree>>,
 }
 
 impl Version {
@@ -102,10 +105,18 @@ impl Version {
                     is_terminating: super::condition_is_true(definition, "Terminating"),
                     family: Arc::clone(&family),
                     patterns: KnownPatterns::default(),
+                    rules: OnceLock::new(),
                     fingerprint: crate::openapi::fingerprint(one.to_string().as_bytes()),
                 }
             })
             .collect()
+    }
+}
+
+impl Version {
+    pub fn rules(&self) -> Option<&Tree> {
+        let rules = self.rules.get_or_init(|| Tree::of(&self.schema));
+        rules.as_ref()
     }
 }
 

@@ -474,3 +474,49 @@ async fn documents_follow_definitions() {
     until_gone(&site, &definition).await;
     assert_eq!(address(site.get("/openapi/v3").await.ok()), None);
 }
+
+#[tokio::test]
+async fn rules_of_the_schema_hold() {
+    let site = site().await;
+    site.run();
+    let mut own = definition();
+    for version in own["spec"]["versions"].as_array_mut().unwrap() {
+        let spec = &mut version["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        spec["x-kubernetes-validations"] = json!([
+            { "rule": "self.size < 10 || self.color == 'blue'", "message": "large ones are blue" },
+            { "rule": "self.size >= oldSelf.size", "reason": "FieldValueForbidden",
+              "messageExpression": "self.size > 5 ? 'may not shrink' : 'is too small'",
+              "fieldPath": ".size" },
+        ]);
+    }
+    site.post(DEFINITIONS, &own).await.ok();
+    until(&site, "widgets.shop.example.test", "Established", "True").await;
+    let refused = site
+        .post(WIDGETS, &widget("a", json!({ "size": 11 })))
+        .await;
+    assert_eq!(
+        refused.failure(),
+        "422 Invalid: Widget.shop.example.test \"a\" is invalid: spec: Invalid value: large ones \
+         are blue"
+    );
+    site.post(WIDGETS, &widget("a", json!({ "size": 9 })))
+        .await
+        .ok();
+    let smaller = json!({ "spec": { "size": 8 } });
+    let refused = site
+        .patch(&format!("{WIDGETS}/a"), "merge-patch", &smaller)
+        .await;
+    assert_eq!(
+        refused.failure(),
+        "422 Invalid: Widget.shop.example.test \"a\" is invalid: spec.size: Forbidden: may not \
+         shrink"
+    );
+    let wrong = site
+        .post(WIDGETS, &widget("b", json!({ "size": "x" })))
+        .await;
+    let told = wrong.failure();
+    assert!(
+        told.contains("some validation rules were not checked"),
+        "{told}"
+    );
+}
