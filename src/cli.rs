@@ -343,6 +343,10 @@ pub struct AgentArgs {
     /// /var/lib/kubelet with the default data directory and when nothing else is there]
     #[arg(long, value_name = "DIR", env = "CORACLE_KUBELET_DIR")]
     pub kubelet_dir: Option<String>,
+    /// Directory in which volumes of the class local-path are made; empty for none [default:
+    /// local-path below the data directory]
+    #[arg(long, value_name = "DIR", env = "CORACLE_LOCAL_PATH_DIR")]
+    pub local_path_dir: Option<String>,
     #[command(flatten)]
     pub resources: ResourceArgs,
     /// Socket of a container runtime that speaks CRI v1, such as

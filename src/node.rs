@@ -88,6 +88,7 @@ pub fn config(
         pod_pids_max: settings.pod_pids_max,
         static_pods: settings.static_pods.clone(),
         kubelet_dir: settings.kubelet_dir.clone(),
+        local_path_dir: settings.local_path_dir.clone(),
         resources: settings.resources.clone(),
         container_runtime: settings.container_runtime.clone(),
         resolv_conf: settings.resolv_conf.clone(),

@@ -99,6 +99,8 @@ pub struct AgentSettings {
     pub pod_pids_max: i64,
     pub static_pods: Option<PathBuf>,
     pub kubelet_dir: KubeletDir,
+    /// None: no volumes are made on this node.
+    pub local_path_dir: Option<PathBuf>,
     pub resources: coracle_agent::Resources,
     pub container_runtime: Option<Endpoints>,
     pub resolv_conf: Option<PathBuf>,
@@ -333,6 +335,25 @@ fn kubelet_dir(args: &AgentArgs, data_dir: &Path) -> Result<KubeletDir, BadSetti
     }
 }
 
+/// Outside of the agent's own directory, so that what pods wrote outlives it.
+fn local_path_dir(args: &AgentArgs, data_dir: &Path) -> Result<Option<PathBuf>, BadSetting> {
+    match args.local_path_dir.as_deref() {
+        None => Ok(Some(data_dir.join("local-path"))),
+        Some("") => Ok(None),
+        Some(text) => match std::path::absolute(text) {
+            Ok(path) if path.parent().is_some() => Ok(Some(path)),
+            Ok(_) => {
+                let expected = "must not be the root of all files";
+                Err(BadSetting::new("local-path-dir", text, expected))
+            }
+            Err(error) => {
+                let expected = format!("cannot be resolved: {error}");
+                Err(BadSetting::new("local-path-dir", text, expected))
+            }
+        },
+    }
+}
+
 /// `needs_server` is false for `up`.
 pub fn agent(
     common: &CommonArgs,
@@ -363,6 +384,7 @@ pub fn agent(
     let routing = routing::routing(args, joining.is_some())?;
     let cni = cni::cni(args)?;
     let kubelet_dir = kubelet_dir(args, &data_dir)?;
+    let local_path_dir = local_path_dir(args, &data_dir)?;
     Ok(AgentSettings {
         data_dir,
         server,
@@ -394,6 +416,7 @@ pub fn agent(
             None => false,
         },
         kubelet_dir,
+        local_path_dir,
         static_pods: args.static_pods.as_ref().map(PathBuf::from),
         resources: resources::resources(&args.resources)?,
         container_runtime: parse::container_runtime(

@@ -44,6 +44,8 @@ pub struct Config {
     pub dns: PodDns,
     /// Where drivers of volumes find the agent's own directory.
     pub kubelet_dir: KubeletDir,
+    /// Where volumes that are made of this disk are. None: no volume is.
+    pub local_path_dir: Option<PathBuf>,
     /// The agent's own directory, `<data-dir>/agent`.
     pub data_dir: PathBuf,
 }

@@ -32,7 +32,8 @@ pub mod pressure; // Acts when the node runs short of something.
 pub mod collect; // Removes images and containers that nobody needs.
 mod stats; // What the node tells of what is used.
 
-mod volumes; // What pods keep files in.
+mod local_path;
+mod volumes; // What pods keep files in. // Directories for volumes that are made of this disk.
 
 mod csi; // Drivers of volumes, beside this process.
 

@@ -3,6 +3,7 @@
 use crate::collect::Collector;
 use crate::csi::Csi;
 use crate::enrol::{self, Enrolled};
+use crate::local_path::Directories;
 use crate::network::services::{self, Services};
 use crate::network::table::Table;
 use crate::network::view::{self, Feed, View};
@@ -65,6 +66,11 @@ pub async fn run(
     Ok(())
 }
 
+fn drivers(client: &Client, config: &Config, shown: &Path) -> Arc<Csi> {
+    let (name, directory) = (&config.node_name, &config.data_dir);
+    Arc::new(Csi::new(client.clone(), name, directory, shown))
+}
+
 async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTracker), AgentError> {
     let clock = Clock::system();
     let listener = port::bind(&config).await?;
@@ -81,8 +87,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
     if enrolled.is_new {
         register_first(&config, &facts, &enrolled, &client).await?;
     }
-    let csi = Csi::new(client.clone(), &config.node_name, &config.data_dir, &shown);
-    let csi = Arc::new(csi);
+    let csi = drivers(&client, &config, &shown);
     let informers = Informers::new(client.clone(), stop.clone());
     let (tasks, view) = begin_names(&config, &client, &clock, &stop);
     let own_name = Filter::fields(format!("metadata.name={}", config.node_name));
@@ -111,6 +116,7 @@ async fn start(config: Config, stop: CancellationToken) -> Result<(Pods, TaskTra
         cpu_milli: facts.cpus * 1000,
         memory_bytes: facts.memory_bytes,
         data_dir: config.data_dir.clone(),
+        local_path: Directories::new(config.local_path_dir.clone()),
         confines: confines(&config),
     });
     begin_network(&context, &config, &enrolled, &tasks, &stop).await?;

@@ -8,6 +8,7 @@ mod configz; // Settings.
 mod dial; // Connections to pods and from the node.
 mod exec;
 mod health;
+mod local_volumes; // Directories of volumes that go.
 mod logs;
 mod node_logs; // Files of `/var/log`.
 mod numbers; // Usage and metrics.

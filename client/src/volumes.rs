@@ -28,6 +28,10 @@ pub const PROVISIONER_BETA: &str = "volume.beta.kubernetes.io/storage-provisione
 pub const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 /// Of a claim or volume: the CSI driver that does the work of a kind that was once built in.
 pub const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
+/// The provisioner that makes volumes of directories on nodes.
+pub const LOCAL_PATH: &str = "coracle.io/local-path";
+/// Of a node: where it keeps such directories. A node without it keeps none.
+pub const LOCAL_PATH_DIRECTORY: &str = "coracle.io/local-path-dir";
 /// The class of claims and volumes before they had a field for it.
 const CLASS_BETA: &str = "volume.beta.kubernetes.io/storage-class";
 const DEFAULT_CLASS: [&str; 2] = [

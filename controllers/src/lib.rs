@@ -42,6 +42,7 @@ mod pod_gc;
 mod storage_protection;
 
 mod ephemeral_volume;
+mod local_path;
 mod volume_binder;
 
 mod load_balancer;
@@ -326,6 +327,11 @@ pub static LOOPS: &[Loop] = &[
         name: "ephemeral-volume",
         identity: "ephemeral-volume-controller",
         run: ephemeral_volume::run,
+    },
+    Loop {
+        name: "local-path",
+        identity: "local-path-provisioner",
+        run: local_path::run,
     },
     Loop {
         name: "vac-protection",

@@ -5,14 +5,76 @@
 
 use crate::framework::{Permission, Profile, SharedPlugin, StepError};
 use crate::pod_info::PodInfo;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Upstream's bound on how long Permit may keep a pod waiting.
 const PERMIT_MAX: Duration = Duration::from_secs(15 * 60);
+/// Bindings under way at a time: enough to hide the API's latency, few enough to bound memory.
+const BINDINGS_MAX: usize = 256;
+/// Pods that wait for others at a time, such as provisioners. Each keeps some kilobytes; the rest
+/// is tried again later.
+const WAITS_MAX: usize = 4096;
+
+/// The bounded places of bindings, and those of who waits for others meanwhile.
+#[derive(Clone, Debug)]
+pub struct Places {
+    at_work: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self {
+            at_work: Arc::new(Semaphore::new(BINDINGS_MAX)),
+            waiting: Arc::new(Semaphore::new(WAITS_MAX)),
+        }
+    }
+}
+
+impl Places {
+    /// Waits for a place.
+    pub async fn take(&self) -> Place {
+        let places = self.clone();
+        let held = Arc::clone(&self.at_work).acquire_owned().await.ok();
+        Place { places, held }
+    }
+
+    #[cfg(test)]
+    fn free(&self) -> [usize; 2] {
+        [&self.at_work, &self.waiting].map(|places| places.available_permits())
+    }
+}
+
+/// A place of a binding, free again when this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    places: Places,
+    /// None while others are waited for.
+    held: Option<OwnedSemaphorePermit>,
+}
+
+impl Place {
+    /// Gives the place to others until `wait` is over; `None` when too many wait already.
+    async fn while_waiting<T>(&mut self, wait: impl Future<Output = T>) -> Option<T> {
+        let waiting = Arc::clone(&self.places.waiting).try_acquire_owned().ok()?;
+        self.held = None;
+        let waited = wait.await;
+        self.held = Arc::clone(&self.places.at_work).acquire_owned().await.ok();
+        drop(waiting);
+        Some(waited)
+    }
+}
 
 /// Runs all steps after the cycle for a pod on a node.
-pub async fn bind(profile: &Profile, pod: &PodInfo, node: &str) -> Result<(), StepError> {
-    let result = steps(profile, pod, node).await;
+pub async fn bind(
+    profile: &Profile,
+    pod: &PodInfo,
+    node: &str,
+    place: &mut Place,
+) -> Result<(), StepError> {
+    let result = steps(profile, pod, node, place).await;
     if result.is_err() {
         for plugin in profile.plugins().rev() {
             plugin.unreserve(pod, node);
@@ -21,15 +83,26 @@ pub async fn bind(profile: &Profile, pod: &PodInfo, node: &str) -> Result<(), St
     result
 }
 
-async fn steps(profile: &Profile, pod: &PodInfo, node: &str) -> Result<(), StepError> {
+async fn steps(
+    profile: &Profile,
+    pod: &PodInfo,
+    node: &str,
+    place: &mut Place,
+) -> Result<(), StepError> {
     for plugin in profile.plugins() {
         plugin.reserve(pod, node)?;
     }
     for plugin in profile.plugins() {
-        permit(plugin, pod, node).await?;
+        permit(plugin, pod, node, place).await?;
     }
     for plugin in profile.plugins() {
         plugin.pre_bind(pod, node).await?;
+    }
+    for plugin in profile.plugins() {
+        if let Some(settled) = plugin.settle(pod, node) {
+            let settled = place.while_waiting(settled).await;
+            settled.unwrap_or_else(|| Err(too_many(plugin)))?;
+        }
     }
     let mut bound = None;
     for plugin in profile.plugins() {
@@ -48,7 +121,19 @@ async fn steps(profile: &Profile, pod: &PodInfo, node: &str) -> Result<(), StepE
     Ok(())
 }
 
-async fn permit(plugin: &SharedPlugin, pod: &PodInfo, node: &str) -> Result<(), StepError> {
+fn too_many(plugin: &SharedPlugin) -> StepError {
+    StepError::Refused {
+        plugin: plugin.name(),
+        why: "too many pods wait".to_owned(),
+    }
+}
+
+async fn permit(
+    plugin: &SharedPlugin,
+    pod: &PodInfo,
+    node: &str,
+    place: &mut Place,
+) -> Result<(), StepError> {
     let refused = |why: String| StepError::Refused {
         plugin: plugin.name(),
         why,
@@ -62,7 +147,8 @@ async fn permit(plugin: &SharedPlugin, pod: &PodInfo, node: &str) -> Result<(), 
                 if tokio::time::Instant::now() + pause > end {
                     return Err(refused("the pod waited too long".to_owned()));
                 }
-                tokio::time::sleep(pause).await;
+                let waited = place.while_waiting(tokio::time::sleep(pause)).await;
+                waited.ok_or_else(|| too_many(plugin))?;
             }
         }
     }

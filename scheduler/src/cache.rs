@@ -101,6 +101,10 @@ impl Cache {
         }
     }
 
+    pub fn node(&self, name: &str) -> Option<Arc<Node>> {
+        self.nodes.get(name)?.node.clone()
+    }
+
     pub fn is_assumed(&self, uid: &str) -> bool {
         self.pods
             .get(uid)

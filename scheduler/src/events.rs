@@ -4,16 +4,22 @@ use crate::cache::Cache;
 use crate::framework::WorldChange;
 use crate::pod_info::PodInfo;
 use crate::queue::Queue;
+use crate::volumes::Volumes;
 use coracle_client::clock::Instant;
 use coracle_client::informer::{Change, Informer};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
+mod storage;
+
+pub use storage::Storage;
+
 /// What changes are applied to.
 #[derive(Clone, Debug)]
 pub struct World {
     pub cache: Arc<Mutex<Cache>>,
+    pub volumes: Arc<Mutex<Volumes>>,
     pub queue: Arc<Queue>,
     pub scheduler_name: Arc<str>,
 }

@@ -2,7 +2,8 @@
 //!
 //! A pod goes through PreEnqueue before it may queue, and QueueSort orders the queue. A cycle runs
 //! PreFilter, Filter for each node, PostFilter when no node fits, PreScore, Score with
-//! normalization. Then Reserve, Permit, PreBind, Bind and PostBind follow off the cycle.
+//! normalization. Then Reserve, Permit, PreBind, Bind and PostBind follow off the cycle; what PreBind
+//! began with others is waited for before Bind.
 //! Filters and scores are pure: no allocation, no await, no clock.
 
 use crate::cache::Snapshot;
@@ -23,9 +24,11 @@ pub use profile::Profile;
 pub const SCORE_MAX: i64 = 100;
 
 /// Why a node does not do. Users see the text, counted over nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     Text(&'static str),
+    /// For what is said once a cycle, not once a node.
+    Told(Arc<str>),
     /// What there is too little of.
     Lacking(Lacking),
 }
@@ -58,10 +61,11 @@ impl Lacking {
 
 impl Reason {
     /// Adds each text of this reason; `pod` names the scalars.
-    pub fn each(self, pod: &PodInfo, mut add: impl FnMut(String)) {
+    pub fn each(&self, pod: &PodInfo, mut add: impl FnMut(String)) {
         let lacking = match self {
-            Self::Text(text) => return add(text.to_owned()),
-            Self::Lacking(lacking) => lacking,
+            Self::Text(text) => return add((*text).to_owned()),
+            Self::Told(text) => return add(text.to_string()),
+            Self::Lacking(lacking) => *lacking,
         };
         if lacking.has(Lacking::PODS) {
             add("Too many pods".to_owned());
@@ -85,7 +89,7 @@ impl Reason {
 }
 
 /// What a plugin says of a pod, or of a pod on a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Fit,
     /// Not now; evicting pods might help.
@@ -185,6 +189,16 @@ pub trait Plugin: Debug + Send + Sync {
         _node: &'a str,
     ) -> BoxFuture<'a, Result<(), StepError>> {
         Box::pin(async { Ok(()) })
+    }
+
+    /// What PreBind began and others must end, if anything: waited for without one of the bounded
+    /// places of bindings, and bounded by the plugin.
+    fn settle<'a>(
+        &'a self,
+        _pod: &'a PodInfo,
+        _node: &'a str,
+    ) -> Option<BoxFuture<'a, Result<(), StepError>>> {
+        None
     }
 
     /// `None` leaves the binding to the next plugin.

@@ -1,7 +1,7 @@
 //! The scheduler: picks a node for each pod that names it, and binds the pod there.
 //!
-//! An ordinary Kubernetes client: it reads Pods and Nodes, writes Bindings, pod conditions and
-//! events, and knows no other part of Coracle. See docs/scheduler.md.
+//! An ordinary Kubernetes client: it reads Pods, Nodes, claims and volumes, writes Bindings, pod
+//! conditions, events and what claims were given, and knows no other part of Coracle. See docs/scheduler.md.
 
 pub mod pod_info; // What the scheduler needs of a pod, computed once.
 pub mod resources; // Amounts of cpu, memory and the rest.
@@ -9,6 +9,8 @@ pub mod resources; // Amounts of cpu, memory and the rest.
 pub mod node_info; // A node with the pods that are, or are assumed to be, on it.
 
 pub mod cache; // The world: nodes, pods, assumed pods; and its snapshots.
+
+pub mod volumes; // Claims, volumes and classes, and what was given away ahead of the API.
 
 pub mod framework; // Extension points, verdicts, profiles.
 pub mod plugins; // One file each; one list.

@@ -17,16 +17,28 @@ pub mod node_ports;
 pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 
+pub mod volume_binding;
+
 pub mod image_locality;
 
 pub mod default_binder;
 
+use crate::cache::Cache;
 use crate::framework::Profile;
+use crate::volumes::Volumes;
 use coracle_client::Client;
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Upstream's plugins with upstream's weights, in upstream's order of filters.
-pub fn default_profile(scheduler_name: &str, client: Client) -> Profile {
+pub fn default_profile(
+    scheduler_name: &str,
+    client: Client,
+    cache: &Arc<Mutex<Cache>>,
+    volumes: &Arc<Mutex<Volumes>>,
+) -> Profile {
+    let volume_binding =
+        volume_binding::VolumeBinding::new(client.clone(), Arc::clone(cache), Arc::clone(volumes));
     Profile::new(
         scheduler_name,
         vec![
@@ -37,6 +49,7 @@ pub fn default_profile(scheduler_name: &str, client: Client) -> Profile {
             (Arc::new(node_affinity::NodeAffinity), 2),
             (Arc::new(node_ports::NodePorts), 0),
             (Arc::new(node_resources_fit::NodeResourcesFit), 1),
+            (Arc::new(volume_binding), 0),
             (
                 Arc::new(node_resources_balanced_allocation::BalancedAllocation),
                 1,

@@ -2,6 +2,7 @@
 
 use crate::resources::{self, Resources};
 use coracle_api::object::ObjectKey;
+use coracle_client::pod_claims;
 use k8s_openapi::api::core::v1::{Affinity, Pod, PodSpec, Toleration};
 use std::sync::Arc;
 
@@ -39,6 +40,15 @@ pub struct PodInfo {
     /// Images in the form in which nodes report them, with a tag.
     pub images: Vec<String>,
     pub container_count: i64,
+    pub claims: Vec<ClaimUse>,
+}
+
+/// A claim that a pod uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimUse {
+    pub name: String,
+    /// Made for the pod.
+    pub is_ephemeral: bool,
 }
 
 impl PodInfo {
@@ -55,6 +65,7 @@ impl PodInfo {
             scored: resources::pod_scored_requests(spec),
             host_ports: host_ports(spec),
             images,
+            claims: claims(&pod),
             container_count: i64::try_from(containers).unwrap_or(i64::MAX),
             pod,
         }
@@ -126,6 +137,20 @@ fn images(spec: &PodSpec) -> Vec<String> {
         .flatten()
         .filter_map(|volume| volume.image.as_ref()?.reference.as_deref());
     of_containers.chain(of_volumes).map(with_tag).collect()
+}
+
+/// Each once.
+fn claims(pod: &Pod) -> Vec<ClaimUse> {
+    let mut claims: Vec<ClaimUse> = Vec::new();
+    for volume in pod_claims::volumes(pod) {
+        let made = pod_claims::made(pod, volume);
+        let is_ephemeral = made.is_some();
+        let name = made.or_else(|| pod_claims::named(volume).map(str::to_owned));
+        if let Some(name) = name.filter(|name| claims.iter().all(|one| one.name != *name)) {
+            claims.push(ClaimUse { name, is_ephemeral });
+        }
+    }
+    claims
 }
 
 /// A name without a tag means `latest`.

@@ -1,13 +1,14 @@
 //! The loop: next pod, newest snapshot, one cycle, then binding on its own.
 
+use crate::binding::{self, Place, Places};
 use crate::cache::{Cache, Snapshot};
 use crate::cycle::{self, Outcome, Rotation};
-use crate::events::{self, World};
+use crate::events::{self, Storage, World};
 use crate::framework::Profile;
+use crate::plugins;
 use crate::pod_info::{DEFAULT_SCHEDULER, PodInfo};
 use crate::queue::{Attempt, Queue};
 use crate::report::Reporter;
-use crate::{binding, plugins};
 use coracle_client::Client;
 use coracle_client::clock::{Clock, Instant};
 use coracle_client::events::Recorder;
@@ -19,12 +20,9 @@ use rand::RngExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Bindings under way at a time: enough to hide the API's latency, few enough to bound memory.
-const BINDINGS_MAX: usize = 256;
 /// How often assumed pods are checked for confirmations that never came.
 const EXPIRE_EVERY: Duration = Duration::from_secs(30);
 
@@ -46,9 +44,12 @@ impl Default for Config {
 
 /// Runs until `stop`; bindings under way are finished first.
 pub async fn run(config: Config, client: Client, stop: CancellationToken) {
-    let profile = plugins::default_profile(&config.scheduler_name, client.clone());
+    let (cache, volumes) = (Arc::default(), Arc::default());
+    let name = config.scheduler_name.as_str();
+    let profile = plugins::default_profile(name, client.clone(), &cache, &volumes);
     let world = World {
-        cache: Arc::default(),
+        cache,
+        volumes,
         queue: Arc::new(Queue::new(profile.clone())),
         scheduler_name: config.scheduler_name.as_str().into(),
     };
@@ -56,9 +57,11 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
     let nodes = informers.get::<Node>();
     let living = Filter::fields("status.phase!=Succeeded,status.phase!=Failed");
     let pods = informers.get_filtered::<Pod>(living);
-    if !nodes.synced().await || !pods.synced().await {
+    let storage = Storage::new(&informers);
+    if !nodes.synced().await || !storage.synced().await || !pods.synced().await {
         return;
     }
+    storage.follow(&world);
     events::follow(&world, &pods, &nodes);
     let recorder = Recorder::with_clock(
         client.clone(),
@@ -71,7 +74,7 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
         cache: Arc::clone(&world.cache),
         queue: Arc::clone(&world.queue),
         reporter: Reporter::new(client, recorder, config.clock),
-        places: Arc::new(Semaphore::new(BINDINGS_MAX)),
+        places: Places::default(),
         tasks: TaskTracker::new(),
     };
     scheduler.run(&stop).await;
@@ -85,7 +88,7 @@ struct Scheduler {
     cache: Arc<Mutex<Cache>>,
     queue: Arc<Queue>,
     reporter: Reporter,
-    places: Arc<Semaphore>,
+    places: Places,
     tasks: TaskTracker,
 }
 
@@ -125,17 +128,13 @@ impl Scheduler {
             tracing::error!(pod = %attempt.pod.key, "a plugin panicked: trying again later");
             return self.queue.retry(&attempt, Instant::now());
         };
-        // Never closed, so a place always comes.
-        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
-            return;
-        };
+        let mut place = self.places.take().await;
         let this = self.clone();
         match outcome {
             Outcome::Node(node) => {
                 self.cache.lock().assume(Arc::clone(&attempt.pod), &node);
                 self.tasks.spawn(async move {
-                    this.bind(attempt, &node).await;
-                    drop(place);
+                    this.bind(attempt, &node, &mut place).await;
                 });
             }
             Outcome::NoFit(diagnosis) => {
@@ -153,9 +152,9 @@ impl Scheduler {
         }
     }
 
-    async fn bind(&self, attempt: Attempt, node: &str) {
+    async fn bind(&self, attempt: Attempt, node: &str, place: &mut Place) {
         let pod: &PodInfo = &attempt.pod;
-        let steps = AssertUnwindSafe(binding::bind(&self.profile, pod, node)).catch_unwind();
+        let steps = AssertUnwindSafe(binding::bind(&self.profile, pod, node, place)).catch_unwind();
         let failure = match steps.await {
             Ok(Ok(())) => {
                 self.cache.lock().finish_binding(&pod.uid, Instant::now());

@@ -194,6 +194,7 @@ fn agent_slot<'a>(agent: &'a mut AgentArgs, key: &str) -> Option<Slot<'a>> {
         "proxy-healthz-bind-address" => Some(Slot::One(&mut agent.proxy_healthz_bind_address)),
         "proxy-metrics-bind-address" => Some(Slot::One(&mut agent.proxy_metrics_bind_address)),
         "kubelet-dir" => Some(Slot::One(&mut agent.kubelet_dir)),
+        "local-path-dir" => Some(Slot::One(&mut agent.local_path_dir)),
         "static-pods" => Some(Slot::One(&mut agent.static_pods)),
         "node-taint" => Some(Slot::Many(&mut agent.node_taint)),
         "allowed-unsafe-sysctls" => Some(Slot::Many(&mut agent.allowed_unsafe_sysctls)),

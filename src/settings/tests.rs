@@ -126,6 +126,25 @@ fn only_the_agent_with_the_usual_directory_has_the_usual_link() {
 }
 
 #[test]
+fn a_node_has_a_place_for_volumes_unless_it_is_told_not_to() {
+    let asked = |directory: Option<&str>| {
+        let common = CommonArgs {
+            data_dir: Some("/data".to_owned()),
+            ..CommonArgs::default()
+        };
+        let args = AgentArgs {
+            local_path_dir: directory.map(str::to_owned),
+            ..AgentArgs::default()
+        };
+        super::agent(&common, &args, "here", false).map(|settings| settings.local_path_dir)
+    };
+    assert_eq!(asked(None).unwrap(), Some("/data/local-path".into()));
+    assert_eq!(asked(Some("/disk")).unwrap(), Some("/disk".into()));
+    assert_eq!(asked(Some("")).unwrap(), None);
+    assert!(asked(Some("/")).is_err());
+}
+
+#[test]
 fn labels_and_taints_are_checked() {
     assert_eq!(
         parse::label("site=north").unwrap(),

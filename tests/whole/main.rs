@@ -55,6 +55,7 @@ mod server_side_apply;
 mod services;
 mod stateful_sets;
 mod static_pods;
+mod storage;
 mod walkthroughs;
 mod webhooks;
 mod workloads;

@@ -8,6 +8,7 @@ use crate::runtime::Handler;
 use crate::{Config, Resources};
 use coracle_api::amounts::Amounts;
 use coracle_api::pod_spec::resources::is_extended;
+use coracle_client::volumes::LOCAL_PATH_DIRECTORY;
 use k8s_openapi::api::core::v1::{
     ContainerImage, DaemonEndpoint, Node, NodeAddress, NodeDaemonEndpoints, NodeFeatures,
     NodeRuntimeHandler, NodeRuntimeHandlerFeatures, NodeSpec, NodeStatus, NodeSystemInfo, Taint,
@@ -40,6 +41,16 @@ pub fn labels(config: &Config, facts: &Facts) -> BTreeMap<String, String> {
         .collect()
 }
 
+pub fn annotations(config: &Config) -> BTreeMap<String, String> {
+    let attach = "volumes.kubernetes.io/controller-managed-attach-detach";
+    let mut annotations = BTreeMap::from([(attach.to_owned(), "true".to_owned())]);
+    if let Some(directory) = &config.local_path_dir {
+        let directory = directory.display().to_string();
+        annotations.insert(LOCAL_PATH_DIRECTORY.to_owned(), directory);
+    }
+    annotations
+}
+
 /// The Node to create when there is none.
 pub fn node(config: &Config, facts: &Facts) -> Node {
     let taints: Vec<_> = config
@@ -56,10 +67,7 @@ pub fn node(config: &Config, facts: &Facts) -> Node {
         metadata: ObjectMeta {
             name: Some(config.node_name.clone()),
             labels: Some(labels(config, facts)),
-            annotations: Some(BTreeMap::from([(
-                "volumes.kubernetes.io/controller-managed-attach-detach".to_owned(),
-                "true".to_owned(),
-            )])),
+            annotations: Some(annotations(config)),
             ..ObjectMeta::default()
         },
         spec: Some(NodeSpec {

@@ -5,12 +5,14 @@ use super::object;
 use crate::{AgentError, Config};
 use coracle_client::Client;
 use coracle_client::patch::merge_difference;
+use coracle_client::volumes::LOCAL_PATH_DIRECTORY;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use rand::RngExt;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// A living node renews its lease within this, with some to spare.
@@ -70,17 +72,26 @@ async fn try_register(
     if is_new && is_alive(client, &known).await? {
         return Ok(None);
     }
-    let old = json!(known.metadata.labels.clone().unwrap_or_default());
-    let mut labels = known.metadata.labels.clone().unwrap_or_default();
-    labels.extend(object::labels(config, facts));
-    let Some(difference) = merge_difference(&old, &json!(labels)) else {
+    let Some(difference) = difference(&known.metadata, config, facts) else {
         return Ok(Some(known));
     };
-    let patch = Patch::Merge(json!({ "metadata": { "labels": difference } }));
+    let patch = Patch::Merge(json!({ "metadata": difference }));
     let patched = api
         .patch(&config.node_name, &PatchParams::default(), &patch)
         .await;
     patched.map(Some)
+}
+
+/// What the Node does not say of the node yet, or no longer.
+fn difference(known: &ObjectMeta, config: &Config, facts: &Facts) -> Option<Value> {
+    let mut labels = known.labels.clone().unwrap_or_default();
+    let mut annotations = known.annotations.clone().unwrap_or_default();
+    let old = json!({ "labels": labels, "annotations": annotations });
+    labels.extend(object::labels(config, facts));
+    annotations.remove(LOCAL_PATH_DIRECTORY);
+    annotations.extend(object::annotations(config));
+    let new = json!({ "labels": labels, "annotations": annotations });
+    merge_difference(&old, &new)
 }
 
 /// Whether somebody renews the node's lease. Clocks are not compared: the lease must change.

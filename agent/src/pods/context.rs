@@ -74,6 +74,7 @@ pub struct Context {
     pub memory_bytes: i64,
     /// The agent's own directory.
     pub data_dir: PathBuf,
+    pub local_path: crate::local_path::Directories,
     pub confines: Confines,
 }
 

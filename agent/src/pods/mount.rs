@@ -99,8 +99,9 @@ impl Claimed {
         self.volume.metadata.name.as_deref().unwrap_or_default()
     }
 
-    fn wanted(&self) -> local::Wanted<'_> {
+    fn wanted<'a>(&'a self, context: &'a Context) -> local::Wanted<'a> {
         local::Wanted {
+            made_here: context.local_path.all.as_deref(),
             volume: &self.volume,
             read_only: self.reference.read_only,
             is_block: claims::is_block(&self.volume),
@@ -194,7 +195,7 @@ impl Work {
             if kept.contains_key(volume) {
                 continue;
             }
-            match local::plan(&self.directory(), claimed.wanted()) {
+            match local::plan(&self.directory(), claimed.wanted(&self.context)) {
                 Some(found) => {
                     let group = claims::group(&claimed.volume);
                     kept.insert(volume.clone(), Found { group, ..found });
@@ -263,7 +264,7 @@ impl Work {
                 continue;
             };
             let owner = self.owner(claimed);
-            let made = local::set_up(claimed.wanted(), found, owner);
+            let made = local::set_up(claimed.wanted(&self.context), found, owner);
             made.map_err(|refusal| failed(refusal.step, &found.name, &refusal.why))?;
         }
         let now = self.context.clock.now();

@@ -13,6 +13,8 @@ pub enum Route {
     Metrics(Metrics),
     /// A path below the node's own logs.
     NodeLogs(String),
+    /// The directory of a volume, by the volume's name.
+    LocalVolume(String),
     Logs {
         namespace: String,
         pod: String,
@@ -81,6 +83,7 @@ pub fn route(uri: &Uri) -> Option<Route> {
         ["metrics", "resource"] => Route::Metrics(Metrics::Resource),
         ["metrics", "probes"] => Route::Metrics(Metrics::Probes),
         ["logs", path @ ..] => Route::NodeLogs(path.join("/")),
+        ["localvolumes", name] => Route::LocalVolume((*name).to_owned()),
         ["debug", "flags", "v"] => Route::Off("flags endpoint is disabled."),
         ["debug", "pprof", ..] => Route::Off("profiling endpoint is disabled."),
         ["containerLogs", namespace, pod, container] => Route::Logs {

@@ -2,7 +2,7 @@
 
 use super::answer::{Body, refuse};
 use super::request::{Query, Route, route};
-use super::{configz, dial, health, logs, node_logs, numbers, pods, sessions};
+use super::{configz, dial, health, local_volumes, logs, node_logs, numbers, pods, sessions};
 use crate::pods::state::Observed;
 use crate::pods::{is_static, observe};
 use crate::stats::Stats;
@@ -48,6 +48,7 @@ impl Server {
             Route::Summary => numbers::summary(self, &query).await,
             Route::Metrics(metrics) => numbers::metrics(self, metrics).await,
             Route::NodeLogs(path) => node_logs::answer(path).await,
+            Route::LocalVolume(name) => local_volumes::remove(self, name).await,
             Route::Off(why) => refuse(StatusCode::METHOD_NOT_ALLOWED, format!("{why}\n")),
             Route::Run(command) => super::exec::run(self, &command, &query).await,
             Route::Logs {
@@ -96,6 +97,7 @@ fn takes(route: &Route, method: &Method, way: Way) -> bool {
         }
         Route::Exec(_) | Route::Attach(_) | Route::Run(_) => *method == Method::POST,
         Route::Summary => [Method::GET, Method::POST].contains(method),
+        Route::LocalVolume(_) => *method == Method::DELETE,
         Route::Off(_) => true,
         _ => [Method::GET, Method::HEAD].contains(method),
     }

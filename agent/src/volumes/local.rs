@@ -5,6 +5,7 @@
 
 use super::ownership::{self, Owner};
 use super::{Found, Refusal, VOLUMES, VolumeError, disk};
+use crate::local_path;
 use crate::mounts::{self, Attributes};
 use k8s_openapi::api::core::v1::PersistentVolume;
 use libcontainer::syscall::linux::{
@@ -33,6 +34,8 @@ pub struct Wanted<'a> {
     pub volume: &'a PersistentVolume,
     pub read_only: bool,
     pub is_block: bool,
+    /// Where volumes that are made of this disk are: their directories come with the first pod.
+    pub made_here: Option<&'a Path>,
 }
 
 fn name(volume: &PersistentVolume) -> &str {
@@ -84,6 +87,10 @@ pub fn set_up(wanted: Wanted<'_>, found: &Found, owner: Option<Owner>) -> Result
     }
     let path = spec.local.as_ref().map_or("", |local| &local.path);
     let source = Path::new(path);
+    if let Some(place) = local_path::place(wanted.made_here, wanted.volume) {
+        let made = local_path::make(&place);
+        made.or_else(|error| refused(SET_UP, error.to_string()))?;
+    }
     check(source, wanted.is_block)?;
     if wanted.is_block {
         return Ok(());

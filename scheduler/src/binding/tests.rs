@@ -16,6 +16,8 @@ struct Scribe {
     story: Story,
     fails_at: &'static str,
     waits: Mutex<u32>,
+    /// Settled once this is told.
+    settles: Option<Arc<tokio::sync::Notify>>,
 }
 
 impl Scribe {
@@ -61,6 +63,19 @@ impl Plugin for Scribe {
         }
     }
 
+    fn settle<'a>(
+        &'a self,
+        _pod: &'a PodInfo,
+        _node: &'a str,
+    ) -> Option<BoxFuture<'a, Result<(), StepError>>> {
+        let settles = self.settles.as_ref()?;
+        drop(self.note("waits"));
+        Some(Box::pin(async {
+            settles.notified().await;
+            self.note("settled")
+        }))
+    }
+
     fn bind<'a>(
         &'a self,
         _pod: &'a PodInfo,
@@ -80,6 +95,7 @@ fn tell(fails_at: &'static str, waits: u32) -> (Profile, Story) {
                 story: Arc::clone(&story),
                 fails_at,
                 waits,
+                settles: None,
             }),
             1,
         )
@@ -91,13 +107,14 @@ fn tell(fails_at: &'static str, waits: u32) -> (Profile, Story) {
 #[tokio::test(start_paused = true)]
 async fn what_fails_is_undone_in_reverse_order() {
     let pod = PodInfo::new(Arc::new(Pod::default()));
+    let mut place = Places::default().take().await;
     for (fails_at, last) in [
         ("reserve", "b reserve"),
         ("permit", "b permit"),
         ("bind", "b bind"),
     ] {
         let (profile, story) = tell(fails_at, 0);
-        assert!(bind(&profile, &pod, "n").await.is_err());
+        assert!(bind(&profile, &pod, "n", &mut place).await.is_err());
         let story = story.lock().join(", ");
         assert!(
             story.ends_with(&format!("{last}, b unreserve, a unreserve")),
@@ -105,7 +122,7 @@ async fn what_fails_is_undone_in_reverse_order() {
         );
     }
     let (profile, story) = tell("", 0);
-    bind(&profile, &pod, "n").await.unwrap();
+    bind(&profile, &pod, "n", &mut place).await.unwrap();
     assert_eq!(
         story.lock().join(", "),
         "a reserve, b reserve, a permit, b permit, b bind"
@@ -115,8 +132,71 @@ async fn what_fails_is_undone_in_reverse_order() {
 #[tokio::test(start_paused = true)]
 async fn permit_may_wait_but_not_for_ever() {
     let pod = PodInfo::new(Arc::new(Pod::default()));
+    let mut place = Places::default().take().await;
     let (profile, _) = tell("", 3);
-    bind(&profile, &pod, "n").await.unwrap();
+    bind(&profile, &pod, "n", &mut place).await.unwrap();
     let (profile, _) = tell("", 30);
-    assert!(bind(&profile, &pod, "n").await.is_err());
+    assert!(bind(&profile, &pod, "n", &mut place).await.is_err());
+}
+
+/// More pods wait than there are places, and one that waits for nobody is bound all the same.
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_others_has_no_place_meanwhile() {
+    let (places, settles) = (Places::default(), Arc::new(tokio::sync::Notify::new()));
+    let story = Story::default();
+    let scribe = Scribe {
+        name: "b",
+        story: Arc::clone(&story),
+        fails_at: "",
+        waits: Mutex::new(0),
+        settles: Some(Arc::clone(&settles)),
+    };
+    let slow = Profile::new("test", vec![(Arc::new(scribe) as SharedPlugin, 1)]);
+    let mut waiting = tokio::task::JoinSet::new();
+    for _ in 0..2 * BINDINGS_MAX {
+        let (slow, mut place) = (slow.clone(), places.take().await);
+        waiting.spawn(async move {
+            let pod = PodInfo::new(Arc::new(Pod::default()));
+            bind(&slow, &pod, "n", &mut place).await
+        });
+    }
+    let all_wait = || {
+        let story = story.lock();
+        story.iter().filter(|line| *line == "b waits").count() == 2 * BINDINGS_MAX
+    };
+    while !all_wait() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(places.free(), [BINDINGS_MAX, WAITS_MAX - 2 * BINDINGS_MAX]);
+    let pod = PodInfo::new(Arc::new(Pod::default()));
+    let (quick, _) = tell("", 0);
+    bind(&quick, &pod, "n", &mut places.take().await)
+        .await
+        .unwrap();
+    assert!(!story.lock().iter().any(|line| line == "b bind"));
+    for _ in 0..2 * BINDINGS_MAX {
+        settles.notify_one();
+        tokio::task::yield_now().await;
+    }
+    while let Some(bound) = waiting.join_next().await {
+        settles.notify_one();
+        bound.unwrap().unwrap();
+    }
+    assert_eq!(places.free(), [BINDINGS_MAX, WAITS_MAX]);
+}
+
+#[tokio::test]
+async fn too_many_who_wait_are_tried_again_later() {
+    let places = Places {
+        waiting: Arc::new(Semaphore::new(0)),
+        ..Places::default()
+    };
+    let pod = PodInfo::new(Arc::new(Pod::default()));
+    let (profile, story) = tell("", 1);
+    let refused = bind(&profile, &pod, "n", &mut places.take().await).await;
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "a refused the pod: too many pods wait"
+    );
+    assert!(story.lock().last().unwrap().ends_with("a unreserve"));
 }

@@ -43,7 +43,7 @@ impl Diagnosis {
         if self.nodes == 0 && self.for_all.is_none() {
             return "no nodes available to schedule pods".to_owned();
         }
-        if let Some(reason) = self.for_all {
+        if let Some(reason) = &self.for_all {
             reason.each(pod, |one| text.push_str(&format!(" {one}.")));
         }
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();

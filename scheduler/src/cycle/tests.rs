@@ -97,7 +97,8 @@ fn info(pod: Value) -> Arc<PodInfo> {
 }
 
 fn decide(snapshot: &Snapshot, pod: Value) -> String {
-    let profile = plugins::default_profile("default-scheduler", client());
+    let (cache, volumes) = (Arc::default(), Arc::default());
+    let profile = plugins::default_profile("default-scheduler", client(), &cache, &volumes);
     let pod = info(pod);
     match run(&profile, snapshot, &pod, &mut Rotation::default(), |_| 0) {
         Outcome::Node(name) => name.to_string(),

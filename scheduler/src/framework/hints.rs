@@ -1,7 +1,7 @@
 //! Changes of the world that may help pods which found no node.
 
 use crate::pod_info::PodInfo;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
@@ -15,6 +15,12 @@ pub enum WorldChange {
     PodGone(Arc<PodInfo>),
     /// A pod came to a node.
     PodPlaced(Arc<PodInfo>),
+    /// A claim came or changed.
+    Claim(Arc<PersistentVolumeClaim>),
+    /// A volume came or changed.
+    Volume(Arc<PersistentVolume>),
+    /// More volumes may be provisioned, or in other places.
+    Provisioning,
     /// The waiting pod itself was changed.
     Itself,
 }

@@ -21,6 +21,7 @@ fn config(data_dir: &Path, token: Option<&str>) -> Config {
         pod_pids_max: 0,
         static_pods: None,
         kubelet_dir: crate::KubeletDir::Own,
+        local_path_dir: None,
         resources: Resources::default(),
         container_runtime: None,
         resolv_conf: None,

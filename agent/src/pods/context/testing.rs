@@ -57,6 +57,7 @@ pub fn bare(data_dir: &Path, stop: &CancellationToken) -> Context {
         cpu_milli: 1000,
         memory_bytes: 1 << 30,
         data_dir: data_dir.to_owned(),
+        local_path: crate::local_path::Directories::default(),
         confines: Confines::default(),
     }
 }

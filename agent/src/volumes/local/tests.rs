@@ -19,6 +19,7 @@ fn wanted(volume: &PersistentVolume) -> Wanted<'_> {
         volume,
         read_only: false,
         is_block: false,
+        made_here: None,
     }
 }
 

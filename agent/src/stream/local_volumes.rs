@@ -1,0 +1,27 @@
+//! `DELETE /localvolumes/NAME`: the directory of a volume that is being deleted goes.
+
+use super::answer::{Body, refuse};
+use super::serve::Server;
+use crate::local_path::{self, RemoveError};
+use crate::pods::chain;
+use http::{Response, StatusCode};
+
+/// One at a time: a second one that is asked for meanwhile waits, and then finds nothing to do.
+pub async fn remove(server: &Server, name: String) -> Response<Body> {
+    let directories = &server.stats.context.local_path;
+    let _turn = directories.removals.lock().await;
+    let all = directories.all.clone();
+    let work = tokio::task::spawn_blocking(move || local_path::remove(all.as_deref(), &name));
+    let error = match work.await {
+        Ok(Ok(())) => return refuse(StatusCode::OK, ""),
+        Ok(Err(error)) => error,
+        Err(error) => return refuse(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    };
+    let code = match error {
+        RemoveError::Name(_) => StatusCode::BAD_REQUEST,
+        RemoveError::NoPlace => StatusCode::NOT_FOUND,
+        RemoveError::Mounted(_) => StatusCode::CONFLICT,
+        RemoveError::Disk { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    refuse(code, chain(&error))
+}
