@@ -41,6 +41,7 @@ mod namespace;
 mod pod_gc;
 mod storage_protection;
 
+mod attach_detach;
 mod ephemeral_volume;
 mod local_path;
 mod volume_binder;
@@ -327,6 +328,11 @@ pub static LOOPS: &[Loop] = &[
         name: "ephemeral-volume",
         identity: "ephemeral-volume-controller",
         run: ephemeral_volume::run,
+    },
+    Loop {
+        name: "persistentvolume-attach-detach",
+        identity: "attachdetach-controller",
+        run: attach_detach::run,
     },
     Loop {
         name: "local-path",

@@ -182,7 +182,7 @@ fn volumes_live_with_their_pods_or_are_attached_first() {
     let name = format!("kubernetes.io/csi/{NAME}^h2");
     let node = ["node", "inline"];
     cluster.wait_value(&node, "{.status.volumesInUse[*]}", &name);
-    attach(&cluster, &name);
+    attach(&cluster);
     cluster.wait_value(&["pod", "patient"], "{.status.phase}", "Running");
     let asked = driver.asked();
     let staged = &asked[asked.len() - 2];
@@ -191,35 +191,28 @@ fn volumes_live_with_their_pods_or_are_attached_first() {
     cluster.kubectl(&["delete", "pod", "patient"]);
     cluster.wait_value(&node, "{.status.volumesInUse[*]}", "");
     assert!(mounts_below(&kubelet).is_empty());
+    cluster.wait_value(&node, "{.status.volumesAttached[*].name}", "");
+    wait("nothing is attached", || {
+        let all = cluster.kubectl(&["get", "volumeattachments", "-o", "name"]);
+        all.is_empty().then_some(())
+    });
 }
 
-/// What the attach controller and the driver's attacher will do.
-fn attach(cluster: &Cluster, name: &str) {
+/// What the driver's attacher does.
+fn attach(cluster: &Cluster) {
     let digest = ring::digest::digest(&ring::digest::SHA256, format!("h2{NAME}inline").as_bytes());
     let attachment = format!("csi-{}", hex::encode(digest));
-    cluster.apply(&format!(
-        r#"
-apiVersion: storage.k8s.io/v1
-kind: VolumeAttachment
-metadata: {{ name: {attachment} }}
-spec: {{ attacher: {NAME}, nodeName: inline, source: {{ persistentVolumeName: far }} }}
-"#
-    ));
+    let of = "{.spec.attacher} {.spec.nodeName} {.spec.source.persistentVolumeName}";
+    let expected = format!("{NAME} inline far");
+    cluster.wait_value(&["volumeattachment", &attachment], of, &expected);
     let attached = r#"{"status":{"attached":true,"attachmentMetadata":{"lun":"7"}}}"#;
-    let patch = |kind: &str, name: &str, patch: &str| {
-        let merge = "--type=merge";
-        cluster.kubectl(&[
-            "patch",
-            kind,
-            name,
-            "--subresource=status",
-            merge,
-            "-p",
-            patch,
-        ]);
-    };
-    patch("volumeattachment", &attachment, attached);
-    let listed =
-        format!(r#"{{"status":{{"volumesAttached":[{{"name":"{name}","devicePath":""}}]}}}}"#);
-    patch("node", "inline", &listed);
+    cluster.kubectl(&[
+        "patch",
+        "volumeattachment",
+        &attachment,
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        attached,
+    ]);
 }

@@ -1,0 +1,138 @@
+//! The loop against a server in memory; the test is the driver's attacher.
+
+use super::*;
+use crate::Config;
+use crate::fake_api::eventually;
+use crate::fake_cluster::{FakeCluster, spawn};
+
+const ATTACHMENTS: &str = "/apis/storage.k8s.io/v1/volumeattachments";
+
+fn cluster() -> FakeCluster {
+    let cluster = FakeCluster::new();
+    for name in ["a", "b"] {
+        cluster
+            .api
+            .put(&format!("/api/v1/nodes/{name}"), node(name, &[]));
+    }
+    cluster
+        .api
+        .put("/api/v1/persistentvolumes/v", volume("v", &[]));
+    let claim = json!({"metadata": {"uid": "u-v"}, "spec": {"volumeName": "v"}});
+    cluster
+        .api
+        .put("/api/v1/namespaces/default/persistentvolumeclaims/v", claim);
+    cluster
+}
+
+fn put_pod(cluster: &FakeCluster, name: &str, on: &str) {
+    let on = format!("on={on}");
+    let path = format!("/api/v1/namespaces/default/pods/{name}");
+    cluster.api.put(&path, pod(name, "v", &[&on]));
+}
+
+/// The node of each attachment.
+fn attached_to(cluster: &FakeCluster) -> Vec<String> {
+    let all = cluster.api.objects(ATTACHMENTS);
+    let nodes = all
+        .iter()
+        .map(|one| one["spec"]["nodeName"].as_str().unwrap().to_owned());
+    nodes.collect()
+}
+
+/// What the attacher says of the only attachment.
+fn attach(cluster: &FakeCluster) {
+    let mut only = cluster.api.objects(ATTACHMENTS).remove(0);
+    only["status"] = json!({"attached": true});
+    let name = only["metadata"]["name"].as_str().unwrap().to_owned();
+    cluster.api.put(&format!("{ATTACHMENTS}/{name}"), only);
+}
+
+fn noted(cluster: &FakeCluster, node: &str) -> usize {
+    let node = cluster.api.get(&format!("/api/v1/nodes/{node}")).unwrap();
+    node["status"]["volumesAttached"]
+        .as_array()
+        .map_or(0, Vec::len)
+}
+
+fn use_volume(cluster: &FakeCluster, name: &str, is_used: bool) {
+    let path = format!("/api/v1/nodes/{name}");
+    let mut node = cluster.api.get(&path).unwrap();
+    let used = if is_used {
+        json!(["kubernetes.io/csi/d^h-v"])
+    } else {
+        json!([])
+    };
+    node["status"]["volumesInUse"] = used;
+    cluster.api.put(&path, node);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_follows_its_pod_once_the_node_has_let_go() {
+    let cluster = cluster();
+    put_pod(&cluster, "p", "a");
+    let _running = spawn(cluster.client(), Config::default(), run);
+    eventually("attached", || attached_to(&cluster) == ["a"]).await;
+    let name = cluster.api.objects(ATTACHMENTS)[0]["metadata"]["name"].clone();
+    // Upstream's: the sum of handle, driver and node.
+    let known = "csi-c9089c80e710230c12d1008df084317ad3bb6aa7b029b5da842d7b7047da5061";
+    assert_eq!(name, known);
+    assert_eq!(noted(&cluster, "a"), 0);
+    attach(&cluster);
+    eventually("noted", || noted(&cluster, "a") == 1).await;
+    use_volume(&cluster, "a", true);
+
+    put_pod(&cluster, "q", "b");
+    eventually("told", || {
+        let events = cluster.api.objects("/api/v1/events");
+        let text = "Multi-Attach error for volume \"v\" Volume is already used by pod(s) p";
+        events.iter().any(|event| event["message"] == text)
+    })
+    .await;
+    cluster.api.delete("/api/v1/namespaces/default/pods/p");
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(attached_to(&cluster), ["a"]);
+    use_volume(&cluster, "a", false);
+    eventually("moved", || attached_to(&cluster) == ["b"]).await;
+    assert_eq!(noted(&cluster, "a"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_lost_gives_up_its_volumes_after_six_minutes() {
+    let cluster = cluster();
+    put_pod(&cluster, "p", "a");
+    let _running = spawn(cluster.client(), Config::default(), run);
+    eventually("attached", || attached_to(&cluster) == ["a"]).await;
+    attach(&cluster);
+    eventually("noted", || noted(&cluster, "a") == 1).await;
+    cluster
+        .api
+        .put("/api/v1/nodes/a", node("a", &["away", "uses=v", "has=v"]));
+    cluster.api.delete("/api/v1/namespaces/default/pods/p");
+    tokio::time::sleep(Duration::from_secs(350)).await;
+    assert_eq!(attached_to(&cluster), ["a"]);
+    eventually("detached", || attached_to(&cluster).is_empty()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn volumes_of_drivers_that_attach_nothing_are_left_alone() {
+    let cluster = cluster();
+    let driver = json!({"metadata": {}, "spec": {"attachRequired": false}});
+    cluster
+        .api
+        .put("/apis/storage.k8s.io/v1/csidrivers/d", driver);
+    put_pod(&cluster, "p", "a");
+    let _running = spawn(cluster.client(), Config::default(), run);
+    let second = json!({"metadata": {"uid": "u-w"}, "spec": {"volumeName": "w"}});
+    cluster.api.put(
+        "/api/v1/namespaces/default/persistentvolumeclaims/w",
+        second,
+    );
+    let mut other = volume("w", &[]);
+    other["spec"]["csi"]["driver"] = json!("other");
+    cluster.api.put("/api/v1/persistentvolumes/w", other);
+    cluster.api.put(
+        "/api/v1/namespaces/default/pods/q",
+        pod("q", "w", &["on=b"]),
+    );
+    eventually("the other is attached", || attached_to(&cluster) == ["b"]).await;
+}
