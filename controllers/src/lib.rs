@@ -30,6 +30,7 @@ mod ttl_after_finished;
 mod disruption;
 mod pod_autoscaler;
 
+mod bootstrap_tokens;
 mod clusterrole_aggregation;
 mod policy_status; // What does not fit in admission policies.
 mod root_ca;
@@ -388,6 +389,16 @@ pub static LOOPS: &[Loop] = &[
         name: "csr-clean",
         identity: "certificate-controller",
         run: csr_clean::run,
+    },
+    Loop {
+        name: "token-cleaner",
+        identity: "token-cleaner",
+        run: bootstrap_tokens::run_cleaner,
+    },
+    Loop {
+        name: "bootstrap-signer",
+        identity: "bootstrap-signer",
+        run: bootstrap_tokens::run_signer,
     },
 ];
 
