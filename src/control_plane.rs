@@ -6,7 +6,7 @@
 use crate::cli::ServerCommand;
 use crate::controllers::{self, ClientFor, of_server};
 use crate::settings::{self, ServerSettings, file};
-use crate::{Failure, logging, notify, runtime, settled};
+use crate::{Failure, logging, manifests, notify, runtime, settled};
 use anyhow::Context;
 use coracle_apiserver::Server;
 use coracle_apiserver::at_rest::AtRest;
@@ -133,6 +133,7 @@ pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
     }));
     let stop_loops = CancellationToken::new();
     let mut loops = start_loops(settings, &server, &stop_loops);
+    loops.extend(keep_manifests(settings, &server, &stop_loops));
     let path = settings.write_kubeconfig.clone();
     let issuer = Arc::clone(&server);
     let issue = move || issuer.admin_kubeconfig();
@@ -242,6 +243,22 @@ fn start_loops(
         loops.push(running);
     }
     loops
+}
+
+/// Keeps the cluster in line with the directory of manifests.
+fn keep_manifests(
+    settings: &ServerSettings,
+    server: &Server,
+    stop: &CancellationToken,
+) -> Option<JoinHandle<()>> {
+    if settings.disabled.contains("manifests") {
+        return None;
+    }
+    let data_dir = settings.data_dir.clone();
+    let (client, stop) = (admin(server), stop.clone());
+    Some(tokio::spawn(async move {
+        manifests::run(&data_dir, client, stop).await;
+    }))
 }
 
 /// Signs tokens that are kept in Secrets, with the server's key.

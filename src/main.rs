@@ -11,6 +11,7 @@ mod elevate;
 mod images;
 mod kubeconfigs;
 mod logging;
+mod manifests; // Applies what lies in a directory.
 mod node;
 mod notify;
 mod secrets;

@@ -34,7 +34,7 @@ use std::time::Duration;
 /// Exit code of a bad command line or file, EX_USAGE of sysexits.h.
 pub const EXIT_USAGE: u8 = 64;
 /// What else can be disabled in a server's process than loops.
-const PARTS: [&str; 4] = ["scheduler", "controllers", "dns", "metrics"];
+const PARTS: [&str; 5] = ["scheduler", "controllers", "dns", "metrics", "manifests"];
 pub const DATA_DIR_DEFAULT: &str = "/var/lib/coracle";
 
 /// One bad setting, told in the user's terms.

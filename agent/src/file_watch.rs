@@ -27,6 +27,18 @@ impl FileWatch {
         Ok(Self(unsafe { AsyncFd::register(watch)? }))
     }
 
+    /// Watches for files of a directory that come, go or were written, and for its own end.
+    pub fn of_directory(path: &Path) -> io::Result<Self> {
+        let flags = WatchFlags::CREATE
+            | WatchFlags::CLOSE_WRITE
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::MOVED_TO
+            | WatchFlags::DELETE
+            | WatchFlags::DELETE_SELF
+            | WatchFlags::MOVE_SELF;
+        Self::open(&[(path, flags)])
+    }
+
     /// Ends when something happened since the last call.
     pub async fn changed(&self) -> io::Result<()> {
         let mut ready = self.0.readable().await?;

@@ -52,6 +52,7 @@ pub use dns::DOMAIN_DEFAULT as CLUSTER_DOMAIN_DEFAULT;
 
 mod atomic_file; // Replaces a file as a whole.
 mod file_watch; // Waits for changes of files.
+pub use file_watch::FileWatch;
 mod packed_file; // What is kept for a start without the server.
 
 mod port;

@@ -37,6 +37,7 @@ mod inside;
 mod jobs;
 mod joining;
 mod leaders;
+mod manifests;
 mod metrics;
 mod names;
 mod node_care;

@@ -3,7 +3,6 @@
 use super::super::manifest;
 use crate::file_watch::FileWatch;
 use k8s_openapi::api::core::v1::Pod;
-use rustix::fs::inotify::WatchFlags;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
@@ -53,7 +52,7 @@ impl Directory {
     /// Ends when something in the directory has changed, and has come to rest.
     pub async fn changed(&mut self) {
         if self.watch.is_none() {
-            self.watch = watch(&self.path).ok();
+            self.watch = FileWatch::of_directory(&self.path).ok();
         }
         match &self.watch {
             Some(watch) => drop(watch.changed().await),
@@ -61,7 +60,7 @@ impl Directory {
         }
         tokio::time::sleep(SETTLE).await;
         // The directory may be another one by now.
-        self.watch = watch(&self.path).ok();
+        self.watch = FileWatch::of_directory(&self.path).ok();
     }
 
     /// All pods that are described, by name of file; None when the directory cannot be read now.
@@ -122,17 +121,6 @@ impl Directory {
         };
         self.files.insert(path, Known { stamp, pod });
     }
-}
-
-fn watch(path: &Path) -> io::Result<FileWatch> {
-    let flags = WatchFlags::CREATE
-        | WatchFlags::CLOSE_WRITE
-        | WatchFlags::MOVED_FROM
-        | WatchFlags::MOVED_TO
-        | WatchFlags::DELETE
-        | WatchFlags::DELETE_SELF
-        | WatchFlags::MOVE_SELF;
-    FileWatch::open(&[(path, flags)])
 }
 
 /// The plain files whose names do not begin with a dot.
