@@ -49,7 +49,7 @@ async fn warnings(api: &FakeApi, generation: i64) -> usize {
 #[tokio::test(start_paused = true)]
 async fn a_policy_is_looked_at_once_a_generation() {
     let api = FakeApi::new();
-    put(&api, 1, "object.spec.replicas > '1'");
+    put(&api, 1, "object.spec.replicas > 1");
     let shutdown = CancellationToken::new();
     let context = Context {
         client: api.client(),
@@ -59,9 +59,9 @@ async fn a_policy_is_looked_at_once_a_generation() {
         shutdown: shutdown.clone(),
     };
     let running = tokio::spawn(run(context));
-    assert_eq!(warnings(&api, 1).await, 1);
-    put(&api, 2, "object.spec.replicas > 1");
-    assert_eq!(warnings(&api, 2).await, 0);
+    assert_eq!(warnings(&api, 1).await, 0);
+    put(&api, 2, "object.spec.replicas > '1'");
+    assert_eq!(warnings(&api, 2).await, 1);
     let written = api
         .requests()
         .into_iter()
