@@ -266,6 +266,17 @@ impl ListOptions {
         })
     }
 
+    /// What can be chosen of objects that are in another version than that of the request: fields are
+    /// looked at once they are converted. All come at once then, as a limit may be ignored.
+    pub fn before_conversion(&self) -> Self {
+        let mut options = self.clone();
+        if self.selection.asks_for_fields() {
+            options.selection.fields = FieldSelector::default();
+            options.limit = None;
+        }
+        options
+    }
+
     /// A list of any state there is comes from upstream's cache, which knows no pages.
     pub fn page_limit(&self) -> Option<usize> {
         let is_any = self.resource_version == "0" && self.resource_version_match != EXACT;

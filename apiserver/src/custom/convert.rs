@@ -108,23 +108,38 @@ impl Converter {
             .ok_or_else(|| Status::internal("the conversion left no object"))
     }
 
-    /// Events with objects in the version of a resource.
+    /// Events with objects in the version of a resource, and with what was there before when a
+    /// selection has to be told whether it chose that.
     pub async fn events_in_version(
         &self,
         resource: &Resource,
         events: Vec<Arc<Event>>,
+        with_previous: bool,
     ) -> Result<Vec<Arc<Event>>, Status> {
         if wanted(resource).is_none() {
             return Ok(events);
         }
-        let values = events.iter().map(|event| event.value.clone()).collect();
+        let mut values: Vec<Bytes> = events.iter().map(|event| event.value.clone()).collect();
+        if with_previous {
+            let previous = events.iter().filter_map(|event| event.previous.as_ref());
+            values.extend(previous.map(|entry| entry.value.clone()));
+        }
+        let wanted = values.len();
         let values = self.in_version(resource, values).await?;
-        if values.len() != events.len() {
+        if values.len() != wanted {
             return Err(Status::internal("an object of a watch cannot be read"));
         }
-        let made = events.iter().zip(values).map(|(event, value)| {
+        let mut values = values.into_iter();
+        let now: Vec<Bytes> = values.by_ref().take(events.len()).collect();
+        let made = events.iter().zip(now).map(|(event, value)| {
             let mut event = Event::clone(event);
             event.value = value;
+            if with_previous
+                && let Some(previous) = &mut event.previous
+                && let Some(value) = values.next()
+            {
+                previous.value = value;
+            }
             Arc::new(event)
         });
         Ok(made.collect())

@@ -56,13 +56,15 @@ pub async fn list(api: &Api, asked: &Asked<'_>) -> Result<Response<Body>, Status
 /// The page that the options ask for.
 pub async fn turn(api: &Api, asked: &Asked<'_>, options: &ListOptions) -> Result<Page, Refused> {
     let (snapshot, after) = snapshot(api, asked, options).await?;
-    let mut page = Page::new(asked, options, snapshot, &after);
     if !Converter::is_needed(asked.resource) {
-        return Ok(page);
+        return Ok(Page::new(asked, options, snapshot, &after));
     }
+    let mut page = Page::new(asked, &options.before_conversion(), snapshot, &after);
     let values = api.converter.in_version(asked.resource, page.items.all());
+    let mut values = values.await?;
+    values.retain(|value| options.selection.matches_stored(asked.resource, value));
     Ok(Page {
-        items: page::Items::Some(values.await?.into_iter()),
+        items: page::Items::Some(values.into_iter()),
         ..page
     })
 }

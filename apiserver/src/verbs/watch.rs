@@ -144,9 +144,14 @@ impl Phase {
             }
             let watch = store.watch(&partition, at).map_err(refused)?;
             let is_marked = options.send_initial_events == Some(true) && options.allow_bookmarks;
+            let selection = if Converter::is_needed(asked.resource) {
+                options.before_conversion().selection
+            } else {
+                options.selection.clone()
+            };
             let walk = Walk::new(
                 asked.resource,
-                options.selection.clone(),
+                selection,
                 snapshot,
                 namespace_prefix.to_owned(),
                 "",
@@ -262,7 +267,11 @@ impl Stream {
             return;
         };
         let step = if self.is_converted {
-            self.converter.in_version(self.resource, step).await
+            let converted = self.converter.in_version(self.resource, step).await;
+            converted.map(|mut step| {
+                step.retain(|value| self.selection.matches_stored(self.resource, value));
+                step
+            })
         } else {
             Ok(step)
         };
@@ -318,7 +327,9 @@ impl Stream {
                 let after = live.after;
                 events.retain(|event| event.revision > after);
                 if self.is_converted {
-                    let converted = self.converter.events_in_version(self.resource, events);
+                    let is_chosen = !self.selection.is_all();
+                    let converter = &self.converter;
+                    let converted = converter.events_in_version(self.resource, events, is_chosen);
                     match converted.await {
                         Ok(converted) => events = converted,
                         Err(status) => {

@@ -43,6 +43,10 @@ fn act(path: &str, request: &Value) -> Option<Value> {
 
 fn definition(hooks: &Hooks, stored: &str) -> Value {
     let version = |name: &str, fields: &[&str]| {
+        let selectable = fields
+            .iter()
+            .map(|field| json!({ "jsonPath": format!(".{field}") }));
+        let selectable: Value = selectable.collect();
         let fields = fields.iter().chain(&["note"]);
         let properties: Value = fields
             .map(|field| ((*field).to_owned(), json!({ "type": "string" })))
@@ -50,6 +54,7 @@ fn definition(hooks: &Hooks, stored: &str) -> Value {
             .into();
         json!({
             "name": name, "served": true, "storage": name == stored,
+            "selectableFields": selectable,
             "schema": { "openAPIV3Schema": { "type": "object", "properties": properties } },
         })
     };
@@ -167,6 +172,46 @@ async fn a_watch_shows_its_version() {
         .collect();
     assert_eq!(names, [&json!("a"), &json!("b")]);
     assert!(events.iter().all(|event| event["object"]["port"] == "8080"));
+}
+
+#[tokio::test]
+async fn fields_are_looked_at_in_the_version_of_the_request() {
+    let (site, _hooks) = with_hosts().await;
+    site.post(V1, &first("a")).await.ok();
+    let mut other = first("b");
+    other["hostPort"] = "h:1".into();
+    site.post(V1, &other).await.ok();
+    for (path, selector, chosen) in [
+        (V2, "host%3Dlocalhost", "a"),
+        (V2, "host%3Dh,port%3D1", "b"),
+        (V2, "port!%3D1", "a"),
+        (V1, "hostPort%3Dh:1", "b"),
+    ] {
+        let path = format!("{path}?limit=1&fieldSelector={selector}");
+        let list = site.get(&path).await.ok();
+        let items = list["items"].as_array().unwrap();
+        assert_eq!(items.len(), 1, "{selector}: {list}");
+        assert_eq!(items[0]["metadata"]["name"], chosen, "{selector}");
+    }
+
+    let query = "watch=1&resourceVersion=0&timeoutSeconds=3&fieldSelector=host%3Dh";
+    let request = Request::get(format!("{V2}?{query}"));
+    let response = site.open(request.body(Full::default()).unwrap()).await;
+    for (name, host) in [("b", "elsewhere"), ("a", "h")] {
+        let change = json!({ "host": host });
+        let path = format!("{V2}/{name}");
+        site.patch(&path, "merge-patch", &change).await.ok();
+    }
+    let read = tokio::time::timeout(PATIENCE, response.into_body().collect()).await;
+    let read = read.expect("the watch ends").unwrap().to_bytes();
+    let text = String::from_utf8(read.to_vec()).unwrap();
+    let events = text.lines().map(|line| {
+        let event: Value = serde_json::from_str(line).unwrap();
+        let name = event["object"]["metadata"]["name"].as_str().unwrap();
+        format!("{} {name}", event["type"].as_str().unwrap())
+    });
+    let events: Vec<String> = events.collect();
+    assert_eq!(events, ["ADDED b", "DELETED b", "ADDED a"], "{text}");
 }
 
 #[tokio::test]
