@@ -11,6 +11,7 @@ use serde_json::Value;
 
 /// What one event says.
 struct Told {
+    /// When it was told last: what happens again counts up the event of before.
     at: Timestamp,
     /// Of the event's creation and updates: orders the events of one component.
     revision: u64,
@@ -40,7 +41,7 @@ fn told(cluster: &Cluster) -> Vec<Told> {
 fn one(event: &Value) -> Told {
     let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or("");
     let component = [text("/source/component"), text("/reportingComponent")];
-    let at = [text("/firstTimestamp"), text("/eventTime")];
+    let at = [text("/lastTimestamp"), text("/eventTime")];
     let first = |of: [&str; 2]| {
         of.into_iter()
             .find(|text| !text.is_empty())
@@ -66,45 +67,47 @@ fn one(event: &Value) -> Told {
 /// Of an object whose name begins so: a reason, and a part of the message.
 type Step<'a> = (&'a str, &'a str, &'a str);
 
-/// Waits until all of the steps are told, and checks that none is told before the one above it.
-/// What one component tells comes in its order. Between components, which tell on their own, the
-/// times count, which have seconds only.
+/// Waits until all of the steps are told, none of them before the one above it. What one component
+/// tells comes in its order. Between components, which tell on their own, the times count, which
+/// have seconds only.
 #[track_caller]
 fn in_order(cluster: &Cluster, steps: &[Step]) {
+    let end = now() + PATIENCE;
+    loop {
+        let all = told(cluster);
+        let Some(wrong) = misplaced(&all, steps) else {
+            return;
+        };
+        let story: Vec<String> = all.iter().map(Told::line).collect();
+        assert!(now() < end, "{wrong}\n\nof\n{}", story.join("\n"));
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// What keeps a story from being the one of the steps.
+fn misplaced(all: &[Told], steps: &[Step]) -> Option<String> {
     let is_step = |told: &Told, (object, reason, message): &Step| {
         told.object.starts_with(object) && told.reason == *reason && told.message.contains(message)
     };
-    let end = now() + PATIENCE;
-    let (all, places) = loop {
-        let all = told(cluster);
-        let found = steps
-            .iter()
-            .map(|step| all.iter().position(|told| is_step(told, step)));
-        if let Some(places) = found.collect::<Option<Vec<usize>>>() {
-            break (all, places);
+    let mut before: Option<&Told> = None;
+    for step in steps {
+        let Some(after) = all.iter().rfind(|told| is_step(told, step)) else {
+            return Some(format!("{step:?} is not told"));
+        };
+        if let Some(before) = before {
+            let is_one = before.component == after.component;
+            let slack = SignedDuration::from_secs(1);
+            if is_one && before.revision > after.revision || before.at > after.at + slack {
+                return Some(format!(
+                    "not in order:\n{}\n{}",
+                    before.line(),
+                    after.line()
+                ));
+            }
         }
-        let story: Vec<String> = all.iter().map(Told::line).collect();
-        assert!(
-            now() < end,
-            "not all of {steps:?} is told:\n{}",
-            story.join("\n")
-        );
-        std::thread::sleep(LOOK_EVERY);
-    };
-    for pair in places.windows(2) {
-        let (before, after) = (&all[pair[0]], &all[pair[1]]);
-        let what = format!("not in order:\n{}\n{}", before.line(), after.line());
-        if before.component == after.component {
-            assert!(before.revision < after.revision, "{what}");
-        }
-        let slack = SignedDuration::from_secs(1);
-        assert!(
-            before.at <= after.at + slack,
-            "{what}: {} {}",
-            before.at,
-            after.at
-        );
+        before = Some(after);
     }
+    None
 }
 
 #[test]
