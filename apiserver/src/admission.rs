@@ -11,6 +11,7 @@ pub mod certificates; // Who may approve and sign, and what may not be asked for
 pub mod default_classes; // Claims and ingresses that name no class get the default one.
 pub mod default_tolerations; // Pods stay five minutes on a node that is lost.
 pub mod limit_ranger; // What a container, pod or claim may ask for, and what it gets unasked.
+pub mod lists; // What is asked about writes, kept beside the requests.
 pub mod namespace_lifecycle; // Nothing is created in a namespace that is not there or ends.
 pub mod node_restriction; // A node touches itself and its pods.
 pub mod node_taint; // A new node starts not ready.

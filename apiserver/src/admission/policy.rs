@@ -20,6 +20,7 @@ mod params; // Objects that a binding gives its policy.
 mod scene; // What expressions see of a request.
 
 use super::Attributes;
+use super::lists::Lists;
 use crate::authorize::Authorizer;
 use crate::metrics::policies::Counts;
 use crate::registry::Registry;
@@ -28,26 +29,16 @@ use binding::Binding;
 use coracle_api::cel::evaluate::on_deep_stack;
 use coracle_api::custom::Kinds;
 use definition::Policy;
-use parking_lot::RwLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+pub use super::lists::Does;
 pub use evaluate::Ending;
 pub use mutate::Turn;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
-/// Which of the kinds of policies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Does {
-    Mutate,
-    Judge,
-}
-
 impl Does {
-    pub const ALL: [Self; 2] = [Self::Mutate, Self::Judge];
-
     fn policies(self) -> &'static str {
         match self {
             Self::Mutate => "mutatingadmissionpolicies",
@@ -73,27 +64,11 @@ struct Bound {
 /// All policies of a kind, by their names.
 type All = Arc<[Bound]>;
 
-#[derive(Debug)]
-struct List {
-    count: AtomicUsize,
-    policies: RwLock<All>,
-}
-
-impl Default for List {
-    fn default() -> Self {
-        Self {
-            count: AtomicUsize::new(0),
-            policies: RwLock::new(Arc::from([])),
-        }
-    }
-}
-
 /// The policies, and what they look at beside a request.
 pub struct Policies {
     view: Arc<dyn View>,
     authorizer: Arc<Authorizer>,
-    mutating: List,
-    judging: List,
+    lists: Lists<Bound>,
     counts: Arc<Counts>,
     /// Whence the kinds are that parameters may be of; the built-in ones until it is there.
     registry: OnceLock<Registry>,
@@ -110,8 +85,7 @@ impl Policies {
         Self {
             view,
             authorizer,
-            mutating: List::default(),
-            judging: List::default(),
+            lists: Lists::default(),
             counts: Arc::default(),
             registry: OnceLock::new(),
         }
@@ -132,27 +106,9 @@ impl Policies {
         Arc::clone(&self.counts)
     }
 
-    fn list(&self, does: Does) -> &List {
-        match does {
-            Does::Mutate => &self.mutating,
-            Does::Judge => &self.judging,
-        }
-    }
-
-    fn put(&self, does: Does, policies: All) {
-        let list = self.list(does);
-        let count = policies.len();
-        *list.policies.write() = policies;
-        list.count.store(count, Ordering::Release);
-    }
-
     /// False for every request of a cluster without policies, at the cost of one load.
     pub fn concerns(&self, does: Does, asked: &Attributes<'_>) -> bool {
-        self.list(does).count.load(Ordering::Acquire) != 0 && !is_exempt(asked)
-    }
-
-    fn all(&self, does: Does) -> All {
-        Arc::clone(&self.list(does).policies.read())
+        self.lists.has_any(does) && !is_exempt(asked)
     }
 }
 

@@ -19,6 +19,7 @@ pub mod review; // What a webhook is sent. Pure.
 pub mod rules; // Which requests a rule means. Pure.
 pub mod select; // Which webhooks a request concerns.
 
+use super::lists::Lists;
 use super::{Attributes, Operation};
 use crate::audit::policy::Level;
 use crate::authorize::Authorizer;
@@ -30,24 +31,14 @@ use coracle_api::names;
 use coracle_api::resource::SubresourceKind;
 use coracle_api::status::Status;
 use hook::Hook;
-use parking_lot::RwLock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+pub use super::lists::Does;
 pub use mutate::Turn;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
-/// Which of the two kinds of webhooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Does {
-    Mutate,
-    Judge,
-}
-
 impl Does {
-    pub const ALL: [Self; 2] = [Self::Mutate, Self::Judge];
-
     fn plural(self) -> &'static str {
         match self {
             Self::Mutate => "mutatingwebhookconfigurations",
@@ -67,27 +58,11 @@ impl Does {
 /// All webhooks of a kind, in the order in which they are asked.
 type Hooks = Arc<[Arc<Hook>]>;
 
-#[derive(Debug)]
-struct List {
-    count: AtomicUsize,
-    hooks: RwLock<Hooks>,
-}
-
-impl Default for List {
-    fn default() -> Self {
-        Self {
-            count: AtomicUsize::new(0),
-            hooks: RwLock::new(Arc::from([])),
-        }
-    }
-}
-
 /// The webhooks, and what asks them.
 pub struct Webhooks {
     view: Arc<dyn View>,
     authorizer: Arc<Authorizer>,
-    mutating: List,
-    judging: List,
+    lists: Lists<Arc<Hook>>,
     caller: Caller,
     counts: Arc<Counts>,
 }
@@ -114,8 +89,7 @@ impl Webhooks {
         Self {
             view: Arc::clone(&view),
             authorizer,
-            mutating: List::default(),
-            judging: List::default(),
+            lists: Lists::default(),
             caller: Caller::new(view, tunnels),
             counts: Arc::default(),
         }
@@ -125,27 +99,9 @@ impl Webhooks {
         Arc::clone(&self.counts)
     }
 
-    fn list(&self, does: Does) -> &List {
-        match does {
-            Does::Mutate => &self.mutating,
-            Does::Judge => &self.judging,
-        }
-    }
-
-    fn put(&self, does: Does, hooks: Hooks) {
-        let list = self.list(does);
-        let count = hooks.len();
-        *list.hooks.write() = hooks;
-        list.count.store(count, Ordering::Release);
-    }
-
     /// False for nearly every request of a cluster without webhooks, at the cost of one load.
     pub fn concerns(&self, does: Does, asked: &Attributes<'_>) -> bool {
-        self.list(does).count.load(Ordering::Acquire) != 0 && !is_exempt(asked)
-    }
-
-    fn all(&self, does: Does) -> Hooks {
-        Arc::clone(&self.list(does).hooks.read())
+        self.lists.has_any(does) && !is_exempt(asked)
     }
 }
 

@@ -60,7 +60,9 @@ fn snapshots(store: &Store, does: Does) -> [Snapshot; 2] {
 pub fn load(store: &Store, policies: &Policies) {
     for does in Does::ALL {
         let [definitions, bindings] = snapshots(store, does);
-        policies.put(does, Known::default().read(&definitions, &bindings));
+        policies
+            .lists
+            .put(does, Known::default().read(&definitions, &bindings));
     }
 }
 
@@ -77,7 +79,9 @@ async fn run(does: Does, store: &Store, policies: &Policies) {
     let mut known = Known::default();
     loop {
         let [definitions, bindings] = snapshots(store, does);
-        policies.put(does, aside(|| known.read(&definitions, &bindings)));
+        policies
+            .lists
+            .put(does, aside(|| known.read(&definitions, &bindings)));
         // Nothing is older than the newest state: a watch from there begins.
         let begin = |plural: &str, snapshot: &Snapshot| {
             store

@@ -64,7 +64,7 @@ impl Policies {
             namespace: None,
             denial: None,
         };
-        for bound in self.all(Does::Judge).iter() {
+        for bound in self.lists.all(Does::Judge).iter() {
             hearing.hear(bound)?;
         }
         match hearing.denial {

@@ -120,7 +120,7 @@ impl Policies {
         denials: &mut Vec<Denial>,
     ) -> Vec<Invocation> {
         let mut found = Vec::new();
-        for bound in self.all(Does::Mutate).iter() {
+        for bound in self.lists.all(Does::Mutate).iter() {
             let policy = &bound.policy;
             let form = match self.concerned(policy, asked, Some(object)) {
                 Ok(Some(form)) => form,

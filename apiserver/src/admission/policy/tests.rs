@@ -81,7 +81,7 @@ fn policies_that(does: Does, all: &[Value], bindings: &[Value]) -> Policies {
         policy: Arc::new(Policy::read(&object(one))),
         bindings: of(one["metadata"]["name"].as_str().unwrap()),
     });
-    policies.put(does, bound.collect());
+    policies.lists.put(does, bound.collect());
     policies
 }
 

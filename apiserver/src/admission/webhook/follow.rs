@@ -41,7 +41,9 @@ impl Known {
 pub fn load(store: &Store, webhooks: &Webhooks) {
     for does in Does::ALL {
         let snapshot = store.snapshot(&partition(GROUP, does.plural()));
-        webhooks.put(does, Known::default().read(&snapshot).into());
+        webhooks
+            .lists
+            .put(does, Known::default().read(&snapshot).into());
     }
 }
 
@@ -59,7 +61,7 @@ async fn run(does: Does, store: &Store, webhooks: &Webhooks) {
     let mut known = Known::default();
     loop {
         let snapshot = store.snapshot(&partition);
-        webhooks.put(does, known.read(&snapshot).into());
+        webhooks.lists.put(does, known.read(&snapshot).into());
         // Nothing is older than the newest state: a watch from there begins.
         let Ok(mut watch) = store.watch(&partition, snapshot.revision()) else {
             tokio::task::yield_now().await;

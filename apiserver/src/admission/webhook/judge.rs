@@ -36,7 +36,7 @@ impl Webhooks {
     ) -> Result<(), Status> {
         let mut all = AllShown::default();
         let mut relevant = Vec::new();
-        for hook in self.all(Does::Judge).iter() {
+        for hook in self.lists.all(Does::Judge).iter() {
             let Some(form) = select::form(self.view.as_ref(), hook, asked, object)? else {
                 continue;
             };

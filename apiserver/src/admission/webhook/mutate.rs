@@ -99,7 +99,9 @@ impl Webhooks {
         asked: &Attributes<'_>,
         turn: &mut Turn,
     ) -> Result<(), Status> {
-        let hooks = turn.hooks.get_or_insert_with(|| self.all(Does::Mutate));
+        let hooks = turn
+            .hooks
+            .get_or_insert_with(|| self.lists.all(Does::Mutate));
         let hooks = Hooks::clone(hooks);
         if turn.is_second && turn.left.as_ref() != object.as_deref() {
             // The plugins of this process have changed it since.

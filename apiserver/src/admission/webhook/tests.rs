@@ -206,7 +206,9 @@ fn what_guards_admission_is_not_guarded_by_it() {
     let user = User::named("jane");
     let concerns = |text: &str| webhooks.concerns(Does::Judge, &as_user(&user, text).attributes());
     assert!(!concerns("CREATE pods web p"));
-    webhooks.put(Does::Judge, Arc::from([Arc::new(hook(json!({})))]));
+    webhooks
+        .lists
+        .put(Does::Judge, Arc::from([Arc::new(hook(json!({})))]));
     let all = [
         "CREATE pods web p",
         "DELETE mutatingwebhookconfigurations - m",
