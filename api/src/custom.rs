@@ -21,7 +21,7 @@ pub use family::Family;
 pub use kinds::{Kinds, Served};
 pub use naming::settled;
 pub use rows::{Rows, TooMany};
-pub use version::{ScalePath, ScalePaths, Version};
+pub use version::{SCALE_STEPS_MAX, ScalePath, ScalePaths, Version, steps};
 
 use crate::object::Object;
 use serde_json::{Value, json};

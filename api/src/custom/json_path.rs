@@ -8,6 +8,8 @@ use serde_json::Value;
 
 /// A longer path is none.
 const STEPS_MAX: usize = 64;
+/// Nor is one whose filters hold paths with filters, and so on, deeper than this.
+const NESTING_MAX: usize = 8;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
@@ -52,12 +54,15 @@ pub struct JsonPath(Vec<Step>);
 impl JsonPath {
     /// `None` for what is no path, or one of a kind that is not followed here.
     pub fn parse(text: &str) -> Option<Self> {
-        let (path, rest) = Self::parse_until(text)?;
+        let (path, rest) = Self::parse_until(text, 0)?;
         rest.is_empty().then_some(path)
     }
 
     /// As much of a text as is a path.
-    fn parse_until(text: &str) -> Option<(Self, &str)> {
+    fn parse_until(text: &str, depth: usize) -> Option<(Self, &str)> {
+        if depth > NESTING_MAX {
+            return None;
+        }
         let (mut steps, mut rest) = (Vec::new(), text);
         while steps.len() < STEPS_MAX {
             if let Some(after) = rest.strip_prefix('.') {
@@ -71,7 +76,7 @@ impl JsonPath {
                 }
                 rest = after;
             } else if let Some(after) = rest.strip_prefix('[') {
-                let (step, after) = bracket(after)?;
+                let (step, after) = bracket(after, depth)?;
                 steps.push(step);
                 rest = after;
             } else {
@@ -163,9 +168,9 @@ fn field(text: &str) -> (String, &str) {
 }
 
 /// What stands in brackets, and what follows them.
-fn bracket(text: &str) -> Option<(Step, &str)> {
+fn bracket(text: &str, depth: usize) -> Option<(Step, &str)> {
     if let Some(after) = text.strip_prefix("?(") {
-        let (filter, after) = filter(after)?;
+        let (filter, after) = filter(after, depth + 1)?;
         return Some((Step::Filter(filter), after.strip_prefix(']')?));
     }
     if let Some((name, after)) = quoted(text) {
@@ -180,8 +185,8 @@ fn bracket(text: &str) -> Option<(Step, &str)> {
 }
 
 /// `@.type=="Ready")`.
-fn filter(text: &str) -> Option<(Filter, &str)> {
-    let (path, rest) = JsonPath::parse_until(text.trim_start().strip_prefix('@')?)?;
+fn filter(text: &str, depth: usize) -> Option<(Filter, &str)> {
+    let (path, rest) = JsonPath::parse_until(text.trim_start().strip_prefix('@')?, depth)?;
     let rest = rest.trim_start();
     let found = OPERATORS.iter().find(|(name, _)| rest.starts_with(name));
     let Some((name, operator)) = found else {

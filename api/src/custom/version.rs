@@ -10,6 +10,9 @@ use crate::structural::KnownPatterns;
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 
+/// Fields that a path of a scale may lead through: what is written there is made, however deep.
+pub const SCALE_STEPS_MAX: usize = 64;
+
 /// Where a kind has what a Scale shows: steps of field names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScalePaths {
@@ -100,13 +103,19 @@ impl Version {
                     schema: json::at(one, &["schema", "openAPIV3Schema"]).clone(),
                     keeps_unknown: definition.bool(&["spec", "preserveUnknownFields"]),
                     has_status: json::has(json::get(one, "subresources"), "status"),
-                    scale: scale.is_object().then(|| scale_paths(scale)),
+                    scale: (scale.is_object() && fits(scale)).then(|| scale_paths(scale)),
                     cells: columns::paths(one),
                     is_terminating: super::condition_is_true(definition, "Terminating"),
                     family: Arc::clone(&family),
                     patterns: KnownPatterns::default(),
                     rules: OnceLock::new(),
-                    fingerprint: crate::openapi::fingerprint(one.to_string().as_bytes()),
+                    fingerprint: crate::openapi::fingerprint(
+                        format!(
+                            "{} {one}",
+                            definition.bool(&["spec", "preserveUnknownFields"])
+                        )
+                        .as_bytes(),
+                    ),
                 }
             })
             .collect()
@@ -118,6 +127,23 @@ impl Version {
         let rules = self.rules.get_or_init(|| Tree::of(&self.schema));
         rules.as_ref()
     }
+}
+
+/// Whether objects can hold what the paths lead to.
+fn fits(scale: &Value) -> bool {
+    let mut paths = scale
+        .as_object()
+        .into_iter()
+        .flat_map(|paths| paths.values());
+    paths.all(|path| {
+        path.as_str()
+            .is_none_or(|path| steps(path) <= SCALE_STEPS_MAX)
+    })
+}
+
+/// Fields that a path leads through.
+pub fn steps(path: &str) -> usize {
+    path.strip_prefix('.').unwrap_or(path).split('.').count()
 }
 
 fn scale_paths(scale: &Value) -> ScalePaths {

@@ -59,3 +59,12 @@ fn paths_are_followed() {
         .spec.ports[0:1]: no path"#]]
     .assert_eq(&shown.join("\n"));
 }
+
+/// The nesting is what a definition says: it must not end the process that reads it.
+#[test]
+fn filters_within_filters_are_bounded() {
+    let nested = |depth: usize| format!(".a{}{}", "[?(@.a".repeat(depth), ")]".repeat(depth));
+    assert!(JsonPath::parse(&nested(3)).is_some());
+    assert!(JsonPath::parse(&nested(100)).is_none());
+    assert!(JsonPath::parse(&format!(".a{}", "[?(@".repeat(200_000))).is_none());
+}

@@ -448,3 +448,20 @@ fn unknown_formats_are_warned_of() {
         ]
     );
 }
+
+/// A Scale that is written makes all fields of the path.
+#[test]
+fn a_path_of_a_scale_is_bounded() {
+    let mut one = version("v1", true, json!({ "type": "object" }));
+    let deep = format!(".spec{}", ".a".repeat(1000));
+    one["subresources"] = json!({
+        "scale": { "specReplicasPath": deep, "statusReplicasPath": ".status.replicas" },
+    });
+    check_errors(
+        PLURAL,
+        definition(json!({ "versions": [one] })),
+        expect![[
+            r#"spec.subresources.scale.specReplicasPath: Too many: 1001: must have at most 64 items"#
+        ]],
+    );
+}

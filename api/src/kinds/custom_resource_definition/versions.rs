@@ -4,7 +4,7 @@ use super::costs::Costs;
 use super::{defaults, field_path, schema, structural, validate};
 use crate::cel::budget::Budget;
 use crate::field::{ErrorList, FieldError, Path};
-use crate::{json, names};
+use crate::{custom, json, names};
 use serde_json::Value;
 
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
@@ -298,6 +298,9 @@ fn scale(subresources: &Value, path: &Path) -> ErrorList {
             errors.extend(simple_path(text, &path));
         } else if !roots.iter().any(|root| text.starts_with(root)) {
             errors.push(FieldError::invalid(&path, text, detail));
+        } else if custom::steps(text) > custom::SCALE_STEPS_MAX {
+            let (steps, max) = (custom::steps(text), custom::SCALE_STEPS_MAX);
+            errors.push(FieldError::too_many(&path, steps, max));
         }
     };
     one(
