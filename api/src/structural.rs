@@ -27,6 +27,7 @@ pub use text::{KnownPatterns, Patterns};
 use crate::field::{ErrorList, FieldError, Path};
 use crate::json;
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// Checks values against one schema. Patterns are compiled when first needed, and kept.
 #[derive(Debug)]
@@ -153,8 +154,9 @@ impl<'p, 's> Validator<'p, 's> {
     fn list(&self, schema: &'s Value, items: &[Value], old: Option<&Value>, at: &str) -> Found {
         let mut found = Found::default();
         if let Some(of_item) = json::some(schema, "items").filter(|items| items.is_object()) {
+            let before = OldItems::of(schema, old);
             for (index, item) in items.iter().enumerate() {
-                let old = old.and_then(|old| same_item(schema, item, old));
+                let old = before.as_ref().and_then(|before| before.same(item));
                 found.merge(self.part(of_item, item, old, &format!("{at}[{index}]")));
             }
         }
@@ -232,15 +234,39 @@ impl<'p, 's> Validator<'p, 's> {
     }
 }
 
-/// The item that this one was before: known of those that are told apart by keys.
-pub fn same_item<'a>(schema: &Value, item: &Value, old: &'a Value) -> Option<&'a Value> {
-    if json::text(schema, "x-kubernetes-list-type") != "map" {
-        return None;
+/// The items of a list as it was, where they are told apart by keys.
+#[derive(Debug)]
+pub struct OldItems<'a> {
+    keys: Vec<&'a str>,
+    by_keys: HashMap<String, &'a Value>,
+}
+
+impl<'a> OldItems<'a> {
+    pub fn of(schema: &'a Value, old: Option<&'a Value>) -> Option<Self> {
+        if json::text(schema, "x-kubernetes-list-type") != "map" {
+            return None;
+        }
+        let keys = json::list(schema, "x-kubernetes-list-map-keys").iter();
+        let mut items = Self {
+            keys: keys.filter_map(Value::as_str).collect(),
+            by_keys: HashMap::new(),
+        };
+        for item in old?.as_array()? {
+            items.by_keys.entry(items.identity(item)).or_insert(item);
+        }
+        Some(items)
     }
-    let keys = json::list(schema, "x-kubernetes-list-map-keys").iter();
-    let keys: Vec<&str> = keys.filter_map(Value::as_str).collect();
-    let is_same = |one: &&Value| keys.iter().all(|key| one.get(*key) == item.get(*key));
-    old.as_array()?.iter().find(is_same)
+
+    /// What an item was before.
+    pub fn same(&self, item: &Value) -> Option<&'a Value> {
+        self.by_keys.get(&self.identity(item)).copied()
+    }
+
+    fn identity(&self, item: &Value) -> String {
+        let keys = self.keys.iter();
+        let of_key = |key: &&str| item.get(*key).map_or_else(String::new, Value::to_string);
+        keys.map(of_key).collect::<Vec<_>>().join(",")
+    }
 }
 
 /// Fields of the value itself have no dot before them.

@@ -13,6 +13,7 @@ use crate::cel::evaluate::{
 };
 use crate::field::{ErrorList, FieldError, FieldErrorKind, Path};
 use crate::json;
+use crate::structural::OldItems;
 use serde_json::Value;
 use tree::Rule;
 
@@ -178,7 +179,11 @@ impl Check {
             let place = Place {
                 schema,
                 value,
-                old: place.old.and_then(|old| old.get(name)),
+                // Null is no value: what was null has nothing to be compared with.
+                old: place
+                    .old
+                    .and_then(|old| old.get(name))
+                    .filter(|old| !old.is_null()),
                 known: place.known.field(name, value),
             };
             self.all(inner, place, &path)?;
@@ -197,13 +202,16 @@ impl Check {
             return Ok(());
         };
         let schema = json::get(place.schema, "items");
+        let before = OldItems::of(place.schema, place.old);
+        let current = place.known.current.map(|(_, old)| old);
+        let current = OldItems::of(place.schema, current);
         for (index, value) in items.iter().enumerate() {
-            let same = |old| crate::structural::same_item(place.schema, value, old);
-            let known_old = place.known.current.and_then(|(_, old)| same(old));
+            let known_old = current.as_ref().and_then(|current| current.same(value));
+            let old = before.as_ref().and_then(|before| before.same(value));
             let place = Place {
                 schema,
                 value,
-                old: place.old.and_then(same),
+                old: old.filter(|old| !old.is_null()),
                 known: place.known.item(value, known_old),
             };
             self.all(inner, place, &path.index(index))?;

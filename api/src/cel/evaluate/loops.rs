@@ -28,7 +28,7 @@ impl<'a> Machine<'a> {
         slot: usize,
         range: &Val<'a>,
     ) -> Result<(), Fault> {
-        for (first, second) in pairs(range, one.iter_var2.is_some())? {
+        for (first, second) in self.pairs(range, one.iter_var2.is_some())? {
             self.locals.push((&one.iter_var, Ok(first)));
             if let (Some(name), Some(second)) = (&one.iter_var2, second) {
                 self.locals.push((name, Ok(second)));
@@ -159,7 +159,7 @@ impl<'a> Machine<'a> {
     ) -> Outcome<'a> {
         let range = self.eval(target)?;
         let (mut fault, mut count) = (None, 0);
-        for (key, value) in pairs(&range, true)? {
+        for (key, value) in self.pairs(&range, true)? {
             self.spend(1)?;
             let locals = vec![
                 (first, Ok(key)),
@@ -198,6 +198,30 @@ impl<'a> Machine<'a> {
     }
 
     /// About as many comparisons as it takes.
+    /// What a loop goes over: elements or keys; with two variables places and elements, or entries.
+    /// Elements are taken as turns come; entries are copied before, which has its price.
+    fn pairs<'r>(&mut self, range: &'r Val<'a>, is_double: bool) -> Result<Pairs<'r, 'a>, Fault> {
+        if let Some(list) = range.list() {
+            let place = |index: usize| Val::Int(i64::try_from(index).unwrap_or(i64::MAX));
+            let all = (0..list.len()).filter_map(move |index| {
+                let one = list.get(index)?;
+                Some(if is_double {
+                    (place(index), Some(one))
+                } else {
+                    (one, None)
+                })
+            });
+            return Ok(Box::new(all));
+        }
+        let table = range.table().ok_or_else(Fault::overload)?;
+        let all = table.entries();
+        self.spend_on(all.len())?;
+        let all = all.into_iter();
+        Ok(Box::new(all.map(move |(key, value)| {
+            (key.value(), is_double.then_some(value))
+        })))
+    }
+
     pub fn spend_on_sort(&mut self, count: usize) -> Result<(), Fault> {
         let each = count.checked_ilog2().unwrap_or(0) as usize + 1;
         self.spend_on(count.saturating_mul(each))
@@ -218,7 +242,7 @@ impl<'a> Machine<'a> {
         let (first, second) = names.ok_or_else(Fault::overload)?;
         let range = self.eval(target)?;
         let (mut list, mut map) = (Vec::new(), BTreeMap::new());
-        for (key, value) in pairs(&range, true)? {
+        for (key, value) in self.pairs(&range, true)? {
             self.spend(1)?;
             let locals = vec![
                 (first, Ok(key.clone())),
@@ -276,25 +300,7 @@ pub fn sort<'a, T>(all: &mut [T], key: impl Fn(&T) -> &Val<'a>) -> Result<(), Fa
     is_ordered.then_some(()).ok_or_else(Fault::overload)
 }
 
-type Pair<'a> = (Val<'a>, Option<Val<'a>>);
-
-/// What a loop goes over: elements or keys; with two variables places and elements, or entries.
-fn pairs<'a>(range: &Val<'a>, is_double: bool) -> Result<Vec<Pair<'a>>, Fault> {
-    if let Some(list) = range.list() {
-        let place = |index: usize| Val::Int(i64::try_from(index).unwrap_or(i64::MAX));
-        return Ok(if is_double {
-            let all = list.iter().enumerate();
-            all.map(|(index, one)| (place(index), Some(one))).collect()
-        } else {
-            list.iter().map(|one| (one, None)).collect()
-        });
-    }
-    let table = range.table().ok_or_else(Fault::overload)?;
-    let all = table.entries().into_iter();
-    Ok(all
-        .map(|(key, value)| (key.value(), is_double.then_some(value)))
-        .collect())
-}
+type Pairs<'r, 'a> = Box<dyn Iterator<Item = (Val<'a>, Option<Val<'a>>)> + 'r>;
 
 pub fn is_named(node: &IdedExpr, name: &str) -> bool {
     matches!(&node.expr, Expr::Ident(own) if own == name)

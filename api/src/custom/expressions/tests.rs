@@ -174,3 +174,54 @@ fn the_budget_is_of_all_rules() {
         ]],
     );
 }
+
+/// Else what was null once could never be set.
+#[test]
+fn null_is_no_old_value() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "spec": {
+            "type": "object", "nullable": true, "properties": { "x": { "type": "string" } },
+            "x-kubernetes-validations": [{ "rule": "self.x == oldSelf.x", "message": "fixed" }],
+        } },
+    });
+    let set = json!({ "spec": { "x": "a" } });
+    check(
+        &schema,
+        Some(json!({ "spec": null })),
+        set.clone(),
+        expect![""],
+    );
+    let other = Some(json!({ "spec": { "x": "b" } }));
+    check(
+        &schema,
+        other,
+        set,
+        expect![[r#"spec: Invalid value: fixed"#]],
+    );
+}
+
+#[test]
+fn items_are_known_by_all_their_keys() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "spec": { "type": "array", "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name", "port"],
+            "items": { "type": "object",
+                "properties": { "name": { "type": "string" }, "port": { "type": "integer" },
+                    "v": { "type": "integer" } },
+                "x-kubernetes-validations": [
+                    { "rule": "self.v >= oldSelf.v", "message": "must not fall" },
+                ],
+            },
+        } },
+    });
+    let item = |name: &str, port: i64, v: i64| json!({ "name": name, "port": port, "v": v });
+    let old = json!({ "spec": [item("a", 1, 5), item("a", 2, 1)] });
+    check(
+        &schema,
+        Some(old),
+        json!({ "spec": [item("a", 2, 2), item("a", 1, 4), item("b", 1, 0)] }),
+        expect![[r#"spec[1]: Invalid value: must not fall"#]],
+    );
+}
