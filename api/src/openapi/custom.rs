@@ -193,8 +193,8 @@ fn plain(model: &mut Value) {
     let Some(fields) = model.as_object_mut() else {
         return;
     };
-    for junctor in ["allOf", "oneOf", "anyOf", "not"] {
-        fields.remove(junctor);
+    for unsaid in ["allOf", "oneOf", "anyOf", "not", "default"] {
+        fields.remove(unsaid);
     }
     if is_nullable || is_open {
         fields.remove("items");
