@@ -12,7 +12,7 @@ pub mod settle; // The conditions of definitions, and what their deletion does.
 use crate::view;
 use convert::Converter;
 use coracle_api::catalogue;
-use coracle_api::custom::{self, Kinds, Rows, Served};
+use coracle_api::custom::{self, Kinds, Rows, Served, TooMany};
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
 use coracle_store::{Revision, Store};
@@ -128,10 +128,12 @@ impl State {
             .known
             .values()
             .filter_map(|(_, served)| served.as_ref());
-        Kinds::with(served, &mut self.rows).unwrap_or_else(|error| {
-            tracing::error!(%error, "custom resources are not served");
-            Kinds::default()
-        })
+        let kinds = Kinds::with(served, &mut self.rows);
+        for group in &kinds.left_out {
+            let error = TooMany;
+            tracing::error!(group, %error, "custom resources are not served");
+        }
+        kinds
     }
 
     fn served(&mut self, definition: &Object) -> Option<Served> {

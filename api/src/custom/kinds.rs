@@ -16,6 +16,8 @@ pub struct Kinds {
     /// By group and plural: the row of the version in which objects are stored, if it is served.
     stored: HashMap<(&'static str, &'static str), &'static Resource>,
     groups: Vec<Group>,
+    /// Groups that there was no room for.
+    pub left_out: Vec<&'static str>,
 }
 
 /// A definition that is served.
@@ -70,10 +72,7 @@ fn identity(definition: &Object) -> (String, u64) {
 
 impl Kinds {
     /// The built-in kinds with those of definitions.
-    pub fn with<'a>(
-        served: impl Iterator<Item = &'a Served>,
-        rows: &mut Rows,
-    ) -> Result<Self, TooMany> {
+    pub fn with<'a>(served: impl Iterator<Item = &'a Served>, rows: &mut Rows) -> Self {
         let mut kinds = Self::default();
         let mut groups: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
         for one in served {
@@ -92,15 +91,21 @@ impl Kinds {
         }
         for (name, mut versions) in groups {
             order::sort(&mut versions);
-            let versions = rows.list(&versions)?;
-            kinds.groups.push(Group { name, versions });
+            match rows.list(&versions) {
+                Ok(versions) => kinds.groups.push(Group { name, versions }),
+                Err(TooMany) => kinds.left_out.push(name),
+            }
         }
+        let is_left_out = |group: &str| kinds.left_out.contains(&group);
+        kinds.custom.retain(|row| !is_left_out(row.group));
+        kinds.by_path.retain(|path, _| !is_left_out(path.0));
+        kinds.stored.retain(|place, _| !is_left_out(place.0));
         kinds.custom.sort_by(|a, b| {
             let versions = order::priority(b.version).cmp(&order::priority(a.version));
             let plurals = a.plural.cmp(b.plural);
             a.group.cmp(b.group).then(versions).then(plurals)
         });
-        Ok(kinds)
+        kinds
     }
 
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&'static Resource> {

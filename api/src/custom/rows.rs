@@ -23,6 +23,10 @@ use std::sync::Arc;
 const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A row itself, with its columns.
 const ROW_BYTES: usize = 512;
+/// A text in a list, beside its bytes: who points to it.
+const LIST_ITEM_BYTES: usize = 40;
+/// A column, as a row has it and as it was stated, beside the bytes of its texts.
+const COLUMN_BYTES: usize = 192;
 
 const STATUS: &[Subresource] = &[row::STATUS];
 const SCALE: &[Subresource] = &[row::SCALE];
@@ -44,6 +48,36 @@ struct Facts {
     selectable: Vec<String>,
     columns: Vec<Header>,
     deprecation: Option<String>,
+}
+
+impl Facts {
+    /// What it takes to keep them.
+    fn bytes(&self) -> usize {
+        let names = [
+            &self.group,
+            &self.version,
+            &self.kind,
+            &self.plural,
+            &self.singular,
+        ];
+        let lists = [&self.short_names, &self.categories, &self.selectable];
+        let in_lists = lists.into_iter().flatten();
+        let columns = self.columns.iter().map(|header| {
+            let texts = [
+                &header.name,
+                &header.kind,
+                &header.format,
+                &header.description,
+            ];
+            COLUMN_BYTES + texts.map(String::len).iter().sum::<usize>()
+        });
+        names.map(String::len).iter().sum::<usize>()
+            + in_lists
+                .map(|text| LIST_ITEM_BYTES + text.len())
+                .sum::<usize>()
+            + columns.sum::<usize>()
+            + self.deprecation.as_ref().map_or(0, String::len)
+    }
 }
 
 /// A group version's plural.
@@ -105,7 +139,7 @@ impl Rows {
         if let Some(row) = self.rows.get(&facts) {
             return Ok(row);
         }
-        self.take(ROW_BYTES)?;
+        self.take(ROW_BYTES + facts.bytes())?;
         let current = self.current_of(&facts.group, &facts.version, &facts.plural);
         let siblings = self.siblings_of(&facts.group, &facts.plural);
         let mut columns = vec![row::NAME];
@@ -175,6 +209,7 @@ impl Rows {
         if let Some(known) = self.lists.get(texts) {
             return Ok(known);
         }
+        self.take(texts.iter().map(|text| LIST_ITEM_BYTES + text.len()).sum())?;
         let mut kept = Vec::with_capacity(texts.len());
         for text in texts {
             kept.push(self.text(text)?);
