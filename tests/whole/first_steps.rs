@@ -1,6 +1,6 @@
 //! What a newcomer does: up, get, create, the demo.
 
-use crate::lab::{Lab, all_text, coracle, kubectls, wait};
+use crate::lab::{Lab, all_text, coracle, kubectls, run, wait};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
@@ -98,7 +98,8 @@ fn the_demo_shows_around_and_leaves_nothing_behind() {
             "the demo should show {part:?}:\n{seen}"
         );
     }
-    let links = all_text(&host.command("ip").args(["-o", "link"]).output().unwrap());
+    // What `ip` says of peers in the namespaces of other tests goes to its error output.
+    let links = run("ip", &["-n", &host.namespace, "-o", "link"]);
     assert_eq!(
         links.lines().count(),
         2,
