@@ -1,7 +1,7 @@
 //! One pod over one snapshot: filter, score, choose. Pure: randomness is an argument.
 
 use crate::cache::Snapshot;
-use crate::framework::{Profile, SharedPlugin, Verdict};
+use crate::framework::{Begun, Filters, Profile, Slot};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use std::sync::Arc;
@@ -45,15 +45,18 @@ pub fn run(
     pick: impl FnOnce(usize) -> usize,
 ) -> Outcome {
     let mut diagnosis = Diagnosis::new(world.nodes.len());
-    for (_, plugin) in profile.at(|points| points.pre_filter) {
-        if let Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason) =
-            plugin.pre_filter(pod, world)
-        {
-            diagnosis.refuse_all(plugin.name(), reason);
+    let filters = Filters {
+        profile,
+        world,
+        pod,
+    };
+    let fitting = match filters.begin() {
+        Ok(begun) => filter(filters, &begun, rotation, &mut diagnosis),
+        Err(refused) => {
+            diagnosis.refuse_all(refused);
             return Outcome::NoFit(diagnosis);
         }
-    }
-    let fitting = filter(profile, world, pod, rotation, &mut diagnosis);
+    };
     match fitting.as_slice() {
         [] => {
             for (_, plugin) in profile.at(|points| points.post_filter) {
@@ -72,37 +75,30 @@ pub fn run(
 }
 
 fn filter<'a>(
-    profile: &Profile,
-    world: &'a Snapshot,
-    pod: &PodInfo,
+    filters: Filters<'a>,
+    begun: &Begun,
     rotation: &mut Rotation,
     diagnosis: &mut Diagnosis,
 ) -> Vec<&'a NodeInfo> {
-    let count = world.nodes.len();
-    let enough = enough(count);
-    let filters: Vec<&SharedPlugin> = profile
-        .at(|points| points.filter)
-        .map(|(_, plugin)| plugin)
-        .collect();
+    let nodes = &filters.world.nodes;
+    let enough = enough(nodes.len());
     let mut fitting = Vec::new();
     let mut looked_at = 0;
-    while looked_at < count && fitting.len() < enough {
-        let node = &world.nodes[(rotation.0 + looked_at) % count];
+    while looked_at < nodes.len() && fitting.len() < enough {
+        let node = &nodes[(rotation.0 + looked_at) % nodes.len()];
         looked_at += 1;
-        let refusal = filters
-            .iter()
-            .find_map(|plugin| match plugin.filter(pod, node) {
-                Verdict::Fit => None,
-                Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason) => {
-                    Some((plugin.name(), reason))
-                }
-            });
-        match refusal {
+        if !begun.may_take(node) {
+            continue;
+        }
+        match filters.refusal(node, &begun.state) {
             None => fitting.push(node),
-            Some((plugin, reason)) => diagnosis.refuse(plugin, reason),
+            Some(refusal) => diagnosis.refuse(refusal),
         }
     }
-    rotation.0 = (rotation.0 + looked_at) % count.max(1);
+    if fitting.is_empty() {
+        diagnosis.leave_out(&begun.only_by);
+    }
+    rotation.0 = (rotation.0 + looked_at) % nodes.len().max(1);
     fitting
 }
 
@@ -111,13 +107,14 @@ fn score(profile: &Profile, world: &Snapshot, pod: &PodInfo, nodes: &[&NodeInfo]
     let mut totals = vec![0; nodes.len()];
     let mut scores = vec![0; nodes.len()];
     for (place, plugin) in profile.at(|points| points.score) {
-        if !plugin.pre_score(pod, world) {
+        let mut slot = Slot::default();
+        if !plugin.pre_score(pod, nodes, world, &mut slot) {
             continue;
         }
         for (score, node) in scores.iter_mut().zip(nodes) {
-            *score = plugin.score(pod, node, world);
+            *score = plugin.score(pod, node, world, &slot);
         }
-        plugin.normalize(&mut scores);
+        plugin.normalize(nodes, &mut scores, &slot);
         for (total, score) in totals.iter_mut().zip(&scores) {
             *total += score * profile.weight(place);
         }

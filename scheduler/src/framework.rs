@@ -4,21 +4,27 @@
 //! PreFilter, Filter for each node, PostFilter when no node fits, PreScore, Score with
 //! normalization. Then Reserve, Permit, PreBind, Bind and PostBind follow off the cycle; what PreBind
 //! began with others is waited for before Bind.
-//! Filters and scores are pure: no allocation, no await, no clock.
+//! Filters and scores are pure: no allocation, no await, no clock. What PreFilter and PreScore work
+//! out for the pod is kept in the plugin's slot of the cycle.
 
 use crate::cache::Snapshot;
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use futures::future::BoxFuture;
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod filters; // PreFilter and Filter of all plugins for one pod.
 pub mod hints; // Which changes of the world can help a pod that a plugin refused.
 mod profile; // Which plugins, in which order, with which weights.
+mod state; // What plugins worked out for the pod of one cycle.
 
+pub use filters::{Begun, Filters, Refusal, RefusedAll};
 pub use hints::WorldChange;
 pub use profile::Profile;
+pub use state::{CycleState, Slot};
 
 /// Scores are between 0 and this after normalization.
 pub const SCORE_MAX: i64 = 100;
@@ -98,6 +104,28 @@ pub enum Verdict {
     Unresolvable(Reason),
 }
 
+impl Verdict {
+    pub fn into_reason(self) -> Option<Reason> {
+        match self {
+            Self::Fit => None,
+            Self::Unschedulable(reason) | Self::Unresolvable(reason) => Some(reason),
+        }
+    }
+}
+
+/// What PreFilter says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PreFilter {
+    /// Ask for each node.
+    Filter,
+    /// Any node will do, whatever happens to pods: the filter is not asked.
+    Skip,
+    /// Ask for these nodes; no other comes into question.
+    Only(BTreeSet<Arc<str>>),
+    /// No node will do.
+    Refuse(Verdict),
+}
+
 /// What Permit says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permission {
@@ -141,31 +169,45 @@ pub trait Plugin: Debug + Send + Sync {
         (0, 0)
     }
 
-    /// Once a cycle, before any node: may end it for all nodes.
-    fn pre_filter(&self, _pod: &PodInfo, _world: &Snapshot) -> Verdict {
+    /// Once a cycle, before any node. `slot` is the plugin's own until the last filter.
+    fn pre_filter(&self, _pod: &PodInfo, _world: &Snapshot, _slot: &mut Slot) -> PreFilter {
+        PreFilter::Filter
+    }
+
+    fn filter(&self, _pod: &PodInfo, _node: &NodeInfo, _slot: &Slot) -> Verdict {
         Verdict::Fit
     }
 
-    fn filter(&self, _pod: &PodInfo, _node: &NodeInfo) -> Verdict {
-        Verdict::Fit
-    }
+    /// Makes of what `pre_filter` kept what it would be with `other` on `node`.
+    fn add_pod(&self, _pod: &PodInfo, _other: &PodInfo, _node: &NodeInfo, _slot: &mut Slot) {}
+
+    /// Makes of what `pre_filter` kept what it would be without `other` on `node`.
+    fn remove_pod(&self, _pod: &PodInfo, _other: &PodInfo, _node: &NodeInfo, _slot: &mut Slot) {}
 
     /// When no node fits: what it did about it, for the message to the user.
     fn post_filter(&self, _pod: &PodInfo, _world: &Snapshot) -> Option<String> {
         None
     }
 
-    /// Once a cycle, before nodes are scored: false when it has nothing to say for this pod.
-    fn pre_score(&self, _pod: &PodInfo, _world: &Snapshot) -> bool {
+    /// Once a cycle, before the nodes that fit are scored: false when it has nothing to say for
+    /// this pod. `slot` is the plugin's own until the scores are normalized.
+    fn pre_score(
+        &self,
+        _pod: &PodInfo,
+        _nodes: &[&NodeInfo],
+        _world: &Snapshot,
+        _slot: &mut Slot,
+    ) -> bool {
         true
     }
 
-    fn score(&self, _pod: &PodInfo, _node: &NodeInfo, _world: &Snapshot) -> i64 {
+    fn score(&self, _pod: &PodInfo, _node: &NodeInfo, _world: &Snapshot, _slot: &Slot) -> i64 {
         0
     }
 
-    /// Brings the scores of all nodes between 0 and `SCORE_MAX`.
-    fn normalize(&self, _scores: &mut [i64]) {}
+    /// Brings the scores of all nodes between 0 and `SCORE_MAX`; `scores` has one for each of
+    /// `nodes`.
+    fn normalize(&self, _nodes: &[&NodeInfo], _scores: &mut [i64], _slot: &Slot) {}
 
     /// Whether a change of the world can help a pod that this plugin refused.
     fn can_help(&self, _change: &WorldChange, _pod: &PodInfo) -> bool {

@@ -1,6 +1,6 @@
 //! Why no node fits, in the one sentence that users know from upstream.
 
-use crate::framework::Reason;
+use crate::framework::{Reason, Refusal, RefusedAll};
 use crate::pod_info::PodInfo;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -22,14 +22,21 @@ impl Diagnosis {
         }
     }
 
-    pub(super) fn refuse(&mut self, plugin: &'static str, reason: Reason) {
-        *self.reasons.entry(reason).or_default() += 1;
-        self.plugins.insert(plugin);
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.plugins.insert(refusal.plugin);
+        if let Some(reason) = refusal.verdict.into_reason() {
+            *self.reasons.entry(reason).or_default() += 1;
+        }
     }
 
-    pub(super) fn refuse_all(&mut self, plugin: &'static str, reason: Reason) {
-        self.for_all = Some(reason);
-        self.plugins.insert(plugin);
+    pub(super) fn refuse_all(&mut self, refused: RefusedAll) {
+        self.plugins.extend(refused.plugins);
+        self.for_all = refused.verdict.into_reason();
+    }
+
+    /// Other nodes might do if these plugins let them.
+    pub(super) fn leave_out(&mut self, by: &[&'static str]) {
+        self.plugins.extend(by);
     }
 
     /// Who refused: what must change for the pod to fit.

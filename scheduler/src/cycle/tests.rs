@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cache::Cache;
+use crate::framework::PreFilter;
 use crate::plugins;
 use coracle_client::Client;
 use expect_test::{Expect, expect};
@@ -212,4 +213,50 @@ fn large_clusters_are_sampled() {
         [1, 100, 101, 1000, 5000, 6000].map(enough),
         [1, 100, 100, 420, 500, 300]
     );
+}
+
+/// Lets the pod on the nodes that it names, and keeps count of pods for its filter.
+#[derive(Debug)]
+struct Picky(&'static str, &'static [&'static str]);
+
+impl crate::framework::Plugin for Picky {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn points(&self) -> crate::framework::Points {
+        crate::framework::Points {
+            pre_filter: true,
+            ..crate::framework::Points::FILTER
+        }
+    }
+
+    fn pre_filter(&self, _: &PodInfo, _: &Snapshot, _: &mut Slot) -> PreFilter {
+        PreFilter::Only(self.1.iter().map(|name| Arc::from(*name)).collect())
+    }
+}
+
+fn decided_by(plugins: &[(&'static str, &'static [&'static str])]) -> String {
+    let plugins = plugins.iter().map(|(name, nodes)| {
+        let plugin: crate::framework::SharedPlugin = Arc::new(Picky(name, nodes));
+        (plugin, 0)
+    });
+    let profile = Profile::new("default-scheduler", plugins.collect());
+    let (world, pod) = (world("node a\nnode b\nnode c"), info(pod_of(&[])));
+    match run(&profile, &world, &pod, &mut Rotation::default(), |_| 0) {
+        Outcome::Node(name) => name.to_string(),
+        Outcome::NoFit(diagnosis) => {
+            let by = diagnosis.plugins().join(" ");
+            format!("{} [{by}]", diagnosis.message(&pod))
+        }
+    }
+}
+
+#[test]
+fn plugins_narrow_the_nodes_together() {
+    expect!["b"].assert_eq(&decided_by(&[("One", &["a", "b"]), ("Two", &["b", "c"])]));
+    expect!["0/3 nodes are available: node(s) didn't satisfy plugin(s) [One Two] simultaneously. [One Two]"]
+        .assert_eq(&decided_by(&[("Two", &["a"]), ("One", &["b"])]));
+    expect!["0/3 nodes are available: node(s) didn't satisfy plugin One. [One]"]
+        .assert_eq(&decided_by(&[("One", &[])]));
 }

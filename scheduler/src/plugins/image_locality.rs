@@ -4,7 +4,7 @@
 //! one image goes to the one node that pulled it first.
 
 use crate::cache::Snapshot;
-use crate::framework::{Plugin, Points, SCORE_MAX, WorldChange};
+use crate::framework::{Plugin, Points, SCORE_MAX, Slot, WorldChange};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 
@@ -35,7 +35,7 @@ impl Plugin for ImageLocality {
         Points::SCORE
     }
 
-    fn score(&self, pod: &PodInfo, node: &NodeInfo, world: &Snapshot) -> i64 {
+    fn score(&self, pod: &PodInfo, node: &NodeInfo, world: &Snapshot, _slot: &Slot) -> i64 {
         let nodes = world.nodes.len().max(1) as f64;
         let present = pod.images.iter().filter(|image| has_image(node, image));
         let sum: i64 = present

@@ -3,7 +3,7 @@
 
 use super::node_selector::{any_term_matches, term_matches};
 use crate::cache::Snapshot;
-use crate::framework::{Plugin, Points, Reason, Verdict, WorldChange, normalize_to_max};
+use crate::framework::{Plugin, Points, Reason, Slot, Verdict, WorldChange, normalize_to_max};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use k8s_openapi::api::core::v1::PreferredSchedulingTerm;
@@ -53,7 +53,7 @@ impl Plugin for NodeAffinity {
         Points::FILTER_AND_SCORE
     }
 
-    fn filter(&self, pod: &PodInfo, node: &NodeInfo) -> Verdict {
+    fn filter(&self, pod: &PodInfo, node: &NodeInfo, _slot: &Slot) -> Verdict {
         if matches(pod, node) {
             Verdict::Fit
         } else {
@@ -61,11 +61,17 @@ impl Plugin for NodeAffinity {
         }
     }
 
-    fn pre_score(&self, pod: &PodInfo, _world: &Snapshot) -> bool {
+    fn pre_score(
+        &self,
+        pod: &PodInfo,
+        _nodes: &[&NodeInfo],
+        _world: &Snapshot,
+        _slot: &mut Slot,
+    ) -> bool {
         !preferred(pod).is_empty()
     }
 
-    fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot) -> i64 {
+    fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot, _slot: &Slot) -> i64 {
         preferred(pod)
             .iter()
             .filter(|term| term_matches(&term.preference, node))
@@ -73,7 +79,7 @@ impl Plugin for NodeAffinity {
             .sum()
     }
 
-    fn normalize(&self, scores: &mut [i64]) {
+    fn normalize(&self, _nodes: &[&NodeInfo], scores: &mut [i64], _slot: &Slot) {
         normalize_to_max(scores, false);
     }
 

@@ -1,6 +1,6 @@
 //! Filter: rejects all nodes but the one that `spec.nodeName` names.
 
-use crate::framework::{Plugin, Points, Reason, Verdict, WorldChange};
+use crate::framework::{Plugin, Points, Reason, Slot, Verdict, WorldChange};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 
@@ -18,7 +18,7 @@ impl Plugin for NodeName {
         Points::FILTER
     }
 
-    fn filter(&self, pod: &PodInfo, node: &NodeInfo) -> Verdict {
+    fn filter(&self, pod: &PodInfo, node: &NodeInfo, _slot: &Slot) -> Verdict {
         let wanted = pod.node_name();
         if wanted.is_empty() || wanted == node.name.as_ref() {
             Verdict::Fit

@@ -1,6 +1,6 @@
 //! Filter: rejects a node where a pod already holds one of the host ports that the pod wants.
 
-use crate::framework::{Plugin, Points, Reason, Verdict, WorldChange};
+use crate::framework::{Plugin, Points, Reason, Slot, Verdict, WorldChange};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 
@@ -24,7 +24,7 @@ impl Plugin for NodePorts {
         Points::FILTER
     }
 
-    fn filter(&self, pod: &PodInfo, node: &NodeInfo) -> Verdict {
+    fn filter(&self, pod: &PodInfo, node: &NodeInfo, _slot: &Slot) -> Verdict {
         if conflict(pod, &node.host_ports) {
             Verdict::Unschedulable(Reason::Text(REASON))
         } else {

@@ -5,7 +5,7 @@
 //! one down to 50.
 
 use crate::cache::Snapshot;
-use crate::framework::{Plugin, Points, SCORE_MAX, WorldChange};
+use crate::framework::{Plugin, Points, SCORE_MAX, Slot, WorldChange};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 
@@ -40,11 +40,17 @@ impl Plugin for BalancedAllocation {
     }
 
     /// A pod that asks for nothing changes no balance.
-    fn pre_score(&self, pod: &PodInfo, _world: &Snapshot) -> bool {
+    fn pre_score(
+        &self,
+        pod: &PodInfo,
+        _nodes: &[&NodeInfo],
+        _world: &Snapshot,
+        _slot: &mut Slot,
+    ) -> bool {
         pod.requests.milli_cpu > 0 || pod.requests.memory > 0
     }
 
-    fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot) -> i64 {
+    fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot, _slot: &Slot) -> i64 {
         let has = [node.allocatable.milli_cpu, node.allocatable.memory];
         let before = [node.requested.milli_cpu, node.requested.memory];
         let after = [

@@ -2,7 +2,7 @@
 //! Score: prefers nodes with more cpu and memory left (least allocated, both weighted alike).
 
 use crate::cache::Snapshot;
-use crate::framework::{Lacking, Plugin, Points, Reason, SCORE_MAX, Verdict, WorldChange};
+use crate::framework::{Lacking, Plugin, Points, Reason, SCORE_MAX, Slot, Verdict, WorldChange};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use crate::resources::Resources;
@@ -37,7 +37,7 @@ impl Plugin for NodeResourcesFit {
         Points::FILTER_AND_SCORE
     }
 
-    fn filter(&self, pod: &PodInfo, node: &NodeInfo) -> Verdict {
+    fn filter(&self, pod: &PodInfo, node: &NodeInfo, _slot: &Slot) -> Verdict {
         let (has, used) = (&node.allocatable, &node.requested);
         let mut lacking = lacking(&pod.requests, |amount| amount(has) - amount(used));
         if i64::try_from(node.pods.len()).unwrap_or(i64::MAX) >= has.pods {
@@ -55,7 +55,7 @@ impl Plugin for NodeResourcesFit {
         }
     }
 
-    fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot) -> i64 {
+    fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot, _slot: &Slot) -> i64 {
         let left = |has: i64, used: i64, asked: i64| {
             let wanted = used + asked;
             (has > 0).then(|| {

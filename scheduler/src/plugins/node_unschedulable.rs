@@ -1,6 +1,6 @@
 //! Filter: rejects a cordoned node, unless the pod tolerates the taint that stands for it.
 
-use crate::framework::{Plugin, Points, Reason, Verdict, WorldChange};
+use crate::framework::{Plugin, Points, Reason, Slot, Verdict, WorldChange};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use coracle_client::toleration::tolerates;
@@ -38,7 +38,7 @@ impl Plugin for NodeUnschedulable {
         Points::FILTER
     }
 
-    fn filter(&self, pod: &PodInfo, node: &NodeInfo) -> Verdict {
+    fn filter(&self, pod: &PodInfo, node: &NodeInfo, _slot: &Slot) -> Verdict {
         if node.is_unschedulable() && !tolerates_cordon(pod) {
             Verdict::Unresolvable(Reason::Text(REASON))
         } else {

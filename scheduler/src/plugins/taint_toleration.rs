@@ -2,7 +2,7 @@
 //! tolerate. Score: prefers nodes with fewer untolerated PreferNoSchedule taints.
 
 use crate::cache::Snapshot;
-use crate::framework::{Plugin, Points, Reason, Verdict, WorldChange, normalize_to_max};
+use crate::framework::{Plugin, Points, Reason, Slot, Verdict, WorldChange, normalize_to_max};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use coracle_client::toleration::tolerates;
@@ -35,14 +35,14 @@ impl Plugin for TaintToleration {
         Points::FILTER_AND_SCORE
     }
 
-    fn filter(&self, pod: &PodInfo, node: &NodeInfo) -> Verdict {
+    fn filter(&self, pod: &PodInfo, node: &NodeInfo, _slot: &Slot) -> Verdict {
         match first_untolerated(pod, node.taints()) {
             Some(_) => Verdict::Unresolvable(Reason::Text(REASON)),
             None => Verdict::Fit,
         }
     }
 
-    fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot) -> i64 {
+    fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot, _slot: &Slot) -> i64 {
         let avoided = |taint: &&Taint| taint.effect == "PreferNoSchedule";
         let untolerated = node
             .taints()
@@ -58,7 +58,7 @@ impl Plugin for TaintToleration {
         i64::try_from(untolerated).unwrap_or(i64::MAX)
     }
 
-    fn normalize(&self, scores: &mut [i64]) {
+    fn normalize(&self, _nodes: &[&NodeInfo], scores: &mut [i64], _slot: &Slot) {
         normalize_to_max(scores, true);
     }
 

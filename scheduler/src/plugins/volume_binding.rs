@@ -7,7 +7,7 @@
 //! the bounded places of bindings. For pods without claims nothing is done.
 
 use crate::cache::{Cache, Snapshot};
-use crate::framework::{Plugin, Points, Reason, StepError, Verdict, WorldChange};
+use crate::framework::{Plugin, Points, PreFilter, Reason, Slot, StepError, Verdict, WorldChange};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use crate::volumes::Volumes;
@@ -31,8 +31,6 @@ pub struct VolumeBinding {
     client: Client,
     cache: Arc<Mutex<Cache>>,
     volumes: Arc<Mutex<Volumes>>,
-    /// Of the pod whose cycle it is, by uid: there is one cycle at a time.
-    current: Mutex<Option<(String, Arc<Task>)>>,
     /// Of pods on their way to a node, by uid.
     reserved: Mutex<HashMap<String, Reserved>>,
 }
@@ -64,7 +62,6 @@ impl VolumeBinding {
             client,
             cache,
             volumes,
-            current: Mutex::default(),
             reserved: Mutex::default(),
         }
     }
@@ -109,27 +106,22 @@ impl Plugin for VolumeBinding {
         }
     }
 
-    fn pre_filter(&self, pod: &PodInfo, _world: &Snapshot) -> Verdict {
+    fn pre_filter(&self, pod: &PodInfo, _world: &Snapshot, slot: &mut Slot) -> PreFilter {
         if pod.claims.is_empty() {
-            return Verdict::Fit;
+            return PreFilter::Skip;
         }
         match Task::of(pod, &self.volumes.lock()) {
             Ok(task) => {
-                *self.current.lock() = Some((pod.uid.clone(), Arc::new(task)));
-                Verdict::Fit
+                slot.set(Arc::new(task));
+                PreFilter::Filter
             }
-            Err(reason) => Verdict::Unresolvable(reason),
+            Err(reason) => PreFilter::Refuse(Verdict::Unresolvable(reason)),
         }
     }
 
-    fn filter(&self, pod: &PodInfo, node: &NodeInfo) -> Verdict {
-        if pod.claims.is_empty() {
-            return Verdict::Fit;
-        }
-        let current = self.current.lock();
-        let task = current.as_ref().filter(|(uid, _)| *uid == pod.uid);
-        let decision = task.map(|(_, task)| task.decide(&node.name, node.labels()));
-        match decision {
+    fn filter(&self, _pod: &PodInfo, node: &NodeInfo, slot: &Slot) -> Verdict {
+        let task = slot.get::<Arc<Task>>();
+        match task.map(|task| task.decide(&node.name, node.labels())) {
             Some(Err(reason)) => Verdict::Unresolvable(reason),
             _ => Verdict::Fit,
         }

@@ -28,7 +28,7 @@ fn reasons(requests: serde_json::Value, allocatable: serde_json::Value) -> Vec<S
     info.set_node(node(allocatable));
     let pod = pod(requests);
     let mut texts = Vec::new();
-    if let Verdict::Unschedulable(reason) = NodeResourcesFit.filter(&pod, &info) {
+    if let Verdict::Unschedulable(reason) = NodeResourcesFit.filter(&pod, &info, &Slot::default()) {
         reason.each(&pod, |text| texts.push(text));
     }
     texts

@@ -159,12 +159,14 @@ impl Scene {
             reason.each(&pod, |one| text.push_str(&one));
             text
         };
-        if let Verdict::Unresolvable(reason) = plugin.pre_filter(&pod, &snapshot) {
+        let mut slot = Slot::default();
+        let begun = plugin.pre_filter(&pod, &snapshot, &mut slot);
+        if let PreFilter::Refuse(Verdict::Unresolvable(reason)) = begun {
             return why(reason);
         }
         let mut lines = Vec::new();
         for node in &snapshot.nodes {
-            let fits = match plugin.filter(&pod, node) {
+            let fits = match plugin.filter(&pod, node, &slot) {
                 Verdict::Unresolvable(reason) => why(reason),
                 _ => self.gets(&plugin, &pod, &node.name),
             };

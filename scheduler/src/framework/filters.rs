@@ -1,0 +1,136 @@
+//! PreFilter and Filter of all plugins of a profile for one pod.
+
+use super::state::{CycleState, Kept};
+use super::{PreFilter, Profile, Reason, Verdict};
+use crate::cache::Snapshot;
+use crate::node_info::NodeInfo;
+use crate::pod_info::PodInfo;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Which plugin refused a node, and why.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    pub plugin: &'static str,
+    pub verdict: Verdict,
+}
+
+/// Why no node comes into question, before any was looked at.
+#[derive(Clone, Debug)]
+pub struct RefusedAll {
+    pub plugins: Vec<&'static str>,
+    pub verdict: Verdict,
+}
+
+/// The filters of a profile for one pod over one snapshot.
+#[derive(Clone, Copy, Debug)]
+pub struct Filters<'a> {
+    pub profile: &'a Profile,
+    pub world: &'a Snapshot,
+    pub pod: &'a PodInfo,
+}
+
+/// What PreFilter left to filter.
+#[derive(Debug, Default)]
+pub struct Begun {
+    pub state: CycleState,
+    /// Only these nodes come into question; `None` when all do.
+    pub only: Option<BTreeSet<Arc<str>>>,
+    /// Who said so.
+    pub only_by: Vec<&'static str>,
+}
+
+impl Begun {
+    fn narrow(&mut self, nodes: BTreeSet<Arc<str>>, by: &'static str) {
+        match &mut self.only {
+            Some(known) => known.retain(|node| nodes.contains(node)),
+            None => self.only = Some(nodes),
+        }
+        self.only_by.push(by);
+    }
+
+    pub fn may_take(&self, node: &NodeInfo) -> bool {
+        let only = self.only.as_ref();
+        only.is_none_or(|nodes| nodes.contains(&node.name))
+    }
+
+    /// What users read when plugins left no node together, or one left none.
+    fn left_none(&self) -> Option<Reason> {
+        if !self.only.as_ref()?.is_empty() {
+            return None;
+        }
+        let text = match self.only_by.as_slice() {
+            [one] => format!("node(s) didn't satisfy plugin {one}"),
+            many => {
+                let mut names = many.to_vec();
+                names.sort_unstable();
+                let names = names.join(" ");
+                format!("node(s) didn't satisfy plugin(s) [{names}] simultaneously")
+            }
+        };
+        Some(Reason::Told(text.into()))
+    }
+}
+
+impl Filters<'_> {
+    /// Runs PreFilter of all plugins; ends with the first that refuses the pod everywhere.
+    pub fn begin(&self) -> Result<Begun, RefusedAll> {
+        let mut begun = Begun::default();
+        for plugin in self.profile.plugins() {
+            let mut kept = Kept::default();
+            if plugin.points().pre_filter {
+                match plugin.pre_filter(self.pod, self.world, &mut kept.slot) {
+                    PreFilter::Filter => {}
+                    PreFilter::Skip => kept.is_skipped = true,
+                    PreFilter::Only(nodes) => begun.narrow(nodes, plugin.name()),
+                    PreFilter::Refuse(verdict) => {
+                        let plugins = vec![plugin.name()];
+                        return Err(RefusedAll { plugins, verdict });
+                    }
+                }
+            }
+            begun.state.0.push(kept);
+            if let Some(reason) = begun.left_none() {
+                return Err(RefusedAll {
+                    plugins: begun.only_by,
+                    verdict: Verdict::Unresolvable(reason),
+                });
+            }
+        }
+        Ok(begun)
+    }
+
+    /// The first filter that refuses the node, if any.
+    pub fn refusal(&self, node: &NodeInfo, state: &CycleState) -> Option<Refusal> {
+        let filters = self.profile.at(|points| points.filter);
+        filters
+            .filter(|(place, _)| !state.0[*place].is_skipped)
+            .find_map(
+                |(place, plugin)| match plugin.filter(self.pod, node, &state.0[place].slot) {
+                    Verdict::Fit => None,
+                    verdict => Some(Refusal {
+                        plugin: plugin.name(),
+                        verdict,
+                    }),
+                },
+            )
+    }
+
+    /// The state as it would be with `other` on `node`; the caller adds it to the node.
+    pub fn add_pod(&self, other: &PodInfo, node: &NodeInfo, state: &mut CycleState) {
+        for (plugin, kept) in self.profile.plugins().zip(&mut state.0) {
+            if !kept.is_skipped {
+                plugin.add_pod(self.pod, other, node, &mut kept.slot);
+            }
+        }
+    }
+
+    /// The state as it would be without `other` on `node`; the caller takes it off the node.
+    pub fn remove_pod(&self, other: &PodInfo, node: &NodeInfo, state: &mut CycleState) {
+        for (plugin, kept) in self.profile.plugins().zip(&mut state.0) {
+            if !kept.is_skipped {
+                plugin.remove_pod(self.pod, other, node, &mut kept.slot);
+            }
+        }
+    }
+}
