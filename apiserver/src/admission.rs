@@ -113,6 +113,11 @@ impl Attributes<'_> {
         }
     }
 
+    /// The time of the request has run out.
+    pub fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|at| at <= Instant::now())
+    }
+
     /// True for the resource itself, not a subresource of it.
     pub fn is_main(&self, group: &str, plural: &str) -> bool {
         self.subresource.is_empty() && self.is(group, plural)
@@ -298,6 +303,10 @@ impl Chain {
             Plugin::MutatingAdmissionWebhook => self.webhooks.concerns(Does::Mutate, asked),
             Plugin::ValidatingAdmissionWebhook => self.webhooks.concerns(Does::Judge, asked),
             Plugin::ValidatingAdmissionPolicy => self.policies.concerns(policy::Does::Judge, asked),
+            Plugin::MutatingAdmissionPolicy => {
+                plugin.handles(asked.operation)
+                    && self.policies.concerns(policy::Does::Mutate, asked)
+            }
             plugin => plugin.handles(asked.operation),
         })
     }

@@ -20,6 +20,8 @@ use bytes::Bytes;
 use http::Request;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::SendRequest;
 use parking_lot::Mutex;
 use pool::Pool;
@@ -68,6 +70,9 @@ struct Kept {
     client: Arc<Client>,
     last_use: u64,
 }
+
+/// The answer, or an error that has the request with it when none of it was sent.
+type Sent = Result<http::Response<Incoming>, TrySendError<Request<Full<Bytes>>>>;
 
 /// One webhook's trust and connections.
 struct Client {
@@ -155,8 +160,9 @@ impl Caller {
                 continue;
             }
             match client.send(&mut sender, query, review.clone()).await {
-                // The other end closed it while it was idle: nothing was answered.
-                Err(error) if pool::is_stale(&error) => {}
+                // The other end had closed it before any of the review was sent. Of one that was
+                // sent nobody knows what the webhook made of it.
+                Err(error) if error.message().is_some() => {}
                 sent => return client.received(sender, sent).await,
             }
         }
@@ -215,7 +221,7 @@ impl Client {
         sender: &mut SendRequest<Full<Bytes>>,
         query: &str,
         review: Bytes,
-    ) -> Result<http::Response<hyper::body::Incoming>, hyper::Error> {
+    ) -> Sent {
         let request = Request::post(query)
             .header(HOST, self.authority.as_str())
             .header(USER_AGENT, AGENT)
@@ -223,16 +229,17 @@ impl Client {
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(review))
             .expect("path and host were checked with the configuration");
-        sender.send_request(request).await
+        sender.try_send_request(request).await
     }
 
     /// Reads the answer, and keeps the connection when it can be used again.
     async fn received(
         &self,
         sender: SendRequest<Full<Bytes>>,
-        sent: Result<http::Response<hyper::body::Incoming>, hyper::Error>,
+        sent: Sent,
     ) -> Result<(Head, Bytes), String> {
-        let (parts, body) = sent.map_err(|error| words::of_http(&error))?.into_parts();
+        let response = sent.map_err(|error| words::of_http(error.error()))?;
+        let (parts, body) = response.into_parts();
         let head = Head::of(&parts);
         let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
         let body = body.map_err(|error| {

@@ -82,8 +82,3 @@ impl Pool {
         Ok(sender)
     }
 }
-
-/// The server had closed the connection before it read the request.
-pub fn is_stale(error: &hyper::Error) -> bool {
-    error.is_canceled() || error.is_closed() || error.is_incomplete_message()
-}

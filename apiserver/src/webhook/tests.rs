@@ -5,13 +5,11 @@ use crate::view::tests::Objects;
 use base64::Engine;
 use expect_test::expect;
 use http::Response;
-use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use serde_json::json;
-use std::convert::Infallible;
 use std::sync::atomic::AtomicUsize;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -23,19 +21,26 @@ struct Site {
     port: u16,
     ca_bundle: String,
     connections: Arc<AtomicUsize>,
+    reviews: Arc<AtomicUsize>,
 }
 
-type Answer = Result<Response<Full<Bytes>>, Infallible>;
+type Answer = Result<Response<Full<Bytes>>, BrokenOff>;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the server breaks off")]
+struct BrokenOff;
 
 /// Answers by the path: `/echo` with what was asked, `/never` not at all, `/last` and then it
-/// closes the connection.
-async fn answer(request: Request<Incoming>) -> Answer {
+/// closes the connection, `/cut` once, and of later ones it reads the review and breaks off.
+async fn answer(request: Request<Incoming>, reviews: Arc<AtomicUsize>) -> Answer {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
+    let earlier = reviews.fetch_add(1, Ordering::SeqCst);
     let text = |name| parts.headers.get(name).unwrap().to_str().unwrap();
     let response = Response::builder();
     Ok(match parts.uri.path() {
         "/never" => std::future::pending().await,
+        "/cut" if earlier > 0 => return Err(BrokenOff),
         "/huge" => response.body(Full::new(vec![b' '; ANSWER_BYTES_MAX + 1].into())),
         "/last" => response.header("connection", "close").body(Full::new(body)),
         "/none" => response.status(404).body(Full::default()),
@@ -68,19 +73,23 @@ impl Site {
             port: listener.local_addr().unwrap().port(),
             ca_bundle: base64::engine::general_purpose::STANDARD.encode(certificate.pem()),
             connections: Arc::default(),
+            reviews: Arc::default(),
         };
         let connections = Arc::clone(&site.connections);
+        let reviews = Arc::clone(&site.reviews);
         tokio::spawn(async move {
             let acceptor = TlsAcceptor::from(Arc::new(tls));
             while let Ok((stream, _)) = listener.accept().await {
                 let (acceptor, connections) = (acceptor.clone(), Arc::clone(&connections));
+                let reviews = Arc::clone(&reviews);
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else {
                         return;
                     };
                     connections.fetch_add(1, Ordering::SeqCst);
+                    let service = service_fn(move |request| answer(request, Arc::clone(&reviews)));
                     let served = hyper::server::conn::http1::Builder::new()
-                        .serve_connection(TokioIo::new(stream), service_fn(answer));
+                        .serve_connection(TokioIo::new(stream), service);
                     drop(served.await);
                 });
             }
@@ -131,6 +140,16 @@ async fn a_connection_that_was_closed_is_replaced() {
         assert_eq!(site.post(&caller, "/last", PATIENCE).await, "{}");
     }
     assert_eq!(site.connections.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test]
+async fn a_review_that_was_sent_is_not_sent_again() {
+    let (site, caller) = (Site::start().await, caller());
+    site.post(&caller, "/cut", PATIENCE).await;
+    let told = site.post(&caller, "/cut", PATIENCE).await;
+    expect![[r#"Post "https://localhost:PORT/cut?timeout=20s": EOF"#]].assert_eq(&told);
+    let count = |of: &AtomicUsize| of.load(Ordering::SeqCst);
+    assert_eq!((count(&site.reviews), count(&site.connections)), (2, 1));
 }
 
 #[tokio::test]

@@ -74,7 +74,10 @@ fn name_of(presented: &str) -> &str {
 
 /// A connection that broke off between request and answer.
 pub fn of_http(error: &hyper::Error) -> String {
-    if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
+    let inner = error.source().and_then(|inner| inner.downcast_ref());
+    // To Go the end of a stream without TLS' word of it is an end as well.
+    let has_ended = inner.is_some_and(|inner: &io::Error| inner.kind() == ErrorKind::UnexpectedEof);
+    if has_ended || error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
         return "EOF".to_owned();
     }
     if error.is_parse() {

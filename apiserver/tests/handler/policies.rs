@@ -264,3 +264,50 @@ async fn a_policy_changes_deployments_before_they_are_checked() {
                    policy=\"p\",policy_binding=\"p\"}";
     assert!(text.contains(counted));
 }
+
+/// It fails for all there is, and is mended all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_that_changes_writes_can_always_be_mended() {
+    let site = site().await;
+    site.run();
+    let all = json!({
+        "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"],
+        "operations": ["CREATE", "UPDATE"],
+    });
+    let missing = "[JSONPatch{op: 'remove', path: '/nobody'}]";
+    let broken = json!({ "patchType": "JSONPatch", "jsonPatch": { "expression": missing } });
+    let policies = format!("{GROUP}/mutatingadmissionpolicies");
+    let bindings = format!("{GROUP}/mutatingadmissionpolicybindings");
+    let policy = json!({
+        "metadata": { "name": "p" },
+        "spec": {
+            "matchConstraints": { "resourceRules": [all] },
+            "mutations": [broken], "reinvocationPolicy": "Never",
+        },
+    });
+    site.post(&policies, &policy).await.ok();
+    let binding = json!({ "metadata": { "name": "p" }, "spec": { "policyName": "p" } });
+    site.post(&bindings, &binding).await.ok();
+    let trial = format!("{CONFIG_MAPS}?dryRun=All");
+    let written = async |is_let_in: bool| {
+        let settled = async {
+            let map = config_map("marker", "a");
+            while site.post(&trial, &map).await.status.is_success() != is_let_in {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, settled).await.is_ok()
+    };
+    assert!(written(false).await, "the policy is not in effect");
+    let labels = json!({ "metadata": { "labels": { "a": "b" } } });
+    let patched = site
+        .patch(&format!("{bindings}/p"), "merge-patch", &labels)
+        .await;
+    patched.ok();
+    let mended = json!({ "spec": { "failurePolicy": "Ignore" } });
+    let patched = site
+        .patch(&format!("{policies}/p"), "merge-patch", &mended)
+        .await;
+    patched.ok();
+    assert!(written(true).await, "the policy still stops writes");
+}

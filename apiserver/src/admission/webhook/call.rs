@@ -99,6 +99,11 @@ impl Webhooks {
         let name = &hook.name;
         match ended {
             Ok(value) => Ok(Some(value)),
+            // Else a client that gives its request little time would leave webhooks out.
+            Err(Failure::NotCalled { .. }) if forgives && asked.is_late() => {
+                let why = "request did not complete within requested timeout";
+                Err(Status::timeout(why, 0))
+            }
             Err(Failure::NotCalled { why, .. }) if forgives => {
                 tracing::warn!(webhook = name, why, "a webhook failed and is left out");
                 self.counts.failed_open(name, does.step());

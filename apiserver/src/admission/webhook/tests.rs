@@ -12,6 +12,9 @@ use crate::view::tests::Objects;
 use coracle_api::object::Object;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::time::Instant;
 
 fn hook(webhook: Value) -> Hook {
     let configuration = json!({ "metadata": { "name": "c" }, "webhooks": [webhook] });
@@ -384,4 +387,44 @@ fn options_are_those_of_the_operation() {
         .assert_eq(&operation_options(&deleted).to_string());
     let asked = as_user(&user, "CONNECT pods/exec web p");
     assert!(operation_options(&asked.attributes()).is_null());
+}
+
+/// What becomes of a request whose webhook fails, with so much time left to it.
+async fn failed(policy: &str, left: Option<Duration>) -> Result<Option<()>, String> {
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://localhost:{}/", closed.local_addr().unwrap().port());
+    drop(closed);
+    let hook = hook(json!({
+        "name": "a.b.c", "failurePolicy": policy, "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 5, "sideEffects": "None", "clientConfig": { "url": url },
+    }));
+    let webhooks = Webhooks::new(view(), authorizer(), Tunnels::new(Default::default()));
+    let user = User::named("jane");
+    let asked = as_user(&user, "CREATE configmaps web c");
+    let asked = Attributes {
+        deadline: left.map(|left| Instant::now() + left),
+        ..asked.attributes()
+    };
+    let shown = Shown::of(Form::asked(&asked), &asked, None);
+    let called = webhooks.call(Does::Judge, &hook, &asked, &shown).await;
+    let called = called.map(|_| ());
+    let settled = webhooks.settle(Does::Judge, &hook, &asked, Instant::now(), called);
+    settled.map_err(|status| format!("{} {}: {}", status.code, status.reason, status.message))
+}
+
+#[tokio::test]
+async fn a_request_without_time_leaves_out_no_webhook() {
+    let late = "504 Timeout: request did not complete within requested timeout";
+    let none = Some(Duration::ZERO);
+    assert_eq!(failed("Ignore", none).await, Err(late.to_owned()));
+    assert_eq!(failed("Ignore", None).await, Ok(None));
+    let much = Some(Duration::from_secs(600));
+    assert_eq!(failed("Ignore", much).await, Ok(None));
+    let told = failed("Fail", None).await.unwrap_err();
+    assert!(
+        told.starts_with(
+            "500 InternalError: Internal error occurred: failed calling webhook \"a.b.c\""
+        ),
+        "{told}"
+    );
 }
