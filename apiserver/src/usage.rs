@@ -26,11 +26,13 @@ use tokio::time::Instant;
 /// A node is not asked again before. Less than the 15 seconds in which autoscalers come again, so
 /// that each of their looks has an interval of its own.
 const FRESH: Duration = Duration::from_secs(10);
-/// What was measured longer ago says nothing of now.
+/// What was measured longer ago says nothing of now: it is compared with nothing, and shown to
+/// nobody.
 const APART_MAX: Duration = Duration::from_secs(60);
 /// Where there is nothing to compare with, a node is asked twice, this far apart.
 const FIRST_APART: Duration = Duration::from_secs(1);
-/// After so long without a reader, all is forgotten.
+/// After so long without a reader, all is forgotten; a node that was not asked for so long, as it
+/// is no more or not connected, alone.
 const KEPT: Duration = Duration::from_secs(180);
 /// A reader gets what there is by then; a node that is slower is there for the next one.
 const READER_MAX: Duration = Duration::from_secs(5);
@@ -75,6 +77,21 @@ struct Kept {
     is_watched: bool,
 }
 
+impl Kept {
+    /// What may be shown of a node.
+    fn recent(&self, node: &str) -> Option<&Samples> {
+        let samples = &self.nodes.get(node)?.samples;
+        samples
+            .is_near(Instant::now(), APART_MAX)
+            .then_some(samples)
+    }
+
+    fn drop_unasked(&mut self) {
+        let is_asked = |node: &Node| node.asked.is_some_and(|asked| asked.elapsed() < KEPT);
+        self.nodes.retain(|_, node| is_asked(node));
+    }
+}
+
 pub struct Usage {
     tunnels: Tunnels,
     kept: Mutex<Kept>,
@@ -113,13 +130,13 @@ impl Usage {
 
     /// What a node uses.
     pub fn node(&self, node: &str) -> Option<Used> {
-        self.kept.lock().nodes.get(node)?.samples.node()
+        self.kept.lock().recent(node)?.node()
     }
 
     /// What the containers of a pod on a node use, by name. `None` when it is not known of one.
     pub fn pod(&self, node: &str, namespace: &str, name: &str) -> Option<Vec<(String, Used)>> {
         let kept = self.kept.lock();
-        kept.nodes.get(node)?.samples.pod(namespace, name)
+        kept.recent(node)?.pod(namespace, name)
     }
 
     /// The question that is under way or due.
@@ -192,7 +209,8 @@ impl Usage {
         Ok(whole.to_bytes())
     }
 
-    /// Ends with the last reader's interest.
+    /// Ends with the last reader's interest. While there are readers, it looks every [`KEPT`] or
+    /// less often for nodes that nobody can ask any more.
     async fn forget(self: Arc<Self>) {
         loop {
             let read = self.kept.lock().read.unwrap_or_else(Instant::now);
@@ -202,6 +220,7 @@ impl Usage {
                 *kept = Kept::default();
                 return;
             }
+            kept.drop_unasked();
         }
     }
 }

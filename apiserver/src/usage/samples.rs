@@ -50,8 +50,7 @@ impl Samples {
     /// Takes what was told; what is not in it is forgotten. Says whether there was anything to
     /// compare it with: what is older than `apart_max` is not.
     pub fn add(&mut self, batch: Batch, now: Instant, apart_max: Duration) -> bool {
-        let apart = |taken: Instant| now.saturating_duration_since(taken);
-        let is_near = self.taken.is_some_and(|taken| apart(taken) <= apart_max);
+        let is_near = self.is_near(now, apart_max);
         let before = std::mem::take(self);
         let before = if is_near { before } else { Self::default() };
         let began_ms_max = i64::try_from(apart_max.as_millis()).unwrap_or(i64::MAX);
@@ -72,6 +71,12 @@ impl Samples {
         };
         self.pods = batch.pods.into_iter().map(with_rates).collect();
         is_near
+    }
+
+    /// Whether the newest count was taken no longer ago.
+    pub fn is_near(&self, now: Instant, apart_max: Duration) -> bool {
+        let apart = |taken: Instant| now.saturating_duration_since(taken);
+        self.taken.is_some_and(|taken| apart(taken) <= apart_max)
     }
 
     pub fn node(&self) -> Option<Used> {

@@ -128,6 +128,46 @@ async fn a_node_that_is_silent_keeps_nobody_from_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn figures_of_a_lost_node_are_shown_no_longer_than_they_are_recent() {
+    let (usage, tunnels) = usage();
+    connect(&tunnels, "n", |asked| {
+        (asked < 2).then(|| busy(asked).unwrap())
+    })
+    .await;
+    let names = nodes(&["n"]);
+    usage.refresh(&names).await;
+    let measured = Instant::now();
+    assert!(usage.node("n").is_some());
+    let mut shown = 0;
+    while measured.elapsed() < APART_MAX * 2 {
+        tokio::time::sleep(FRESH).await;
+        usage.refresh(&names).await;
+        let is_recent = measured.elapsed() <= APART_MAX;
+        shown += usize::from(is_recent);
+        assert_eq!(usage.node("n").is_some(), is_recent);
+        assert_eq!(usage.pod("n", "ns", "p").is_some(), is_recent);
+    }
+    assert!(shown > 0, "what is recent was shown meanwhile");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_no_more_is_forgotten_while_others_are_read() {
+    let (usage, tunnels) = usage();
+    connect(&tunnels, "gone", busy).await;
+    connect(&tunnels, "stays", busy).await;
+    usage.refresh(&nodes(&["gone", "stays"])).await;
+    assert_eq!(usage.kept.lock().nodes.len(), 2);
+    let begun = Instant::now();
+    while begun.elapsed() < KEPT * 2 + FRESH * 2 {
+        tokio::time::sleep(FRESH).await;
+        usage.refresh(&nodes(&["stays"])).await;
+        assert!(usage.node("stays").is_some());
+    }
+    let left: Vec<String> = usage.kept.lock().nodes.keys().cloned().collect();
+    assert_eq!(left, ["stays"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_without_end_is_not_taken() {
     let (usage, tunnels) = usage();
     let huge = |_| Some("x 1\n".repeat(ANSWER_BYTES_MAX / 4 + 1));
