@@ -21,6 +21,9 @@ use std::time::Duration;
 
 /// Objects that a webhook is asked for at a time.
 const OBJECTS_PER_REVIEW_MAX: usize = 100;
+/// And about so much of them as they are stored: an answer may be four times as large before it is
+/// refused. One object is asked for however large it is.
+const BYTES_PER_REVIEW_MAX: usize = 2 * 1024 * 1024;
 /// As upstream's client for webhooks.
 const WITHIN: Duration = Duration::from_secs(30);
 
@@ -71,7 +74,10 @@ impl Converter {
             return Ok(values);
         };
         let mut made = Vec::with_capacity(values.len());
-        for some in values.chunks(OBJECTS_PER_REVIEW_MAX) {
+        let mut rest = values.as_slice();
+        while !rest.is_empty() {
+            let (some, later) = rest.split_at(review_len(rest));
+            rest = later;
             let objects: Vec<Value> = some
                 .iter()
                 .filter_map(|value| view::decode(value))
@@ -160,19 +166,36 @@ async fn converted(
     mut objects: Vec<Value>,
     to: &str,
 ) -> Result<Vec<Value>, Status> {
-    let others: Vec<usize> = (0..objects.len())
-        .filter(|index| objects[*index]["apiVersion"] != to)
-        .collect();
-    if others.is_empty() {
+    let mut places = Vec::new();
+    let mut asked = Vec::new();
+    for (index, object) in objects.iter_mut().enumerate() {
+        if object.get("apiVersion").and_then(Value::as_str) != Some(to) {
+            places.push(index);
+            asked.push(object.take());
+        }
+    }
+    if asked.is_empty() {
         return Ok(objects);
     }
-    let asked: Vec<Value> = others.iter().map(|index| objects[*index].clone()).collect();
     let made = ask(caller, conversion, &asked, to).await;
     let made = made.map_err(Status::failed)?;
-    for (index, object) in others.into_iter().zip(made) {
+    for (index, object) in places.into_iter().zip(made) {
         objects[index] = object;
     }
     Ok(objects)
+}
+
+/// How many of the first values are asked for together.
+fn review_len(values: &[Bytes]) -> usize {
+    let mut bytes = 0_usize;
+    let fit = values
+        .iter()
+        .take(OBJECTS_PER_REVIEW_MAX)
+        .take_while(|one| {
+            bytes = bytes.saturating_add(one.len());
+            bytes <= BYTES_PER_REVIEW_MAX
+        });
+    fit.count().max(1)
 }
 
 async fn ask(
@@ -196,4 +219,21 @@ async fn ask(
     let answer = answer.map_err(failed)?;
     let answer: Value = serde_json::from_slice(&answer).map_err(|error| error.to_string())?;
     conversion.converted(&uid, &answer, asked, to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_review_has_an_end_in_objects_and_in_bytes() {
+        let values = |count: usize, bytes: usize| vec![Bytes::from(vec![b'x'; bytes]); count];
+        assert_eq!(review_len(&values(3, 10)), 3);
+        assert_eq!(review_len(&values(250, 10)), OBJECTS_PER_REVIEW_MAX);
+        let some = values(100, 90 * 1024);
+        assert_eq!(review_len(&some), 22);
+        assert_eq!(review_len(&some[95..]), 5);
+        assert_eq!(review_len(&values(2, BYTES_PER_REVIEW_MAX / 2)), 2);
+        assert_eq!(review_len(&values(3, BYTES_PER_REVIEW_MAX + 1)), 1);
+    }
 }

@@ -1,9 +1,9 @@
 //! Establishes definitions, and takes those apart that are to go: their objects first.
 //!
 //! Level-triggered: whatever changed, all definitions are looked at again, one after the other, so
-//! that of two that want a name one has it. Writes with the version that was read; who was
-//! overtaken is looked at again by the event of that. Never deletes an object by force: one that
-//! is held by a finalizer holds its definition.
+//! that of two that want a name one has it; one that fails keeps none of the others. Writes with
+//! the version that was read; who was overtaken is looked at again by the event of that. Never
+//! deletes an object by force: one that is held by a finalizer holds its definition.
 
 use super::PARTITION;
 use crate::bootstrap::{ReconcileError, refused, send};
@@ -14,17 +14,21 @@ use crate::view::{self, View};
 use coracle_api::catalogue;
 use coracle_api::custom::{self, CLEANUP, GROUP, PLURAL, set_condition};
 use coracle_api::object::Object;
+use coracle_api::resource::Resource;
 use coracle_api::timestamp::format_time;
 use coracle_store::{Store, Watch};
 use http::{Method, StatusCode};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// After a failure, and as often as is looked whether the last object of a kind is gone: it may
 /// wait for somebody's finalizer.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// By name.
+type Definitions = BTreeMap<String, Object>;
 
 /// Status, reason and message of a condition.
 type Told = [&'static str; 3];
@@ -69,10 +73,8 @@ pub async fn run(registry: Registry, api: InProcess, clock: Clock, shutdown: Can
             let waits = match settle(&registry, &api, &clock).await {
                 Ok(Outcome::Settled) => false,
                 Ok(Outcome::Waits) => true,
-                Err(error) => {
-                    tracing::warn!(%error, "definitions of custom resources were not settled");
-                    true
-                }
+                // It was told.
+                Err(_) => true,
             };
             if waits {
                 drop(tokio::time::timeout(RETRY, watch.next()).await);
@@ -92,35 +94,68 @@ fn watch(store: &Store) -> Option<Watch> {
     store.watch(&PARTITION, newest).ok()
 }
 
+/// The first failure is given once all had their turn.
 async fn settle(
     registry: &Registry,
     api: &InProcess,
     clock: &Clock,
 ) -> Result<Outcome, ReconcileError> {
+    let listed = registry.store.list(GROUP, PLURAL, None).into_iter();
+    let mut all: Definitions = listed.map(|one| (one.name().to_owned(), one)).collect();
+    let mut first = None;
+    establish(registry, api, clock, &mut all, &mut first).await;
     let mut outcome = Outcome::Settled;
-    let names: Vec<String> = registry
-        .store
-        .list(GROUP, PLURAL, None)
-        .iter()
-        .map(|definition| definition.name().to_owned())
-        .collect();
+    for definition in all.values() {
+        let now = format_time(clock());
+        let is_ours = definition.finalizers().any(|one| one == CLEANUP);
+        if !definition.is_deleting()
+            || !is_ours
+            || custom::settled(definition, all.values(), &now).is_some()
+        {
+            continue;
+        }
+        match take_apart(registry, api, definition.clone(), &now).await {
+            Ok(Outcome::Settled) => {}
+            Ok(Outcome::Waits) => outcome = Outcome::Waits,
+            Err(error) => keep(&mut first, definition.name(), error),
+        }
+    }
+    first.map_or(Ok(outcome), Err)
+}
+
+/// Writes what is new of the conditions and names of each. Before anything is taken apart, which
+/// may take long.
+async fn establish(
+    registry: &Registry,
+    api: &InProcess,
+    clock: &Clock,
+    all: &mut Definitions,
+    first: &mut Option<ReconcileError>,
+) {
+    let names: Vec<String> = all.keys().cloned().collect();
     for name in names {
-        // As it is now: what was just written is among what the next one is held against.
-        let all = registry.store.list(GROUP, PLURAL, None);
-        let Some(definition) = all.iter().find(|one| one.name() == name) else {
+        let Some(definition) = all.get(&name) else {
             continue;
         };
         let now = format_time(clock());
-        if let Some(settled) = custom::settled(definition, all.iter(), &now) {
-            put_status(api, &settled).await?;
-        } else if definition.is_deleting() && definition.finalizers().any(|one| one == CLEANUP) {
-            let definition = definition.clone();
-            if take_apart(registry, api, definition, &now).await? == Outcome::Waits {
-                outcome = Outcome::Waits;
-            }
+        let Some(settled) = custom::settled(definition, all.values(), &now) else {
+            continue;
+        };
+        if let Err(error) = put_status(api, &settled).await {
+            keep(first, &name, error);
+        }
+        // As it is now: what was just written is among what the next one is held against.
+        match registry.store.get(GROUP, PLURAL, "", &name) {
+            Some(newest) => drop(all.insert(name, newest)),
+            None => drop(all.remove(&name)),
         }
     }
-    Ok(outcome)
+}
+
+/// The first one is for the retry; all are told.
+fn keep(first: &mut Option<ReconcileError>, name: &str, error: ReconcileError) {
+    tracing::warn!(name, %error, "a definition of custom resources was not settled");
+    first.get_or_insert(error);
 }
 
 /// Deletes the objects, and lets the definition go once there are none.
@@ -172,25 +207,40 @@ async fn delete_all(
         .filter_map(|(_, entry)| view::decode(&entry.value))
         .map(|object| object.namespace().to_owned())
         .collect();
+    let mut first = None;
     for namespace in namespaces {
         let Some(path) = collection(registry, group, plural, &namespace) else {
             return Ok(false);
         };
-        let (status, answer) = send(api, Method::DELETE, &path, None).await?;
-        if !status.is_success() && status != StatusCode::NOT_FOUND {
-            return Err(refused(Method::DELETE, &path, status, &answer));
+        // What cannot go from one namespace keeps nothing in the others.
+        if let Err(error) = delete_in(api, &path).await {
+            first.get_or_insert(error);
         }
     }
-    Ok(true)
+    first.map_or(Ok(true), Err)
 }
 
-/// Where the objects of a namespace are, in any version.
+async fn delete_in(api: &InProcess, path: &str) -> Result<(), ReconcileError> {
+    let (status, answer) = send(api, Method::DELETE, path, None).await?;
+    if status.is_success() || status == StatusCode::NOT_FOUND {
+        return Ok(());
+    }
+    Err(refused(Method::DELETE, path, status, &answer))
+}
+
+/// Where the objects of a namespace are: in the version in which they are stored, where it is
+/// served, so that no webhook need be asked, or else in any.
 fn collection(registry: &Registry, group: &str, plural: &str, namespace: &str) -> Option<String> {
     let kinds = registry.kinds();
+    let is_stored = |row: &Resource| {
+        let custom = row.rules.custom();
+        custom.is_some_and(|custom| custom.api_version == custom.storage_version)
+    };
     let row = kinds
         .custom()
         .iter()
-        .find(|row| row.group == group && row.plural == plural)?;
+        .filter(|row| row.group == group && row.plural == plural)
+        .min_by_key(|row| !is_stored(row))?;
     let version = row.version;
     Some(if namespace.is_empty() {
         format!("/apis/{group}/{version}/{plural}")

@@ -77,8 +77,7 @@ struct Stream {
     framer: Framer,
     resource: &'static Resource,
     converter: Converter,
-    /// A webhook knows how the objects look in this version. What it was asked for is lost with a
-    /// future that is dropped meanwhile.
+    /// A webhook knows how the objects look in this version.
     is_converted: bool,
     selection: Selection,
     namespace_prefix: String,
@@ -235,7 +234,8 @@ impl Stream {
         }
     }
 
-    /// The next events; `None` at the end. Dropping the future loses nothing but a pause.
+    /// The next events; `None` at the end. The future is to be polled until it is done: what a
+    /// webhook is asked for was taken out already, so one that is dropped meanwhile ends the watch.
     async fn next(&mut self) -> Option<Frames> {
         loop {
             let mut frames = Frames::default();
@@ -267,7 +267,11 @@ impl Stream {
             return;
         };
         let step = if self.is_converted {
-            let converted = self.converter.in_version(self.resource, step).await;
+            let converted = self.converter.in_version(self.resource, step);
+            let ends = (&mut self.until, &mut self.shutdown);
+            let Some(converted) = unless_over(ends, converted).await else {
+                return;
+            };
             converted.map(|mut step| {
                 step.retain(|value| self.selection.matches_stored(self.resource, value));
                 step
@@ -330,10 +334,15 @@ impl Stream {
                     let is_chosen = !self.selection.is_all();
                     let converter = &self.converter;
                     let converted = converter.events_in_version(self.resource, events, is_chosen);
-                    match converted.await {
-                        Ok(converted) => events = converted,
-                        Err(status) => {
+                    let ends = (&mut self.until, &mut self.shutdown);
+                    match unless_over(ends, converted).await {
+                        Some(Ok(converted)) => events = converted,
+                        Some(Err(status)) => {
                             self.phase = Phase::Failed(status);
+                            return;
+                        }
+                        None => {
+                            self.phase = Phase::Ended;
                             return;
                         }
                     }
@@ -367,6 +376,23 @@ impl Stream {
         if at >= live.after {
             self.framer.bookmark(at, false, frames);
         }
+    }
+}
+
+/// `None` when the watch ends before what a webhook is asked for is there: its client goes on from
+/// what it was sent.
+async fn unless_over<T>(
+    (until, shutdown): (
+        &mut Pin<Box<Sleep>>,
+        &mut Pin<Box<WaitForCancellationFutureOwned>>,
+    ),
+    asked: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = shutdown.as_mut() => None,
+        () = until.as_mut() => None,
+        told = asked => Some(told),
     }
 }
 

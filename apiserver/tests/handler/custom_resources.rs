@@ -87,7 +87,7 @@ pub async fn until(site: &Site, name: &str, kind: &str, status: &str) -> Value {
     waited.unwrap_or_else(|_| panic!("{name} does not become {kind}={status}"))
 }
 
-async fn until_gone(site: &Site, path: &str) {
+pub async fn until_gone(site: &Site, path: &str) {
     let looked = async {
         while site.get(path).await.status != 404 {
             tokio::task::yield_now().await;

@@ -1,6 +1,6 @@
 //! What webhooks make of kinds that users bring: conversion between versions, and admission.
 
-use super::custom_resources::{DEFINITIONS, until};
+use super::custom_resources::{DEFINITIONS, until, until_gone};
 use super::hooks::{Hooks, patch};
 use super::site::{PATIENCE, Site, site};
 use http::Request;
@@ -8,8 +8,8 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 
 const NAME: &str = "hosts.net.example.test";
-const V1: &str = "/apis/net.example.test/v1/namespaces/default/hosts";
-const V2: &str = "/apis/net.example.test/v2/namespaces/default/hosts";
+pub const V1: &str = "/apis/net.example.test/v1/namespaces/default/hosts";
+pub const V2: &str = "/apis/net.example.test/v2/namespaces/default/hosts";
 
 /// `hostPort` of the first version is `host` and `port` of the second.
 fn act(path: &str, request: &Value) -> Option<Value> {
@@ -18,6 +18,9 @@ fn act(path: &str, request: &Value) -> Option<Value> {
             { "op": "add", "path": "/note", "value": "seen" },
             { "op": "add", "path": "/nobody", "value": 1 },
         ]));
+    }
+    if path == "/deny" {
+        return Some(json!({ "allowed": false, "status": { "message": "it stays" } }));
     }
     let to = request["desiredAPIVersion"].as_str().unwrap();
     let objects = request["objects"].as_array().unwrap().iter();
@@ -73,7 +76,7 @@ fn definition(hooks: &Hooks, stored: &str) -> Value {
     })
 }
 
-async fn with_hosts() -> (Site, Hooks) {
+pub async fn with_hosts() -> (Site, Hooks) {
     let (site, hooks) = (site().await, Hooks::start(act).await);
     site.run();
     site.post(DEFINITIONS, &definition(&hooks, "v1")).await.ok();
@@ -81,7 +84,7 @@ async fn with_hosts() -> (Site, Hooks) {
     (site, hooks)
 }
 
-fn first(name: &str) -> Value {
+pub fn first(name: &str) -> Value {
     json!({
         "apiVersion": "net.example.test/v1", "kind": "Host", "metadata": { "name": name },
         "hostPort": "localhost:8080",
@@ -153,6 +156,65 @@ async fn a_list_of_objects_of_several_versions_is_of_one() {
 }
 
 #[tokio::test]
+async fn a_list_that_is_larger_than_an_answer_is_asked_for_in_parts() {
+    const COUNT: usize = 10;
+    let (site, hooks) = with_hosts().await;
+    for index in 0..COUNT {
+        let mut large = first(&format!("a{index}"));
+        large["note"] = "x".repeat(1024 * 1024).into();
+        site.post(V1, &large).await.ok();
+    }
+    let list = site.get(V2).await.ok();
+    let items = list["items"].as_array().unwrap();
+    assert_eq!(items.len(), COUNT);
+    assert!(items.iter().all(|one| one["port"] == "8080"));
+    assert_eq!(hooks.seen("/convert").len(), COUNT);
+}
+
+#[tokio::test]
+async fn a_definition_whose_objects_stay_keeps_no_other_from_its_turn() {
+    let (site, hooks) = with_hosts().await;
+    let mut other = definition(&hooks, "v1");
+    other["metadata"]["name"] = "masts.net.example.test".into();
+    other["spec"]["names"] = json!({ "plural": "masts", "kind": "Mast" });
+    let other_name = "masts.net.example.test";
+    let other_path = format!("{DEFINITIONS}/{other_name}");
+    site.post(V1, &first("a")).await.ok();
+    let webhook = hooks.webhook("/deny", "DELETE net.example.test hosts");
+    hooks
+        .register(&site, "Validating", "stay", vec![webhook])
+        .await;
+    let path = format!("{DEFINITIONS}/{NAME}");
+    site.delete(&path, &Value::Null).await.ok();
+    hooks.until_asked("/deny", 1).await;
+    site.post(DEFINITIONS, &other).await.ok();
+    until(&site, other_name, "Established", "True").await;
+    site.delete(&other_path, &Value::Null).await.ok();
+    until_gone(&site, &other_path).await;
+    assert_eq!(site.get(&format!("{V1}/a")).await.ok()["kind"], "Host");
+}
+
+#[tokio::test]
+async fn a_definition_whose_webhook_is_away_goes_with_what_is_stored_in_its_version() {
+    let (site, hooks) = with_hosts().await;
+    let path = format!("{DEFINITIONS}/{NAME}");
+    let mut changed = definition(&hooks, "v2");
+    let old = site.get(&path).await.ok();
+    changed["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
+    let client = &mut changed["spec"]["conversion"]["webhook"]["clientConfig"];
+    client["url"] = "https://localhost:1/convert".into();
+    site.put(&path, &changed).await.ok();
+    let second = json!({
+        "apiVersion": "net.example.test/v2", "kind": "Host", "metadata": { "name": "b" },
+        "host": "h", "port": "1",
+    });
+    site.post(V2, &second).await.ok();
+    assert_eq!(site.get(V1).await.status, 500);
+    site.delete(&path, &Value::Null).await.ok();
+    until_gone(&site, &path).await;
+}
+
+#[tokio::test]
 async fn a_watch_shows_its_version() {
     let (site, _hooks) = with_hosts().await;
     site.post(V1, &first("a")).await.ok();
@@ -172,6 +234,25 @@ async fn a_watch_shows_its_version() {
         .collect();
     assert_eq!(names, [&json!("a"), &json!("b")]);
     assert!(events.iter().all(|event| event["object"]["port"] == "8080"));
+}
+
+#[tokio::test]
+async fn a_watch_ends_in_its_time_while_its_objects_are_converted() {
+    let (site, hooks) = with_hosts().await;
+    site.post(V1, &first("a")).await.ok();
+    let _held = hooks.hold().await;
+    let begun = site.get(V1).await.ok()["metadata"]["resourceVersion"].clone();
+    let begun = begun.as_str().unwrap();
+    site.post(V1, &first("b")).await.ok();
+    // What was there, then what changes.
+    for from in ["0", begun] {
+        let path = format!("{V2}?watch=1&resourceVersion={from}&timeoutSeconds=1");
+        let request = Request::get(path).body(Full::default()).unwrap();
+        let response = site.open(request).await;
+        let read = tokio::time::timeout(PATIENCE, response.into_body().collect()).await;
+        let read = read.expect("the watch ends").unwrap().to_bytes();
+        assert_eq!(read, "", "after {from}");
+    }
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
 use tokio_rustls::TlsAcceptor;
 
 /// What a webhook does with the request of a review: the response without its uid, or nothing.
@@ -26,7 +27,11 @@ pub struct Hooks {
     pub port: u16,
     ca_bundle: String,
     seen: Arc<Mutex<Vec<(String, Value)>>>,
+    gate: Gate,
 }
+
+/// Whoever writes keeps all answers back.
+type Gate = Arc<RwLock<()>>;
 
 const MARKER: &str = "/marker";
 
@@ -60,17 +65,22 @@ impl Hooks {
             port: listener.local_addr().unwrap().port(),
             ca_bundle: STANDARD.encode(certificate.pem()),
             seen: Arc::default(),
+            gate: Gate::default(),
         };
         let seen = Arc::clone(&hooks.seen);
+        let gate = Arc::clone(&hooks.gate);
         tokio::spawn(async move {
             let acceptor = TlsAcceptor::from(Arc::new(tls));
             while let Ok((stream, _)) = listener.accept().await {
                 let (acceptor, seen) = (acceptor.clone(), Arc::clone(&seen));
+                let gate = Arc::clone(&gate);
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else {
                         return;
                     };
-                    let service = service_fn(move |request| answer(request, act, seen.clone()));
+                    let service = service_fn(move |request| {
+                        answer(request, act, seen.clone(), Arc::clone(&gate))
+                    });
                     let served = hyper::server::conn::http1::Builder::new()
                         .serve_connection(TokioIo::new(stream), service);
                     drop(served.await);
@@ -136,6 +146,22 @@ impl Hooks {
         waited.unwrap_or_else(|_| panic!("{name} is not in effect"));
     }
 
+    /// Keeps back what is asked from now on, until this is dropped.
+    pub async fn hold(&self) -> OwnedRwLockWriteGuard<()> {
+        Arc::clone(&self.gate).write_owned().await
+    }
+
+    /// Waits until a webhook was asked so often.
+    pub async fn until_asked(&self, path: &str, count: usize) {
+        let asked = async {
+            while self.seen(path).len() < count {
+                tokio::task::yield_now().await;
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE, asked).await;
+        waited.unwrap_or_else(|_| panic!("{path} is not asked {count} times"));
+    }
+
     /// The requests that a webhook was asked about.
     pub fn seen(&self, path: &str) -> Vec<Value> {
         let seen = self.seen.lock();
@@ -160,6 +186,7 @@ async fn answer(
     request: Request<Incoming>,
     act: Act,
     seen: Arc<Mutex<Vec<(String, Value)>>>,
+    gate: Gate,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
@@ -169,6 +196,7 @@ async fn answer(
     if path == "/never" {
         std::future::pending::<()>().await;
     }
+    drop(gate.read().await);
     let mut response = Response::new(Full::default());
     match respond(act, &path, &review) {
         Some(review) => *response.body_mut() = Full::new(review.to_string().into()),

@@ -1,8 +1,9 @@
 //! Watches as messages of a WebSocket, over a connection in this process.
 
+use super::custom_webhooks::{V1, V2, first, with_hosts};
 use super::site::{CONFIG_MAPS, PATIENCE, config_map, site};
 use coracle_apiserver::InProcess;
-use futures::StreamExt;
+use futures::{SinkExt, StreamExt};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
@@ -88,4 +89,35 @@ async fn events_in_protobuf_are_binary_and_have_no_length() {
         matches!(next(&mut socket).await, Message::Close(_)),
         "its time is over"
     );
+}
+
+#[tokio::test]
+async fn a_ping_takes_no_event_that_is_being_converted() {
+    let (site, hooks) = with_hosts().await;
+    site.post(V1, &first("a")).await.ok();
+    let mut held = hooks.hold().await;
+    let path = format!("{V2}?watch=1&resourceVersion=0&timeoutSeconds=60");
+    let (mut socket, _) = open(site.admin.clone(), &path, &[]).await;
+    // What was there, then what changes.
+    for (count, name) in [(1, "a"), (2, "b")] {
+        if name == "b" {
+            site.post(V1, &first(name)).await.ok();
+        }
+        hooks.until_asked("/convert", count).await;
+        let ping = Message::Ping("still there?".into());
+        socket.send(ping).await.unwrap();
+        assert!(
+            matches!(next(&mut socket).await, Message::Pong(_)),
+            "the ping was read before the webhook answered"
+        );
+        drop(held);
+        let Message::Text(text) = next(&mut socket).await else {
+            panic!("an event is a text");
+        };
+        let event: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(event["object"]["metadata"]["name"], name);
+        assert_eq!(event["object"]["port"], "8080");
+        held = hooks.hold().await;
+    }
+    drop(held);
 }

@@ -15,6 +15,7 @@ use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
+use std::pin::pin;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
@@ -96,13 +97,18 @@ async fn run(connection: OnUpgrade, mut stream: Stream, is_text: bool) {
     let mut socket: Socket =
         WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await;
     loop {
-        let frames = tokio::select! {
-            frames = stream.next() => frames,
-            message = socket.next() => match message {
-                // Whatever else it says is of no interest.
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
-                Some(Ok(_)) => continue,
-            },
+        let frames = {
+            let mut frames = pin!(stream.next());
+            loop {
+                tokio::select! {
+                    frames = &mut frames => break frames,
+                    message = socket.next() => match message {
+                        Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                        // Whatever else it says is of no interest, and disturbs nothing.
+                        Some(Ok(_)) => {}
+                    },
+                }
+            }
         };
         let Some(frames) = frames else {
             // The client may be gone already, which ends it as well.
