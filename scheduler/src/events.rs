@@ -7,6 +7,7 @@ use crate::queue::Queue;
 use crate::volumes::Volumes;
 use coracle_client::clock::Instant;
 use coracle_client::informer::{Change, Informer};
+use coracle_client::volumes::{LOCAL_PATH_DIRECTORY, annotation};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -116,5 +117,13 @@ fn is_heartbeat(old: &Node, new: &Node) -> bool {
         let status = node.status.clone().unwrap_or_default();
         (status.allocatable, status.images)
     };
-    old.spec == new.spec && old.metadata.labels == new.metadata.labels && status(old) == status(new)
+    // Where the node keeps volumes; the other annotations are no concern of a plugin.
+    let directory = |node: &Node| {
+        let found = annotation(&node.metadata, LOCAL_PATH_DIRECTORY);
+        found.map(str::to_owned)
+    };
+    old.spec == new.spec
+        && old.metadata.labels == new.metadata.labels
+        && directory(old) == directory(new)
+        && status(old) == status(new)
 }

@@ -14,7 +14,7 @@ use crate::volumes::Volumes;
 use coracle_client::volumes::claim_ref;
 use coracle_client::{Client, ObjectKey, key_of};
 use futures::future::BoxFuture;
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
@@ -69,10 +69,10 @@ impl VolumeBinding {
     /// Another pod may have taken since the cycle what this one was to get: decided anew.
     fn give(&self, pod: &PodInfo, node: &str) -> Result<(), Reason> {
         let known = self.cache.lock().node(node);
-        let labels = known.as_ref().and_then(|it| it.metadata.labels.clone());
+        let known = known.unwrap_or_else(|| Arc::new(unknown(node)));
         let mut volumes = self.volumes.lock();
         let task = Task::of(pod, &volumes)?;
-        let Decision { take, provision } = task.decide(node, labels.as_ref())?;
+        let Decision { take, provision } = task.decide(&known)?;
         let given = take
             .into_iter()
             .map(|(volume, claim)| Given { volume, claim });
@@ -92,6 +92,13 @@ impl VolumeBinding {
         self.reserved.lock().insert(pod.uid.clone(), reserved);
         Ok(())
     }
+}
+
+/// A node that went meanwhile: nothing but its name is known.
+fn unknown(name: &str) -> Node {
+    let mut node = Node::default();
+    node.metadata.name = Some(name.to_owned());
+    node
 }
 
 impl Plugin for VolumeBinding {
@@ -120,8 +127,8 @@ impl Plugin for VolumeBinding {
     }
 
     fn filter(&self, _pod: &PodInfo, node: &NodeInfo, slot: &Slot) -> Verdict {
-        let task = slot.get::<Arc<Task>>();
-        match task.map(|task| task.decide(&node.name, node.labels())) {
+        let task = slot.get::<Arc<Task>>().zip(node.node.as_deref());
+        match task.map(|(task, node)| task.decide(node)) {
             Some(Err(reason)) => Verdict::Unresolvable(reason),
             _ => Verdict::Fit,
         }
@@ -132,7 +139,8 @@ impl Plugin for VolumeBinding {
         match change {
             WorldChange::Itself | WorldChange::Provisioning => true,
             WorldChange::NodeAdded(_) | WorldChange::NodeUpdated { .. } => {
-                change.changes(|node| node.metadata.labels.clone())
+                let has_local_path = task::has_local_path;
+                change.changes(|node| (node.metadata.labels.clone(), has_local_path(node)))
             }
             WorldChange::Claim(claim) => is_own(&key_of(claim.as_ref())),
             WorldChange::Volume(volume) => claim_ref(volume).is_none_or(|held| {

@@ -5,9 +5,13 @@ use crate::pod_info::PodInfo;
 use crate::volumes::Volumes;
 use coracle_api::quantity::Quantity;
 use coracle_api::selector::LabelSelector;
-use coracle_client::volumes::{self, NO_PROVISIONER, Wanted};
+use coracle_client::volumes::{
+    self, LOCAL_PATH, LOCAL_PATH_DIRECTORY, NO_PROVISIONER, Wanted, annotation,
+};
 use coracle_client::{ObjectKey, key_of};
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, TopologySelectorTerm};
+use k8s_openapi::api::core::v1::{
+    Node, PersistentVolume, PersistentVolumeClaim, TopologySelectorTerm,
+};
 use k8s_openapi::api::storage::v1::{CSIStorageCapacity, StorageClass};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,6 +69,12 @@ pub fn claim_keys(pod: &PodInfo) -> Vec<ObjectKey> {
     keys.collect()
 }
 
+/// Whether volumes of the class of local paths can be made there.
+pub fn has_local_path(node: &Node) -> bool {
+    let directory = annotation(&node.metadata, LOCAL_PATH_DIRECTORY);
+    directory.is_some_and(|directory| directory.starts_with('/'))
+}
+
 fn say(text: String) -> Reason {
     Reason::Told(text.into())
 }
@@ -101,7 +111,10 @@ impl Task {
     }
 
     /// Or why the node will not do.
-    pub fn decide(&self, node: &str, labels: Option<&Labels>) -> Result<Decision, Reason> {
+    pub fn decide(&self, node: &Node) -> Result<Decision, Reason> {
+        let labels = node.metadata.labels.as_ref();
+        let has_local_path = has_local_path(node);
+        let node = node.metadata.name.as_deref().unwrap_or_default();
         let is_reached = |volume: &PersistentVolume| volumes::is_reachable(volume, labels, node);
         if !self.bound.iter().all(|volume| is_reached(volume)) {
             return Err(Reason::Text(NOT_REACHED));
@@ -129,7 +142,7 @@ impl Task {
                     decision.take.push(pair);
                 }
                 None => {
-                    open.may_be_provisioned(labels)?;
+                    open.may_be_provisioned(labels, has_local_path)?;
                     decision.provision.push(Arc::clone(&open.claim));
                 }
             }
@@ -199,9 +212,16 @@ impl Open {
         }
     }
 
-    fn may_be_provisioned(&self, labels: Option<&Labels>) -> Result<(), Reason> {
-        let by = self.class.provisioner.as_str();
-        let is_possible = !by.is_empty() && by != NO_PROVISIONER;
+    fn may_be_provisioned(
+        &self,
+        labels: Option<&Labels>,
+        has_local_path: bool,
+    ) -> Result<(), Reason> {
+        let is_possible = match self.class.provisioner.as_str() {
+            "" | NO_PROVISIONER => false,
+            LOCAL_PATH => has_local_path,
+            _ => true,
+        };
         let terms = self.class.allowed_topologies.as_deref();
         if !is_possible || !is_allowed(terms.unwrap_or_default(), labels) {
             return Err(Reason::Text(NO_MATCH));

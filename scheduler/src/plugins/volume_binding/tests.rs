@@ -3,11 +3,11 @@
 //! The pod uses every claim, ephemeral ones that begin with `web-`. `claim NAME [class=C] [size=1Gi]
 //! [volume=V] [lost] [going] [node=N] [owner=UID]`, `volume NAME [class=C] [size=1Gi] [held=CLAIM]
 //! [on=NODE]`, `class NAME [now] [by=PROVISIONER] [only=NODE]`, `room CLASS NODE SIZE`, `driver NAME`,
-//! `uses CLAIM` for one that is not there, `node NAME`.
+//! `uses CLAIM` for one that is not there, `node NAME [directory=PATH]`.
 
 use super::*;
 use crate::framework::Profile;
-use coracle_client::volumes::{BIND_COMPLETED, SELECTED_NODE};
+use coracle_client::volumes::{BIND_COMPLETED, LOCAL_PATH_DIRECTORY, SELECTED_NODE};
 use expect_test::{Expect, expect};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::{Value, json};
@@ -80,8 +80,12 @@ fn class(name: &str, words: &[&str]) -> Value {
     class
 }
 
-fn node(name: &str) -> Arc<Node> {
-    read(json!({"metadata": {"name": name, "labels": {"host": name}}}))
+fn node(name: &str, words: &[&str]) -> Arc<Node> {
+    let mut meta = json!({"name": name, "labels": {"host": name}, "annotations": {}});
+    if let Some(directory) = option(words, "directory") {
+        meta["annotations"][LOCAL_PATH_DIRECTORY] = json!(directory);
+    }
+    read(json!({ "metadata": meta }))
 }
 
 #[derive(Default)]
@@ -120,8 +124,8 @@ impl Scene {
                 "storageClassName": class, "capacity": size,
                 "nodeTopology": {"matchLabels": {"host": node}},
             }))),
-            ["node", name] => {
-                self.cache.lock().set_node(&node(name));
+            ["node", name, options @ ..] => {
+                self.cache.lock().set_node(&node(name, options));
                 self.nodes.push((*name).to_owned());
             }
             other => panic!("cannot read {other:?}"),
@@ -342,10 +346,10 @@ async fn changes_that_can_help() {
     assert!(helps(of("data")) && !helps(of("other")));
     let of = |words: &[&str]| WorldChange::Volume(read(volume("v", words)));
     assert!(helps(of(&[])) && helps(of(&["held=data"])) && !helps(of(&["held=other"])));
-    assert!(helps(WorldChange::Provisioning) && helps(WorldChange::NodeAdded(node("n"))));
-    let (old, new) = (node("n"), node("n"));
+    assert!(helps(WorldChange::Provisioning) && helps(WorldChange::NodeAdded(node("n", &[]))));
+    let (old, new) = (node("n", &[]), node("n", &[]));
     assert!(!helps(WorldChange::NodeUpdated { old, new }));
-    let (old, new) = (node("n"), node("m"));
+    let (old, new) = (node("n", &[]), node("m", &[]));
     assert!(helps(WorldChange::NodeUpdated { old, new }));
     assert!(!helps(WorldChange::PodGone(Arc::new(scene.pod()))));
 }
@@ -357,4 +361,24 @@ async fn pods_without_claims_are_left_alone() {
     let plugin = scene.plugin(binding::nobody());
     assert!(plugin.settle(&scene.pod(), "a").is_none());
     drop(Profile::new("test", vec![(Arc::new(plugin), 0)]));
+}
+
+#[tokio::test]
+async fn a_local_path_is_made_only_on_a_node_that_has_a_place_for_it() {
+    check(
+        "claim data\nclass late by=coracle.io/local-path\nnode a\nnode b directory=/srv\n\
+         node c directory=",
+        expect![[r#"
+            a: node(s) didn't find available persistent volumes to bind
+            b: data is made
+            c: node(s) didn't find available persistent volumes to bind"#]],
+    );
+    let scene = Scene::of("claim data\nclass late by=coracle.io/local-path\nnode a");
+    let (plugin, pod) = (scene.plugin(binding::nobody()), scene.pod());
+    let helps = |old: &[&str], new: &[&str]| {
+        let (old, new) = (node("a", old), node("a", new));
+        plugin.can_help(&WorldChange::NodeUpdated { old, new }, &pod)
+    };
+    assert!(helps(&[], &["directory=/srv"]));
+    assert!(!helps(&["directory=/srv"], &["directory=/srv"]));
 }
