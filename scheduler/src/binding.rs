@@ -8,6 +8,7 @@ use crate::pod_info::PodInfo;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 /// Upstream's bound on how long Permit may keep a pod waiting.
 const PERMIT_MAX: Duration = Duration::from_secs(15 * 60);
@@ -22,18 +23,19 @@ const WAITS_MAX: usize = 4096;
 pub struct Places {
     at_work: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
+    /// Ends every wait for others.
+    stop: CancellationToken,
 }
 
-impl Default for Places {
-    fn default() -> Self {
+impl Places {
+    pub fn new(stop: CancellationToken) -> Self {
         Self {
+            stop,
             at_work: Arc::new(Semaphore::new(BINDINGS_MAX)),
             waiting: Arc::new(Semaphore::new(WAITS_MAX)),
         }
     }
-}
 
-impl Places {
     /// Waits for a place.
     pub async fn take(&self) -> Place {
         let places = self.clone();
@@ -56,14 +58,16 @@ pub struct Place {
 }
 
 impl Place {
-    /// Gives the place to others until `wait` is over; `None` when too many wait already.
-    async fn while_waiting<T>(&mut self, wait: impl Future<Output = T>) -> Option<T> {
-        let waiting = Arc::clone(&self.places.waiting).try_acquire_owned().ok()?;
+    /// Gives the place to others until `wait` is over; or why it is not waited for.
+    async fn while_waiting<T>(&mut self, wait: impl Future<Output = T>) -> Result<T, &'static str> {
+        let waiting = Arc::clone(&self.places.waiting).try_acquire_owned();
+        let waiting = waiting.map_err(|_| "too many pods wait")?;
         self.held = None;
-        let waited = wait.await;
+        let stop = self.places.stop.clone();
+        let waited = stop.run_until_cancelled(wait).await;
         self.held = Arc::clone(&self.places.at_work).acquire_owned().await.ok();
         drop(waiting);
-        Some(waited)
+        waited.ok_or("the scheduler stops")
     }
 }
 
@@ -101,7 +105,7 @@ async fn steps(
     for plugin in profile.plugins() {
         if let Some(settled) = plugin.settle(pod, node) {
             let settled = place.while_waiting(settled).await;
-            settled.unwrap_or_else(|| Err(too_many(plugin)))?;
+            settled.unwrap_or_else(|why| Err(not_waited(plugin, why)))?;
         }
     }
     let mut bound = None;
@@ -121,10 +125,10 @@ async fn steps(
     Ok(())
 }
 
-fn too_many(plugin: &SharedPlugin) -> StepError {
+fn not_waited(plugin: &SharedPlugin, why: &str) -> StepError {
     StepError::Refused {
         plugin: plugin.name(),
-        why: "too many pods wait".to_owned(),
+        why: why.to_owned(),
     }
 }
 
@@ -148,7 +152,7 @@ async fn permit(
                     return Err(refused("the pod waited too long".to_owned()));
                 }
                 let waited = place.while_waiting(tokio::time::sleep(pause)).await;
-                waited.ok_or_else(|| too_many(plugin))?;
+                waited.map_err(|why| not_waited(plugin, why))?;
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::binding::{self, Place, Places};
 use crate::cache::{Cache, Snapshot};
 use crate::cycle::{self, Outcome, Rotation};
 use crate::events::{self, Storage, World};
-use crate::framework::Profile;
+use crate::framework::{Profile, WorldChange};
 use crate::plugins;
 use crate::pod_info::{DEFAULT_SCHEDULER, PodInfo};
 use crate::queue::{Attempt, Queue};
@@ -42,7 +42,7 @@ impl Default for Config {
     }
 }
 
-/// Runs until `stop`; bindings under way are finished first.
+/// Runs until `stop`; bindings under way are finished first, but for those that wait for others.
 pub async fn run(config: Config, client: Client, stop: CancellationToken) {
     let (cache, volumes) = (Arc::default(), Arc::default());
     let name = config.scheduler_name.as_str();
@@ -74,7 +74,8 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
         cache: Arc::clone(&world.cache),
         queue: Arc::clone(&world.queue),
         reporter: Reporter::new(client, recorder, config.clock),
-        places: Places::default(),
+        places: Places::new(stop.clone()),
+        stop: stop.clone(),
         tasks: TaskTracker::new(),
     };
     scheduler.run(&stop).await;
@@ -89,6 +90,7 @@ struct Scheduler {
     queue: Arc<Queue>,
     reporter: Reporter,
     places: Places,
+    stop: CancellationToken,
     tasks: TaskTracker,
 }
 
@@ -166,7 +168,15 @@ impl Scheduler {
             Err(_) => "a plugin panicked".to_owned(),
         };
         self.cache.lock().forget(&pod.uid);
-        self.queue.retry(&attempt, Instant::now());
+        let now = Instant::now();
+        self.queue.retry(&attempt, now);
+        // Others may have its room meanwhile.
+        let gone = WorldChange::PodGone(Arc::clone(&attempt.pod));
+        self.queue.world_changed(gone, now);
+        if self.stop.is_cancelled() {
+            tracing::info!(pod = %pod.key, node, failure, "not bound: left to the next start");
+            return;
+        }
         tracing::warn!(pod = %pod.key, node, failure, "not bound");
         self.reporter.failed(pod, "SchedulerError", failure).await;
     }
@@ -181,3 +191,6 @@ fn chain(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,10 @@ use k8s_openapi::api::core::v1::Pod;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
+fn places() -> Places {
+    Places::new(CancellationToken::new())
+}
+
 type Story = Arc<Mutex<Vec<String>>>;
 
 /// Writes down what it is asked, and does as its script says.
@@ -107,7 +111,7 @@ fn tell(fails_at: &'static str, waits: u32) -> (Profile, Story) {
 #[tokio::test(start_paused = true)]
 async fn what_fails_is_undone_in_reverse_order() {
     let pod = PodInfo::new(Arc::new(Pod::default()));
-    let mut place = Places::default().take().await;
+    let mut place = places().take().await;
     for (fails_at, last) in [
         ("reserve", "b reserve"),
         ("permit", "b permit"),
@@ -132,7 +136,7 @@ async fn what_fails_is_undone_in_reverse_order() {
 #[tokio::test(start_paused = true)]
 async fn permit_may_wait_but_not_for_ever() {
     let pod = PodInfo::new(Arc::new(Pod::default()));
-    let mut place = Places::default().take().await;
+    let mut place = places().take().await;
     let (profile, _) = tell("", 3);
     bind(&profile, &pod, "n", &mut place).await.unwrap();
     let (profile, _) = tell("", 30);
@@ -142,7 +146,7 @@ async fn permit_may_wait_but_not_for_ever() {
 /// More pods wait than there are places, and one that waits for nobody is bound all the same.
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_others_has_no_place_meanwhile() {
-    let (places, settles) = (Places::default(), Arc::new(tokio::sync::Notify::new()));
+    let (places, settles) = (places(), Arc::new(tokio::sync::Notify::new()));
     let story = Story::default();
     let scribe = Scribe {
         name: "b",
@@ -189,7 +193,7 @@ async fn who_waits_for_others_has_no_place_meanwhile() {
 async fn too_many_who_wait_are_tried_again_later() {
     let places = Places {
         waiting: Arc::new(Semaphore::new(0)),
-        ..Places::default()
+        ..places()
     };
     let pod = PodInfo::new(Arc::new(Pod::default()));
     let (profile, story) = tell("", 1);
@@ -199,4 +203,34 @@ async fn too_many_who_wait_are_tried_again_later() {
         "a refused the pod: too many pods wait"
     );
     assert!(story.lock().last().unwrap().ends_with("a unreserve"));
+}
+
+#[tokio::test]
+async fn nobody_is_waited_for_once_the_scheduler_stops() {
+    let stop = CancellationToken::new();
+    let places = Places::new(stop.clone());
+    let story = Story::default();
+    let scribe = Scribe {
+        name: "b",
+        story: Arc::clone(&story),
+        fails_at: "",
+        waits: Mutex::new(0),
+        settles: Some(Arc::default()),
+    };
+    let slow = Profile::new("test", vec![(Arc::new(scribe) as SharedPlugin, 1)]);
+    let pod = PodInfo::new(Arc::new(Pod::default()));
+    let mut place = places.take().await;
+    let (refused, ()) = tokio::join!(bind(&slow, &pod, "n", &mut place), async {
+        while !story.lock().iter().any(|line| line == "b waits") {
+            tokio::task::yield_now().await;
+        }
+        stop.cancel();
+    });
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "b refused the pod: the scheduler stops"
+    );
+    assert_eq!(story.lock().last().unwrap(), "b unreserve");
+    drop(place);
+    assert_eq!(places.free(), [BINDINGS_MAX, WAITS_MAX]);
 }
