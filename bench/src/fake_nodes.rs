@@ -1,6 +1,8 @@
 //! Nodes that exist only as objects, with leases that are renewed, and what their kubelets would say
 //! of pods: all run at once, and go at once.
 
+use crate::pool;
+use crate::schedule::shape::{HOSTNAME, ZONE};
 use crate::scratch::Scratch;
 use anyhow::Context;
 use coracle_client::Client;
@@ -21,6 +23,8 @@ use tokio::task::JoinSet;
 
 /// Pods a node takes, as the kubelet's default.
 pub const PODS_PER_NODE: usize = 110;
+/// The nodes are in so many zones, evenly.
+const ZONES: usize = 3;
 const WATCH_SECONDS: u32 = 290;
 /// Of kubelets, all together.
 const REQUESTS_AT_ONCE: usize = 32;
@@ -32,22 +36,29 @@ pub fn node_names(scratch: &Scratch, nodes: usize) -> Vec<String> {
 }
 
 /// Makes the nodes. Their leases are renewed until what it gives back is dropped.
-pub async fn join(scratch: &Scratch, nodes: &[String]) -> anyhow::Result<JoinSet<()>> {
+pub async fn join(
+    scratch: &Scratch,
+    clients: &[Client],
+    nodes: &[String],
+) -> anyhow::Result<JoinSet<()>> {
+    let made = pool::run("node create", clients, nodes.len(), {
+        let (nodes, labels) = (Arc::<[String]>::from(nodes), scratch.labels());
+        move |client, number| {
+            let (name, labels) = (nodes[number].clone(), labels.clone());
+            async move { register(&client, name, number, labels).await }
+        }
+    });
+    let failed = made.await?.failed;
+    anyhow::ensure!(failed == 0, "{failed} nodes could not be registered");
     let mut renewals = JoinSet::new();
-    for name in nodes {
-        register(scratch, name)
-            .await
-            .with_context(|| format!("cannot register node {name}"))?;
-        let mut lease = NodeLease::new(scratch.client.clone(), name, Clock::system());
-        lease
-            .renew()
-            .await
-            .with_context(|| format!("cannot write the lease of {name}"))?;
+    for (number, name) in nodes.iter().enumerate() {
+        let client = clients[number % clients.len()].clone();
+        let mut lease = NodeLease::new(client, name, Clock::system());
         renewals.spawn(async move {
             loop {
-                tokio::time::sleep(NodeLease::RENEW_INTERVAL).await;
                 // One that fails is tried again: four are due before the node counts as lost.
                 drop(lease.renew().await);
+                tokio::time::sleep(NodeLease::RENEW_INTERVAL).await;
             }
         });
     }
@@ -123,12 +134,19 @@ fn runs() -> Patch<serde_json::Value> {
 }
 
 /// The status is a write of its own: a create drops it.
-async fn register(scratch: &Scratch, name: &str) -> anyhow::Result<()> {
-    let api: Api<Node> = Api::all(scratch.client.clone());
+async fn register(
+    client: &Client,
+    name: String,
+    number: usize,
+    mut labels: BTreeMap<String, String>,
+) -> Result<(), kube::Error> {
+    let api: Api<Node> = Api::all(client.clone());
+    labels.insert(HOSTNAME.to_owned(), name.clone());
+    labels.insert(ZONE.to_owned(), format!("zone-{}", number % ZONES));
     let node = Node {
         metadata: ObjectMeta {
-            name: Some(name.to_owned()),
-            labels: Some(scratch.labels()),
+            name: Some(name.clone()),
+            labels: Some(labels),
             ..ObjectMeta::default()
         },
         ..Node::default()
@@ -154,7 +172,7 @@ async fn register(scratch: &Scratch, name: &str) -> anyhow::Result<()> {
         ..NodeStatus::default()
     };
     let patch = Patch::Merge(serde_json::json!({ "status": status }));
-    api.patch_status(name, &PatchParams::default(), &patch)
+    api.patch_status(&name, &PatchParams::default(), &patch)
         .await?;
     Ok(())
 }

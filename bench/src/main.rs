@@ -73,8 +73,11 @@ enum Work {
     Watch,
     /// From a pod's creation to its binding to a node that is only an object.
     Schedule {
-        #[arg(long, default_value_t = 10, value_parser = bounded(1000))]
+        #[arg(long, default_value_t = 10, value_parser = bounded(5000))]
         nodes: u64,
+        /// What the pods ask for.
+        #[arg(long, value_enum, default_value_t = schedule::shape::Shape::Plain)]
+        shape: schedule::shape::Shape,
     },
     /// From the write of a Deployment until all its pods are available, on nodes that are only
     /// objects and whose pods are ready at once. Tells what the server had to write.
@@ -175,7 +178,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         .collect();
     let scratch = Scratch::create(server::client(&loaded.endpoint)).await?;
     let nodes = match &arguments.work {
-        Work::Schedule { nodes } | Work::Rollout { nodes, .. } => {
+        Work::Schedule { nodes, .. } | Work::Rollout { nodes, .. } => {
             fake_nodes::node_names(&scratch, *nodes as usize)
         }
         _ => Vec::new(),
@@ -213,7 +216,7 @@ async fn ask(
             unreachable!("measured above")
         }
         Work::Watch => configmaps::watch(scratch, clients, count, bytes).await,
-        Work::Schedule { .. } => schedule::run(scratch, clients, count, nodes).await,
+        Work::Schedule { shape, .. } => schedule::run(scratch, clients, count, nodes, *shape).await,
         Work::Rollout {
             deployments,
             update,

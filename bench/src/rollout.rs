@@ -51,7 +51,7 @@ pub async fn run(
         plan.deployments,
         nodes.len()
     );
-    let _nodes = fake_nodes::join(scratch, nodes).await?;
+    let _nodes = fake_nodes::join(scratch, clients, nodes).await?;
     scratch.wait_for_account().await?;
     let _kubelets = fake_nodes::kubelets(scratch, clients).await?;
     let api: Api<Deployment> = Api::namespaced(scratch.client.clone(), &scratch.name);

@@ -1,7 +1,7 @@
 //! How fast pods are bound: nodes that exist only as objects, with leases that are renewed, and
 //! pods that nobody runs.
 
-use crate::fake_nodes::{self, PODS_PER_NODE};
+use crate::fake_nodes;
 use crate::pool;
 use crate::scratch::Scratch;
 use crate::stats::Report;
@@ -9,13 +9,17 @@ use anyhow::Context;
 use coracle_client::Client;
 use coracle_client::clock::Clock;
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, Toleration};
+use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::{ListParams, ObjectMeta, PostParams, WatchEvent, WatchParams};
-use std::collections::HashMap;
+use kube::api::{ListParams, PostParams, WatchEvent, WatchParams};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+
+pub mod shape; // What the measured pods ask of the scheduler.
+
+use shape::{Shape, VICTIMS_PER_NODE};
 
 /// How long no pod may be bound before the rest counts as failed.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
@@ -27,18 +31,38 @@ pub async fn run(
     clients: &[Client],
     count: usize,
     nodes: &[String],
+    shape: Shape,
 ) -> anyhow::Result<Report> {
     anyhow::ensure!(
-        count <= nodes.len() * PODS_PER_NODE,
-        "{count} pods do not fit on {} nodes of {PODS_PER_NODE}: raise --nodes",
-        nodes.len()
+        count <= shape.room(nodes.len()),
+        "{count} pods do not fit on {} nodes, which take {}: raise --nodes",
+        nodes.len(),
+        shape.room(nodes.len())
     );
-    let _nodes = fake_nodes::join(scratch, nodes).await?;
+    let _nodes = fake_nodes::join(scratch, clients, nodes).await?;
     scratch.wait_for_account().await?;
-    measure(scratch, clients, count).await
+    if shape == Shape::Preempt {
+        shape::make_classes(scratch).await?;
+        let of_victim = |number| shape::victim(scratch, number);
+        let victims = nodes.len() * VICTIMS_PER_NODE;
+        measure(scratch, clients, victims, "fill", of_victim).await?;
+    }
+    let template = shape.pod(scratch);
+    let measured = |number| {
+        let mut pod = template.clone();
+        pod.metadata.name = Some(format!("p-{number}"));
+        pod
+    };
+    measure(scratch, clients, count, "schedule", measured).await
 }
 
-async fn measure(scratch: &Scratch, clients: &[Client], count: usize) -> anyhow::Result<Report> {
+async fn measure(
+    scratch: &Scratch,
+    clients: &[Client],
+    count: usize,
+    work: &'static str,
+    pod: impl Fn(usize) -> Pod,
+) -> anyhow::Result<Report> {
     let clock = Clock::system();
     let api: Api<Pod> = Api::namespaced(scratch.client.clone(), &scratch.name);
     let from = api.list(&ListParams::default()).await?;
@@ -51,16 +75,17 @@ async fn measure(scratch: &Scratch, clients: &[Client], count: usize) -> anyhow:
         .watch(&params, &from)
         .await
         .context("cannot watch pods")?;
+    let pods: Arc<[Pod]> = (0..count).map(pod).collect();
+    let names: HashSet<_> = pods.iter().map(|pod| pod.metadata.name.clone()).collect();
     let begun = clock.monotonic();
     let sent = Arc::new(std::sync::Mutex::new(HashMap::with_capacity(count)));
     let creator = {
         let (sent, namespace) = (Arc::clone(&sent), Arc::<str>::from(scratch.name.as_str()));
-        let (template, clock) = (Arc::new(pod(scratch)), clock.clone());
+        let clock = clock.clone();
         pool::run("pod create", clients, count, move |client, number| {
             let api: Api<Pod> = Api::namespaced(client, &namespace);
-            let mut pod = Pod::clone(&template);
-            let name = format!("p-{number}");
-            pod.metadata.name = Some(name.clone());
+            let pod = pods[number].clone();
+            let name = pod.metadata.name.clone().unwrap_or_default();
             let mut all = sent.lock().unwrap_or_else(|broken| broken.into_inner());
             all.insert(name, clock.monotonic());
             drop(all);
@@ -77,7 +102,8 @@ async fn measure(scratch: &Scratch, clients: &[Client], count: usize) -> anyhow:
             let (WatchEvent::Added(pod) | WatchEvent::Modified(pod)) = event else {
                 continue;
             };
-            if pod.spec.is_some_and(|spec| spec.node_name.is_some()) {
+            let is_ours = names.contains(&pod.metadata.name);
+            if is_ours && pod.spec.is_some_and(|spec| spec.node_name.is_some()) {
                 let name = pod.metadata.name.unwrap_or_default();
                 bound.entry(name).or_insert_with(|| clock.monotonic());
             }
@@ -96,31 +122,5 @@ async fn measure(scratch: &Scratch, clients: &[Client], count: usize) -> anyhow:
         .filter_map(|(name, at)| Some(*at - *sent.get(name)?))
         .collect();
     let failed = count - latencies.len();
-    Ok(Report::new("schedule", latencies, failed, last - begun))
-}
-
-/// Bound to our nodes only; also while these still carry the taint of new nodes.
-fn pod(scratch: &Scratch) -> Pod {
-    Pod {
-        metadata: ObjectMeta {
-            labels: Some(scratch.labels()),
-            ..ObjectMeta::default()
-        },
-        spec: Some(PodSpec {
-            automount_service_account_token: Some(false),
-            node_selector: Some(scratch.labels()),
-            containers: vec![Container {
-                name: "idle".to_owned(),
-                image: Some("registry.k8s.io/pause:3.10".to_owned()),
-                ..Container::default()
-            }],
-            tolerations: Some(vec![Toleration {
-                key: Some("node.kubernetes.io/not-ready".to_owned()),
-                operator: Some("Exists".to_owned()),
-                ..Toleration::default()
-            }]),
-            ..PodSpec::default()
-        }),
-        ..Pod::default()
-    }
+    Ok(Report::new(work, latencies, failed, last - begun))
 }

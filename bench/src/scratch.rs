@@ -5,6 +5,7 @@ use coracle_client::Client;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, ServiceAccount};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use std::collections::BTreeMap;
@@ -77,6 +78,8 @@ impl Scratch {
             maps.delete_collection(&now, &ours).await.map(drop),
         ];
         if !nodes.is_empty() {
+            let classes: Api<PriorityClass> = Api::all(self.client.clone());
+            results.push(classes.delete_collection(&now, &ours).await.map(drop));
             results.push(all.delete_collection(&now, &ours).await.map(drop));
         }
         for node in nodes {
