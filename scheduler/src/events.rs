@@ -1,26 +1,25 @@
 //! From informers to cache and queue: what each change of a pod or a node means here.
 
-use crate::cache::Cache;
 use crate::framework::WorldChange;
 use crate::pod_info::PodInfo;
 use crate::queue::Queue;
-use crate::volumes::Volumes;
+use crate::views::Views;
 use coracle_client::clock::Instant;
 use coracle_client::informer::{Change, Informer};
 use coracle_client::volumes::{LOCAL_PATH_DIRECTORY, annotation};
 use k8s_openapi::api::core::v1::{Node, Pod};
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 mod storage;
+mod tables;
 
 pub use storage::Storage;
+pub use tables::keep as keep_tables;
 
 /// What changes are applied to.
 #[derive(Clone, Debug)]
 pub struct World {
-    pub cache: Arc<Mutex<Cache>>,
-    pub volumes: Arc<Mutex<Volumes>>,
+    pub views: Views,
     pub queue: Arc<Queue>,
     pub scheduler_name: Arc<str>,
 }
@@ -36,11 +35,11 @@ impl World {
     fn node(&self, change: &Change<Node>, now: Instant) {
         let told = match change {
             Change::Added(node) => {
-                self.cache.lock().set_node(node);
+                self.views.cache.lock().set_node(node);
                 WorldChange::NodeAdded(Arc::clone(node))
             }
             Change::Updated { old, new } => {
-                self.cache.lock().set_node(new);
+                self.views.cache.lock().set_node(new);
                 if is_heartbeat(old, new) {
                     return;
                 }
@@ -51,7 +50,8 @@ impl World {
             }
             Change::Deleted(node) => {
                 let name = node.metadata.name.as_deref().unwrap_or("");
-                return self.cache.lock().remove_node(name);
+                self.views.cache.lock().remove_node(name);
+                WorldChange::NodeRemoved(Arc::clone(node))
             }
             Change::Resync(_) => return,
         };
@@ -60,8 +60,11 @@ impl World {
 
     fn pod(&self, change: &Change<Pod>, now: Instant) {
         match change {
-            Change::Added(pod) | Change::Updated { new: pod, .. } | Change::Resync(pod) => {
-                self.set_pod(&Arc::new(PodInfo::new(Arc::clone(pod))), now);
+            Change::Added(pod) | Change::Resync(pod) => {
+                self.set_pod(&Arc::new(PodInfo::new(Arc::clone(pod))), None, now);
+            }
+            Change::Updated { old, new } => {
+                self.set_pod(&Arc::new(PodInfo::new(Arc::clone(new))), Some(old), now);
             }
             Change::Deleted(pod) => {
                 let pod = Arc::new(PodInfo::new(Arc::clone(pod)));
@@ -71,26 +74,31 @@ impl World {
         }
     }
 
-    fn set_pod(&self, pod: &Arc<PodInfo>, now: Instant) {
+    fn set_pod(&self, pod: &Arc<PodInfo>, old: Option<&Arc<Pod>>, now: Instant) {
         if pod.is_terminal() {
             self.queue.remove(&pod.uid);
             return self.gone(Arc::clone(pod), now);
         }
         if !pod.node_name().is_empty() {
             let is_news = {
-                let mut cache = self.cache.lock();
-                let is_news = !cache.contains(&pod.uid);
+                let mut cache = self.views.cache.lock();
+                // Pods that wait for others looked at this one while it was on its way at most.
+                let is_news = !cache.contains(&pod.uid) || cache.is_assumed(&pod.uid);
                 cache.set_pod(Arc::clone(pod));
                 is_news
             };
             self.queue.remove(&pod.uid);
-            if is_news {
-                self.queue
-                    .world_changed(WorldChange::PodPlaced(Arc::clone(pod)), now);
+            let told = if is_news {
+                Some(WorldChange::PodPlaced(Arc::clone(pod)))
+            } else {
+                old.and_then(|old| updated(old, pod))
+            };
+            if let Some(told) = told {
+                self.queue.world_changed(told, now);
             }
         } else if pod.scheduler_name() == &*self.scheduler_name && !pod.is_deleting() {
             // A pod assumed on a node waits for its binding, not for a cycle.
-            if !self.cache.lock().is_assumed(&pod.uid) {
+            if !self.views.cache.lock().is_assumed(&pod.uid) {
                 self.queue.set(Arc::clone(pod), now);
             }
         } else {
@@ -100,7 +108,7 @@ impl World {
 
     fn gone(&self, pod: Arc<PodInfo>, now: Instant) {
         let was_placed = {
-            let mut cache = self.cache.lock();
+            let mut cache = self.views.cache.lock();
             let was_placed = cache.contains(&pod.uid);
             cache.remove_pod(&pod.uid);
             was_placed
@@ -109,6 +117,22 @@ impl World {
             self.queue.world_changed(WorldChange::PodGone(pod), now);
         }
     }
+}
+
+/// What the update of a pod on a node means, if anything: most updates are of its status.
+fn updated(old: &Arc<Pod>, new: &Arc<PodInfo>) -> Option<WorldChange> {
+    let resources = |pod: &Pod| {
+        let containers = pod.spec.as_ref().map(|spec| &spec.containers);
+        let all = containers.into_iter().flatten();
+        let all = all.map(|container| container.resources.clone());
+        all.collect::<Vec<_>>()
+    };
+    let is_same =
+        old.metadata.labels == new.pod.metadata.labels && resources(old) == resources(&new.pod);
+    (!is_same).then(|| WorldChange::PodUpdated {
+        old: Arc::new(PodInfo::new(Arc::clone(old))),
+        new: Arc::clone(new),
+    })
 }
 
 /// True when nothing that a plugin looks at is different: most updates of nodes are heartbeats.

@@ -3,6 +3,8 @@
 //! An ordinary Kubernetes client: it reads Pods, Nodes, claims and volumes, writes Bindings, pod
 //! conditions, events and what claims were given, and knows no other part of Coracle. See docs/scheduler.md.
 
+pub mod selector; // Label selectors of typed objects.
+
 pub mod pod_info; // What the scheduler needs of a pod, computed once.
 pub mod resources; // Amounts of cpu, memory and the rest.
 
@@ -11,6 +13,8 @@ pub mod node_info; // A node with the pods that are, or are assumed to be, on it
 pub mod cache; // The world: nodes, pods, assumed pods; and its snapshots.
 
 pub mod volumes; // Claims, volumes and classes, and what was given away ahead of the API.
+
+pub mod views; // What plugins see beside nodes and pods.
 
 pub mod framework; // Extension points, verdicts, profiles.
 pub mod plugins; // One file each; one list.

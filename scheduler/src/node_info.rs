@@ -1,6 +1,7 @@
 //! A node with the pods that are, or are assumed to be, on it.
 //!
-//! Invariant: `requested`, `scored` and `host_ports` are the sums over `pods`.
+//! Invariants: `requested`, `scored` and `host_ports` are the sums over `pods`; `with_affinity` and
+//! `with_anti_affinity` are parts of them.
 
 use crate::pod_info::{HostPort, PodInfo};
 use crate::resources::Resources;
@@ -17,6 +18,10 @@ pub struct NodeInfo {
     pub requested: Resources,
     pub scored: Resources,
     pub pods: Vec<Arc<PodInfo>>,
+    /// Those with terms of affinity or anti-affinity to other pods, required or preferred.
+    pub with_affinity: Vec<Arc<PodInfo>>,
+    /// Those with required terms of anti-affinity.
+    pub with_anti_affinity: Vec<Arc<PodInfo>>,
     pub host_ports: Vec<HostPort>,
     /// Rises with every change in the cache; snapshots copy what is newer than they are.
     pub generation: u64,
@@ -45,6 +50,12 @@ impl NodeInfo {
         self.requested.add(&pod.requests);
         self.scored.add(&pod.scored);
         self.host_ports.extend(pod.host_ports.iter().cloned());
+        if let Some(terms) = &pod.terms {
+            self.with_affinity.push(Arc::clone(&pod));
+            if !terms.anti_affinity.is_empty() {
+                self.with_anti_affinity.push(Arc::clone(&pod));
+            }
+        }
         self.pods.push(pod);
     }
 
@@ -55,6 +66,10 @@ impl NodeInfo {
         let pod = self.pods.swap_remove(index);
         self.requested.subtract(&pod.requests);
         self.scored.subtract(&pod.scored);
+        if pod.terms.is_some() {
+            self.with_affinity.retain(|other| other.uid != uid);
+            self.with_anti_affinity.retain(|other| other.uid != uid);
+        }
         for port in &pod.host_ports {
             if let Some(index) = self.host_ports.iter().position(|known| known == port) {
                 self.host_ports.swap_remove(index);

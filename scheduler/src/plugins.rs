@@ -3,6 +3,7 @@
 //! To add one: a file here with a type that implements `Plugin`, and a row in `default_profile`.
 
 pub mod priority_sort;
+pub mod scheduling_gates;
 
 pub mod node_name;
 pub mod node_unschedulable;
@@ -19,29 +20,37 @@ pub mod node_resources_fit;
 
 pub mod volume_binding;
 
+pub mod inter_pod_affinity;
+pub mod pod_topology_spread;
+
 pub mod image_locality;
 
 pub mod default_binder;
 
-use crate::cache::Cache;
+#[cfg(test)]
+mod scene; // Worlds in text for the tests of plugins.
+
 use crate::framework::Profile;
-use crate::volumes::Volumes;
+use crate::views::Views;
 use coracle_client::Client;
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Upstream's plugins with upstream's weights, in upstream's order of filters.
-pub fn default_profile(
-    scheduler_name: &str,
-    client: Client,
-    cache: &Arc<Mutex<Cache>>,
-    volumes: &Arc<Mutex<Volumes>>,
-) -> Profile {
-    let volume_binding =
-        volume_binding::VolumeBinding::new(client.clone(), Arc::clone(cache), Arc::clone(volumes));
+pub fn default_profile(scheduler_name: &str, client: Client, views: &Views) -> Profile {
+    let volume_binding = volume_binding::VolumeBinding::new(
+        client.clone(),
+        Arc::clone(&views.cache),
+        Arc::clone(&views.volumes),
+    );
+    let affinity = inter_pod_affinity::InterPodAffinity::new(
+        views.namespaces.clone(),
+        inter_pod_affinity::Args::default(),
+    );
+    let spread = pod_topology_spread::PodTopologySpread::new(views.owners.clone());
     Profile::new(
         scheduler_name,
         vec![
+            (Arc::new(scheduling_gates::SchedulingGates), 0),
             (Arc::new(priority_sort::PrioritySort), 0),
             (Arc::new(node_unschedulable::NodeUnschedulable), 0),
             (Arc::new(node_name::NodeName), 0),
@@ -50,6 +59,8 @@ pub fn default_profile(
             (Arc::new(node_ports::NodePorts), 0),
             (Arc::new(node_resources_fit::NodeResourcesFit), 1),
             (Arc::new(volume_binding), 0),
+            (Arc::new(spread), 2),
+            (Arc::new(affinity), 2),
             (
                 Arc::new(node_resources_balanced_allocation::BalancedAllocation),
                 1,

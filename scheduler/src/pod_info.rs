@@ -1,10 +1,17 @@
 //! What the scheduler needs of a pod, computed once when the pod is first seen.
 
 use crate::resources::{self, Resources};
+use crate::selector::Labels;
 use coracle_api::object::ObjectKey;
 use coracle_client::pod_claims;
 use k8s_openapi::api::core::v1::{Affinity, Pod, PodSpec, Toleration};
 use std::sync::Arc;
+
+mod spread; // Topology spread constraints.
+mod terms; // Terms of affinity to other pods.
+
+pub use spread::SpreadConstraint;
+pub use terms::{AffinityTerm, PodTerms, WeightedTerm};
 
 pub const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
@@ -41,6 +48,9 @@ pub struct PodInfo {
     pub images: Vec<String>,
     pub container_count: i64,
     pub claims: Vec<ClaimUse>,
+    pub spread: Vec<SpreadConstraint>,
+    /// Of affinity to other pods, and of the opposite. Most pods have none.
+    pub terms: Option<Box<PodTerms>>,
 }
 
 /// A claim that a pod uses.
@@ -66,6 +76,8 @@ impl PodInfo {
             host_ports: host_ports(spec),
             images,
             claims: claims(&pod),
+            spread: spread::of(spec, pod.metadata.labels.as_ref()),
+            terms: terms::of(spec, pod.metadata.namespace.as_deref().unwrap_or_default()),
             container_count: i64::try_from(containers).unwrap_or(i64::MAX),
             pod,
         }
@@ -79,6 +91,16 @@ impl PodInfo {
         self.spec()
             .and_then(|spec| spec.node_name.as_deref())
             .unwrap_or("")
+    }
+
+    pub fn labels(&self) -> Option<&Labels> {
+        self.pod.metadata.labels.as_ref()
+    }
+
+    /// Terms that another pod must meet, of affinity and of anti-affinity.
+    pub fn required_terms(&self) -> [&[AffinityTerm]; 2] {
+        let terms = self.terms.as_deref();
+        terms.map_or([&[], &[]], |terms| [&terms.affinity, &terms.anti_affinity])
     }
 
     pub fn tolerations(&self) -> &[Toleration] {

@@ -9,6 +9,7 @@ use crate::plugins;
 use crate::pod_info::{DEFAULT_SCHEDULER, PodInfo};
 use crate::queue::{Attempt, Queue};
 use crate::report::Reporter;
+use crate::views::Views;
 use coracle_client::Client;
 use coracle_client::clock::{Clock, Instant};
 use coracle_client::events::Recorder;
@@ -44,12 +45,11 @@ impl Default for Config {
 
 /// Runs until `stop`; bindings under way are finished first, but for those that wait for others.
 pub async fn run(config: Config, client: Client, stop: CancellationToken) {
-    let (cache, volumes) = (Arc::default(), Arc::default());
+    let views = Views::default();
     let name = config.scheduler_name.as_str();
-    let profile = plugins::default_profile(name, client.clone(), &cache, &volumes);
+    let profile = plugins::default_profile(name, client.clone(), &views);
     let world = World {
-        cache,
-        volumes,
+        views,
         queue: Arc::new(Queue::new(profile.clone())),
         scheduler_name: config.scheduler_name.as_str().into(),
     };
@@ -58,7 +58,12 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
     let living = Filter::fields("status.phase!=Succeeded,status.phase!=Failed");
     let pods = informers.get_filtered::<Pod>(living);
     let storage = Storage::new(&informers);
-    if !nodes.synced().await || !storage.synced().await || !pods.synced().await {
+    let tables = events::keep_tables(&world.views, &informers, &stop);
+    if !nodes.synced().await
+        || !storage.synced().await
+        || !pods.synced().await
+        || !tables.synced(&stop).await
+    {
         return;
     }
     storage.follow(&world);
@@ -71,7 +76,7 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
     );
     let scheduler = Scheduler {
         profile,
-        cache: Arc::clone(&world.cache),
+        cache: Arc::clone(&world.views.cache),
         queue: Arc::clone(&world.queue),
         reporter: Reporter::new(client, recorder, config.clock),
         places: Places::new(stop.clone()),

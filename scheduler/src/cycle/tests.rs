@@ -4,6 +4,7 @@ use super::*;
 use crate::cache::Cache;
 use crate::framework::PreFilter;
 use crate::plugins;
+use crate::views::Views;
 use coracle_client::Client;
 use expect_test::{Expect, expect};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -98,8 +99,7 @@ fn info(pod: Value) -> Arc<PodInfo> {
 }
 
 fn decide(snapshot: &Snapshot, pod: Value) -> String {
-    let (cache, volumes) = (Arc::default(), Arc::default());
-    let profile = plugins::default_profile("default-scheduler", client(), &cache, &volumes);
+    let profile = plugins::default_profile("default-scheduler", client(), &Views::default());
     let pod = info(pod);
     match run(&profile, snapshot, &pod, &mut Rotation::default(), |_| 0) {
         Outcome::Node(name) => name.to_string(),

@@ -139,7 +139,7 @@ impl World {
     }
 
     fn in_volumes(&self, act: impl FnOnce(&mut Volumes)) {
-        act(&mut self.volumes.lock());
+        act(&mut self.views.volumes.lock());
     }
 
     fn tell(&self, change: WorldChange) {

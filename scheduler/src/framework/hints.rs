@@ -11,10 +11,16 @@ pub enum WorldChange {
         old: Arc<Node>,
         new: Arc<Node>,
     },
+    NodeRemoved(Arc<Node>),
     /// A pod left its node, or ended there.
     PodGone(Arc<PodInfo>),
     /// A pod came to a node.
     PodPlaced(Arc<PodInfo>),
+    /// Labels or requests of a pod on a node changed.
+    PodUpdated {
+        old: Arc<PodInfo>,
+        new: Arc<PodInfo>,
+    },
     /// A claim came or changed.
     Claim(Arc<PersistentVolumeClaim>),
     /// A volume came or changed.

@@ -1,7 +1,7 @@
 //! Filter: rejects a node that `spec.nodeSelector` or the required node affinity does not match.
 //! Score: adds the weights of the preferred terms that match.
 
-use super::node_selector::{any_term_matches, term_matches};
+use super::node_selector::{required_matches, term_matches};
 use crate::cache::Snapshot;
 use crate::framework::{Plugin, Points, Reason, Slot, Verdict, WorldChange, normalize_to_max};
 use crate::node_info::NodeInfo;
@@ -13,26 +13,6 @@ const REASON: &str = "node(s) didn't match Pod's node affinity/selector";
 
 #[derive(Debug)]
 pub struct NodeAffinity;
-
-fn matches(pod: &PodInfo, node: &NodeInfo) -> bool {
-    if !pod
-        .node_selector()
-        .all(|(key, value)| node.label(key) == Some(value))
-    {
-        return false;
-    }
-    let affinity = pod
-        .affinity()
-        .and_then(|affinity| affinity.node_affinity.as_ref());
-    match affinity.and_then(|affinity| {
-        affinity
-            .required_during_scheduling_ignored_during_execution
-            .as_ref()
-    }) {
-        Some(required) => any_term_matches(&required.node_selector_terms, node),
-        None => true,
-    }
-}
 
 fn preferred(pod: &PodInfo) -> &[PreferredSchedulingTerm] {
     pod.affinity()
@@ -54,7 +34,7 @@ impl Plugin for NodeAffinity {
     }
 
     fn filter(&self, pod: &PodInfo, node: &NodeInfo, _slot: &Slot) -> Verdict {
-        if matches(pod, node) {
+        if required_matches(pod, node) {
             Verdict::Fit
         } else {
             Verdict::Unresolvable(Reason::Text(REASON))
@@ -92,6 +72,6 @@ impl Plugin for NodeAffinity {
         };
         let mut info = NodeInfo::new(node.metadata.name.as_deref().unwrap_or(""));
         info.set_node(Arc::clone(node));
-        change.changes(|node| node.metadata.labels.clone()) && matches(pod, &info)
+        change.changes(|node| node.metadata.labels.clone()) && required_matches(pod, &info)
     }
 }

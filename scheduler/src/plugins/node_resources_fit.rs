@@ -28,6 +28,17 @@ fn lacking(asked: &Resources, free: impl Fn(Amount) -> i64) -> Lacking {
     lacking
 }
 
+/// Whether a pod on a node asks for less than it did.
+fn gave_up_some(old: &Resources, new: &Resources) -> bool {
+    new.milli_cpu < old.milli_cpu
+        || new.memory < old.memory
+        || new.ephemeral_storage < old.ephemeral_storage
+        || old
+            .scalars
+            .iter()
+            .any(|(name, had)| new.scalar(name) < *had)
+}
+
 impl Plugin for NodeResourcesFit {
     fn name(&self) -> &'static str {
         "NodeResourcesFit"
@@ -84,6 +95,7 @@ impl Plugin for NodeResourcesFit {
         match change {
             WorldChange::Itself | WorldChange::PodGone(_) => true,
             WorldChange::PodPlaced(_) => false,
+            WorldChange::PodUpdated { old, new } => gave_up_some(&old.requests, &new.requests),
             _ => {
                 let allocatable = |node: &k8s_openapi::api::core::v1::Node| {
                     node.status

@@ -26,6 +26,10 @@ fn first_untolerated<'a>(pod: &PodInfo, taints: &'a [Taint]) -> Option<&'a Taint
         .find(|taint| !is_tolerated(pod, taint))
 }
 
+pub fn tolerates_hard_taints(pod: &PodInfo, taints: &[Taint]) -> bool {
+    first_untolerated(pod, taints).is_none()
+}
+
 impl Plugin for TaintToleration {
     fn name(&self) -> &'static str {
         "TaintToleration"

@@ -148,7 +148,10 @@ impl Plugin for VolumeBinding {
                 let text = |field: &Option<String>| field.clone().unwrap_or_default();
                 is_own(&ObjectKey::new(text(namespace), text(name)))
             }),
-            WorldChange::PodGone(_) | WorldChange::PodPlaced(_) => false,
+            WorldChange::NodeRemoved(_)
+            | WorldChange::PodGone(_)
+            | WorldChange::PodPlaced(_)
+            | WorldChange::PodUpdated { .. } => false,
         }
     }
 

@@ -73,3 +73,14 @@ fn a_node_too_small_when_empty_does_not_wake_a_pod() {
     assert!(!NodeResourcesFit.can_help(&small, &asks));
     assert!(NodeResourcesFit.can_help(&large, &asks));
 }
+
+#[test]
+fn a_pod_that_asks_for_less_than_before_wakes_others() {
+    let asks = pod(json!({ "cpu": "4" }));
+    let update = |old, new| WorldChange::PodUpdated {
+        old: Arc::new(pod(json!({ "cpu": old }))),
+        new: Arc::new(pod(json!({ "cpu": new }))),
+    };
+    assert!(NodeResourcesFit.can_help(&update("2", "1"), &asks));
+    assert!(!NodeResourcesFit.can_help(&update("1", "2"), &asks));
+}

@@ -1,0 +1,150 @@
+//! Who meets whose required terms, counted over domains.
+
+use super::terms::{self, meets_all};
+use crate::node_info::NodeInfo;
+use crate::pod_info::{AffinityTerm, PodInfo};
+use crate::selector::Labels;
+use crate::views::Namespaces;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Counts by topology key, then by value; none is zero. A handful of keys at most.
+#[derive(Clone, Debug, Default)]
+struct Tally(Vec<(Arc<str>, ByValue)>);
+
+type ByValue = HashMap<Arc<str>, i64>;
+
+impl Tally {
+    fn add(&mut self, node: &NodeInfo, key: &Arc<str>, change: i64) {
+        let Some(value) = node.label(key) else {
+            return;
+        };
+        let place = self.0.iter().position(|(known, _)| known == key);
+        let place = place.unwrap_or_else(|| {
+            self.0.push((Arc::clone(key), ByValue::new()));
+            self.0.len() - 1
+        });
+        let counts = &mut self.0[place].1;
+        match counts.get_mut(value) {
+            Some(count) => {
+                *count += change;
+                if *count == 0 {
+                    counts.remove(value);
+                }
+            }
+            None => drop(counts.insert(value.into(), change)),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|(_, counts)| counts.is_empty())
+    }
+
+    fn has(&self, key: &str, value: &str) -> bool {
+        let counts = self.0.iter().find(|(known, _)| **known == *key);
+        let count = counts.and_then(|(_, counts)| counts.get(value));
+        count.is_some_and(|count| *count > 0)
+    }
+
+    fn has_any(&self, node: &NodeInfo) -> bool {
+        self.0.iter().any(|(key, counts)| {
+            let count = node.label(key).and_then(|value| counts.get(value));
+            count.is_some_and(|count| *count > 0)
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Meetings {
+    near: Arc<[AffinityTerm]>,
+    far: Arc<[AffinityTerm]>,
+    namespace_labels: Option<Arc<Labels>>,
+    /// Pods that meet all terms of affinity, once for each term.
+    wanted: Tally,
+    /// Pods that meet a term of anti-affinity.
+    unwanted: Tally,
+    /// Pods with a term of anti-affinity that the pod meets.
+    refusing: Tally,
+}
+
+impl Meetings {
+    pub fn new(
+        pod: &PodInfo,
+        namespace_labels: Option<Labels>,
+        namespaces: &Namespaces,
+        nodes: &[NodeInfo],
+    ) -> Self {
+        let own = pod.terms.as_ref();
+        let shared = |terms| terms::shared(terms, namespaces);
+        let mut meetings = Self {
+            near: own.map_or_else(Arc::default, |own| shared(&own.affinity)),
+            far: own.map_or_else(Arc::default, |own| shared(&own.anti_affinity)),
+            namespace_labels: namespace_labels.map(Arc::new),
+            wanted: Tally::default(),
+            unwanted: Tally::default(),
+            refusing: Tally::default(),
+        };
+        let looks_at_all = !meetings.near.is_empty() || !meetings.far.is_empty();
+        for node in nodes {
+            for other in &node.with_anti_affinity {
+                meetings.add_refusal(pod, other, node, 1);
+            }
+            if looks_at_all {
+                for other in &node.pods {
+                    meetings.add_own(other, node, 1);
+                }
+            }
+        }
+        meetings
+    }
+
+    /// No pod there and no term of the pod's says anything.
+    pub fn is_indifferent(&self) -> bool {
+        self.near.is_empty() && self.far.is_empty() && self.refusing.is_empty()
+    }
+
+    fn add_refusal(&mut self, pod: &PodInfo, other: &PodInfo, node: &NodeInfo, change: i64) {
+        let [_, theirs] = other.required_terms();
+        let labels = self.namespace_labels.as_deref();
+        for term in theirs.iter().filter(|term| term.matches(pod, labels)) {
+            self.refusing.add(node, &term.topology_key, change);
+        }
+    }
+
+    fn add_own(&mut self, other: &PodInfo, node: &NodeInfo, change: i64) {
+        if meets_all(&self.near, other) {
+            for term in self.near.iter() {
+                self.wanted.add(node, &term.topology_key, change);
+            }
+        }
+        for term in self.far.iter().filter(|term| term.matches(other, None)) {
+            self.unwanted.add(node, &term.topology_key, change);
+        }
+    }
+
+    /// `other` came to the node (1) or left it (-1).
+    pub fn add(&mut self, pod: &PodInfo, other: &PodInfo, node: &NodeInfo, change: i64) {
+        self.add_refusal(pod, other, node, change);
+        self.add_own(other, node, change);
+    }
+
+    pub fn allow_near(&self, pod: &PodInfo, node: &NodeInfo) -> bool {
+        let mut all_there = true;
+        for term in self.near.iter() {
+            let Some(value) = node.label(&term.topology_key) else {
+                return false;
+            };
+            all_there &= self.wanted.has(&term.topology_key, value);
+        }
+        // The first of pods that want to be with each other may go anywhere.
+        all_there || self.wanted.is_empty() && meets_all(&self.near, pod)
+    }
+
+    pub fn allow_far(&self, node: &NodeInfo) -> bool {
+        !self.unwanted.has_any(node)
+    }
+
+    pub fn are_refused(&self, node: &NodeInfo) -> bool {
+        self.refusing.has_any(node)
+    }
+}

@@ -1,0 +1,90 @@
+//! How many like pods each domain has, for the filter.
+
+use super::domains::{count, counts, has_all_keys, is_counted};
+use crate::node_info::NodeInfo;
+use crate::pod_info::{PodInfo, SpreadConstraint};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The domains of one constraint.
+///
+/// Invariant: `least` is the smallest of `by_value`.
+#[derive(Clone, Debug, Default)]
+pub struct Domains {
+    by_value: HashMap<Arc<str>, i64>,
+    least: i64,
+}
+
+impl Domains {
+    fn add(&mut self, value: &str, count: i64) {
+        match self.by_value.get_mut(value) {
+            Some(known) => *known += count,
+            None => drop(self.by_value.insert(value.into(), count)),
+        }
+    }
+
+    fn find_least(&mut self) {
+        self.least = self.by_value.values().copied().min().unwrap_or(0);
+    }
+
+    pub fn count(&self, value: &str) -> i64 {
+        self.by_value.get(value).copied().unwrap_or(0)
+    }
+
+    /// Too few domains are completed by empty ones.
+    pub fn least(&self, min_domains: usize) -> i64 {
+        if self.by_value.len() < min_domains {
+            0
+        } else {
+            self.least
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Counts {
+    constraints: Arc<[SpreadConstraint]>,
+    /// One for each constraint.
+    domains: Vec<Domains>,
+}
+
+impl Counts {
+    pub fn new(constraints: Arc<[SpreadConstraint]>, pod: &PodInfo, nodes: &[NodeInfo]) -> Self {
+        let mut domains = vec![Domains::default(); constraints.len()];
+        let nodes = nodes.iter().filter(|node| has_all_keys(node, &constraints));
+        for node in nodes {
+            for (constraint, domains) in constraints.iter().zip(&mut domains) {
+                if let Some(value) = node.label(&constraint.topology_key)
+                    && is_counted(constraint, pod, node)
+                {
+                    domains.add(value, count(constraint, pod, node));
+                }
+            }
+        }
+        domains.iter_mut().for_each(Domains::find_least);
+        Self {
+            constraints,
+            domains,
+        }
+    }
+
+    pub fn each(&self) -> impl Iterator<Item = (&SpreadConstraint, &Domains)> {
+        self.constraints.iter().zip(&self.domains)
+    }
+
+    /// `other` came to the node (1) or left it (-1).
+    pub fn add(&mut self, pod: &PodInfo, other: &PodInfo, node: &NodeInfo, change: i64) {
+        if !has_all_keys(node, &self.constraints) {
+            return;
+        }
+        for (constraint, domains) in self.constraints.iter().zip(&mut self.domains) {
+            if let Some(value) = node.label(&constraint.topology_key)
+                && counts(constraint, pod, other)
+                && is_counted(constraint, pod, node)
+            {
+                domains.add(value, change);
+                domains.find_least();
+            }
+        }
+    }
+}
