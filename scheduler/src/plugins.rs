@@ -18,7 +18,10 @@ pub mod node_ports;
 pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 
+pub mod node_volume_limits;
 pub mod volume_binding;
+pub mod volume_restrictions;
+pub mod volume_zone;
 
 pub mod inter_pod_affinity;
 pub mod pod_topology_spread;
@@ -42,6 +45,10 @@ pub fn default_profile(scheduler_name: &str, client: Client, views: &Views) -> P
         Arc::clone(&views.cache),
         Arc::clone(&views.volumes),
     );
+    let volumes = || Arc::clone(&views.volumes);
+    let volume_restrictions = volume_restrictions::VolumeRestrictions::new(volumes());
+    let volume_limits = node_volume_limits::NodeVolumeLimits::new(volumes());
+    let volume_zone = volume_zone::VolumeZone::new(volumes());
     let affinity = inter_pod_affinity::InterPodAffinity::new(
         views.namespaces.clone(),
         inter_pod_affinity::Args::default(),
@@ -58,7 +65,10 @@ pub fn default_profile(scheduler_name: &str, client: Client, views: &Views) -> P
             (Arc::new(node_affinity::NodeAffinity), 2),
             (Arc::new(node_ports::NodePorts), 0),
             (Arc::new(node_resources_fit::NodeResourcesFit), 1),
+            (Arc::new(volume_restrictions), 0),
+            (Arc::new(volume_limits), 0),
             (Arc::new(volume_binding), 0),
+            (Arc::new(volume_zone), 0),
             (Arc::new(spread), 2),
             (Arc::new(affinity), 2),
             (

@@ -7,9 +7,11 @@ use coracle_client::pod_claims;
 use k8s_openapi::api::core::v1::{Affinity, Pod, PodSpec, Toleration};
 use std::sync::Arc;
 
+mod disks; // Disks without a claim.
 mod spread; // Topology spread constraints.
 mod terms; // Terms of affinity to other pods.
 
+pub use disks::Disk;
 pub use spread::SpreadConstraint;
 pub use terms::{AffinityTerm, PodTerms, WeightedTerm};
 
@@ -48,6 +50,8 @@ pub struct PodInfo {
     pub images: Vec<String>,
     pub container_count: i64,
     pub claims: Vec<ClaimUse>,
+    /// Disks that not everybody may use at once, named without a claim.
+    pub disks: Vec<Disk>,
     pub spread: Vec<SpreadConstraint>,
     /// Of affinity to other pods, and of the opposite. Most pods have none.
     pub terms: Option<Box<PodTerms>>,
@@ -76,6 +80,7 @@ impl PodInfo {
             host_ports: host_ports(spec),
             images,
             claims: claims(&pod),
+            disks: disks::of(&pod),
             spread: spread::of(spec, pod.metadata.labels.as_ref()),
             terms: terms::of(spec, pod.metadata.namespace.as_deref().unwrap_or_default()),
             container_count: i64::try_from(containers).unwrap_or(i64::MAX),

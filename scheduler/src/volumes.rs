@@ -12,6 +12,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
+mod on_nodes; // Limits and attachments.
+
+pub use on_nodes::{OnNodes, limits};
+
 #[derive(Debug, Default)]
 pub struct Volumes {
     claims: HashMap<ObjectKey, Arc<PersistentVolumeClaim>>,
@@ -21,6 +25,7 @@ pub struct Volumes {
     classes: HashMap<String, Arc<StorageClass>>,
     drivers: HashMap<String, Arc<CSIDriver>>,
     capacities: HashMap<ObjectKey, Arc<CSIStorageCapacity>>,
+    pub on_nodes: OnNodes,
     /// Which claim a volume was given to, while the API does not show it.
     given: HashMap<String, ObjectKey>,
     /// Which node a claim's volume is to be made for, while the API does not show it.

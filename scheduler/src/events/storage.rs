@@ -7,7 +7,9 @@ use coracle_client::clock::Instant;
 use coracle_client::informer::{Change, Informer, Informers};
 use coracle_client::key_of;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
-use k8s_openapi::api::storage::v1::{CSIDriver, CSIStorageCapacity, StorageClass};
+use k8s_openapi::api::storage::v1::{
+    CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment,
+};
 use std::sync::Arc;
 
 /// The informers of storage.
@@ -18,6 +20,8 @@ pub struct Storage {
     classes: Informer<StorageClass>,
     drivers: Informer<CSIDriver>,
     capacities: Informer<CSIStorageCapacity>,
+    nodes: Informer<CSINode>,
+    attachments: Informer<VolumeAttachment>,
 }
 
 impl Storage {
@@ -28,6 +32,8 @@ impl Storage {
             classes: informers.get(),
             drivers: informers.get(),
             capacities: informers.get(),
+            nodes: informers.get(),
+            attachments: informers.get(),
         }
     }
 
@@ -38,6 +44,8 @@ impl Storage {
             && self.classes.synced().await
             && self.drivers.synced().await
             && self.capacities.synced().await
+            && self.nodes.synced().await
+            && self.attachments.synced().await
     }
 
     pub fn follow(&self, world: &World) {
@@ -52,6 +60,11 @@ impl Storage {
         let mine = world.clone();
         self.capacities
             .on_change(move |change| mine.capacity(change));
+        let mine = world.clone();
+        self.nodes.on_change(move |change| mine.csi_node(change));
+        let mine = world.clone();
+        self.attachments
+            .on_change(move |change| mine.attachment(change));
     }
 }
 
@@ -135,6 +148,36 @@ impl World {
         };
         if is_news {
             self.tell(WorldChange::Provisioning);
+        }
+    }
+
+    fn csi_node(&self, change: &Change<CSINode>) {
+        let (old, new) = match change {
+            Change::Resync(_) => return,
+            Change::Deleted(node) => {
+                let name = node.metadata.name.as_deref().unwrap_or_default();
+                return self.in_volumes(|it| it.on_nodes.remove_node(name));
+            }
+            Change::Added(node) => (None, node),
+            Change::Updated { old, new } => (Some(old), new),
+        };
+        self.in_volumes(|it| it.on_nodes.set_node(new));
+        self.tell(WorldChange::CsiNode {
+            old: old.cloned(),
+            new: Arc::clone(new),
+        });
+    }
+
+    fn attachment(&self, change: &Change<VolumeAttachment>) {
+        match change {
+            Change::Resync(_) => {}
+            Change::Added(new) | Change::Updated { new, .. } => {
+                self.in_volumes(|it| it.on_nodes.set_attachment(new));
+            }
+            Change::Deleted(old) => {
+                self.in_volumes(|it| it.on_nodes.remove_attachment(old));
+                self.tell(WorldChange::Detached(Arc::clone(old)));
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::pod_info::PodInfo;
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
@@ -27,6 +28,13 @@ pub enum WorldChange {
     Volume(Arc<PersistentVolume>),
     /// More volumes may be provisioned, or in other places.
     Provisioning,
+    /// What a node says of its CSI drivers came or changed.
+    CsiNode {
+        old: Option<Arc<CSINode>>,
+        new: Arc<CSINode>,
+    },
+    /// A volume is no longer attached to a node.
+    Detached(Arc<VolumeAttachment>),
     /// The waiting pod itself was changed.
     Itself,
 }

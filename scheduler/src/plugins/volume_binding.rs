@@ -151,7 +151,9 @@ impl Plugin for VolumeBinding {
             WorldChange::NodeRemoved(_)
             | WorldChange::PodGone(_)
             | WorldChange::PodPlaced(_)
-            | WorldChange::PodUpdated { .. } => false,
+            | WorldChange::PodUpdated { .. }
+            | WorldChange::CsiNode { .. }
+            | WorldChange::Detached(_) => false,
         }
     }
 
