@@ -6,7 +6,7 @@
 use crate::cli::ServerCommand;
 use crate::controllers::{self, ClientFor, of_server};
 use crate::settings::{self, ServerSettings, file};
-use crate::{Failure, logging, manifests, notify, runtime, settled};
+use crate::{Failure, logging, manifests, node, notify, runtime, settled};
 use anyhow::Context;
 use coracle_apiserver::Server;
 use coracle_apiserver::at_rest::AtRest;
@@ -182,6 +182,7 @@ async fn build(
         data_dir: settings.data_dir.join("server"),
         listen: settings.listen,
         advertise_address: settings.advertise_address,
+        host_name: node::host_name()?,
         tls_sans: settings.tls_sans.clone(),
         service_cidr: settings.service_cidr.clone(),
         cluster_dns: settings.cluster_dns.clone(),

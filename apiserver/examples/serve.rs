@@ -21,6 +21,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         data_dir: directory.path().to_owned(),
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         advertise_address: None,
+        host_name: "edge".to_owned(),
         tls_sans: Vec::new(),
         service_cidr: "10.43.0.0/16".to_owned(),
         cluster_dns: None,

@@ -22,6 +22,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Where clients and nodes reach the server; found on this machine when absent.
     pub advertise_address: Option<IpAddr>,
+    /// Of this machine; names the Lease that says that the server is there.
+    pub host_name: String,
     /// More names and addresses for the server's certificate.
     pub tls_sans: Vec<String>,
     /// Services get their addresses from this network, such as `10.43.0.0/16`.

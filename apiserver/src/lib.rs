@@ -46,6 +46,7 @@ mod api_services; // The API services of what is served here.
 pub mod bootstrap; // The RBAC objects that the server brings itself.
 pub mod default_objects; // Everything else that is there from the start.
 pub mod flow_configuration; // The flow schemas and priority levels that every server has.
+mod identity; // That this server is there, said in a Lease.
 
 // Beside resources.
 pub mod endpoints; // Health, version, discovery, OpenAPI.

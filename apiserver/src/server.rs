@@ -15,6 +15,7 @@ use crate::default_objects;
 use crate::endpoints::Endpoints;
 use crate::fairness::{self, Fairness};
 use crate::flow_configuration;
+use crate::identity::{self, Identity};
 use crate::metrics::{Metrics, Others};
 use crate::pki::PkiError;
 use crate::pki::kubeconfig::Kubeconfig;
@@ -88,6 +89,7 @@ pub struct Server {
     stop: CancellationToken,
     /// What the objects depend on that exist from the start.
     settings: default_objects::Settings,
+    host_name: String,
 }
 
 impl std::fmt::Debug for Server {
@@ -140,7 +142,6 @@ impl Server {
         let usage = usage(&config, &access);
         let endpoints = endpoints.without(left_out(usage.as_deref()));
         let tls = Arc::new(access.pki.server_config()?);
-        let clock = Arc::clone(&config.clock);
         let api = Api {
             registry,
             access,
@@ -149,7 +150,7 @@ impl Server {
             converter,
             endpoints,
             metrics,
-            clock,
+            clock: Arc::clone(&config.clock),
             components: Components::default(),
             shutdown: streams,
             fairness,
@@ -166,6 +167,7 @@ impl Server {
             url: format!("https://{}", SocketAddr::new(advertised, address.port())),
             stop,
             settings,
+            host_name: config.host_name,
         };
         server.make_ready().await?;
         Ok(server)
@@ -317,6 +319,17 @@ impl Server {
         default_objects::look_after(inside, settings, self.stop.clone())
     }
 
+    /// Says that this server is there until it stops.
+    fn hold_identity(&self) -> impl Future<Output = ()> + Send + 'static {
+        identity::run(
+            Identity::new(&self.host_name),
+            self.api.registry.clone(),
+            self.in_process(Self::master()),
+            Arc::clone(&self.api.clock),
+            self.stop.clone(),
+        )
+    }
+
     /// Serves until `stop`, then lets what is under way end, within a bound.
     pub async fn run(&self, stop: CancellationToken) {
         let (access, clock) = (Arc::clone(&self.api.access), Arc::clone(&self.api.clock));
@@ -338,6 +351,7 @@ impl Server {
         let repair = tokio::spawn(self.repair_addresses());
         let labelling = tokio::spawn(self.label_legacy_uses());
         let looking = tokio::spawn(self.look_after_own_service());
+        let holding = tokio::spawn(self.hold_identity());
         self.api.endpoints.set_ready();
         let connections =
             connection::accept(&self.listener, &self.tls, &self.api, stop.clone()).await;
@@ -360,6 +374,7 @@ impl Server {
         drop(repair.await);
         drop(labelling.await);
         drop(looking.await);
+        drop(holding.await);
     }
 }
 

@@ -14,6 +14,7 @@ mod handler {
     mod forms; // Tables, YAML, partial metadata.
     mod grants; // Nobody grants what they do not have.
     mod hooks; // A server of webhooks, in this process.
+    mod identity; // That the server is there, said in a Lease.
     mod lists; // Pages, selectors, revisions.
     mod managers; // Who manages which field, and server-side apply.
     mod metrics; // What is counted, as a scraper finds it.

@@ -182,6 +182,7 @@ async fn serve(directory: &TempDir) -> Arc<Server> {
         data_dir: directory.path().join("server"),
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         advertise_address: Some(Ipv4Addr::LOCALHOST.into()),
+        host_name: "edge".to_owned(),
         tls_sans: Vec::new(),
         service_cidr: "10.43.0.0/16".to_owned(),
         cluster_dns: None,

@@ -64,3 +64,28 @@ fn a_servers_own_controllers_are_never_joined_by_others() {
     cluster.wait_value(&["replicasets"], "{.items[*].status.replicas}", "1");
     assert!(lab.process(waits).terminate().success());
 }
+
+#[test]
+fn a_server_says_in_a_lease_that_it_is_there() {
+    let mut lab = Lab::new();
+    let cluster = lab.server("named", &[]);
+    let of_servers = "-l=apiserver.kubernetes.io/identity=kube-apiserver";
+    let leases = ["-n", "kube-system", "leases", of_servers];
+    let (names, holders) = (
+        "{.items[*].metadata.name}",
+        "{.items[*].spec.holderIdentity}",
+    );
+    let all = |cluster: &Cluster, wanted: &str| {
+        wait("there is one Lease, and another holder", || {
+            let name = cluster.value(&leases, names);
+            let holder = cluster.value(&leases, holders);
+            let is_held = name.starts_with("apiserver-") && holder.starts_with(&format!("{name}_"));
+            (is_held && holder != wanted).then_some((name, holder))
+        })
+    };
+    let (name, first) = all(&cluster, "");
+    lab.process(cluster.process).kill();
+    let data_dir = cluster.host.data_dir.display().to_string();
+    lab.spawn(&cluster.host.clone(), &["server", "--data-dir", &data_dir]);
+    assert_eq!(all(&cluster, &first).0, name);
+}

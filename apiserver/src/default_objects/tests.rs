@@ -42,6 +42,7 @@ async fn site(cidr: &str) -> Site {
         data_dir: directory.path().to_owned(),
         listen: "127.0.0.1:0".parse().unwrap(),
         advertise_address: None,
+        host_name: "edge".to_owned(),
         tls_sans: Vec::new(),
         service_cidr: cidr.to_owned(),
         cluster_dns: None,

@@ -25,6 +25,8 @@ const AUDIT_LOG: &str = "audit.log";
 /// By the server's clock, which stands still.
 pub const NOW: &str = "2026-06-01T00:00:00Z";
 
+pub const HOST_NAME: &str = "edge";
+
 pub struct Site {
     /// Dropped last: the store and its directory are in use until then.
     server: Arc<Server>,
@@ -121,6 +123,7 @@ async fn site_in(
         data_dir: directory.path().to_owned(),
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         advertise_address: Some(Ipv4Addr::new(192, 0, 2, 7).into()),
+        host_name: HOST_NAME.to_owned(),
         tls_sans: Vec::new(),
         service_cidr: "10.43.0.0/16".to_owned(),
         cluster_dns: None,
@@ -178,6 +181,11 @@ impl Site {
     pub fn run(&self) {
         let (server, stop) = (Arc::clone(&self.server), self.stop.clone());
         tokio::spawn(async move { server.run(stop).await });
+    }
+
+    /// Ends what runs.
+    pub fn stop(&self) {
+        self.stop.cancel();
     }
 
     pub async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
