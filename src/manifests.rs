@@ -15,7 +15,7 @@ mod record; // What was done, kept in the cluster.
 use apply::Applier;
 use coracle_client::Client;
 use coracle_client::events::{EventType, Recorder, reference};
-use directory::{Directory, File};
+use directory::{Directory, File, Seen};
 use document::Wanted;
 use record::{Entry, Identity, Record};
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,8 +78,10 @@ impl Keeper {
 
     /// True when everything is as the files say.
     async fn pass(&mut self) -> bool {
-        let Some(files) = self.directory.read() else {
-            return true;
+        let files = match self.directory.read() {
+            Seen::Missing => return true,
+            Seen::Unreadable => return false,
+            Seen::Files(files) => files,
         };
         if files.is_empty() && self.records.as_ref().is_some_and(BTreeMap::is_empty) {
             return true;
@@ -99,8 +101,10 @@ impl Keeper {
             .map(|file| (file.name.as_str(), said(file)))
             .collect();
         let mut is_good = self.apply_all(&files, &said).await;
-        is_good &= self.take_away(&files, &said).await;
-        is_good
+        let failed = self.take_away(&files, &said).await;
+        is_good &= self.clear_failures(&failed).await && failed.is_empty();
+        // Nothing was taken away meanwhile.
+        is_good && !files.iter().any(|file| file.is_young)
     }
 
     /// Once more as long as it helps: a file may need what another one makes.
@@ -120,7 +124,10 @@ impl Keeper {
                 };
                 match failure {
                     None => drop(self.done.insert(file.name.clone(), file.stamp)),
-                    Some(why) => left.push((file, why)),
+                    Some(why) => {
+                        self.done.remove(&file.name);
+                        left.push((file, why));
+                    }
                 }
             }
             if left.is_empty() || left.len() == before {
@@ -183,17 +190,14 @@ impl Keeper {
         let Some(found) = found else { return true };
         let records = self.records.iter().flat_map(BTreeMap::values);
         let mut entries = records.filter_map(|record| record.entry(identity));
-        entries.any(|entry| {
-            let is_same = entry.uid == found.uid || entry.uid.is_empty() && found.is_applied;
-            entry.is_made && is_same
-        })
+        entries.any(|entry| entry.is_made && found.is_of(entry))
     }
 
-    /// What no file says any more.
-    async fn take_away(&mut self, files: &[File], said: &BTreeMap<&str, Said>) -> bool {
+    /// What no file says any more. The files of which something could not be taken away.
+    async fn take_away(&mut self, files: &[File], said: &BTreeMap<&str, Said>) -> BTreeSet<String> {
         let records = self.records.clone().unwrap_or_default();
         let namespaced = self.applier.namespaced();
-        let mut is_good = true;
+        let mut failed = BTreeSet::new();
         for step in plan::plan(&records, files, said, &namespaced) {
             let mut record = step.record;
             let before = record.clone();
@@ -214,12 +218,32 @@ impl Keeper {
             };
             failures.extend(kept.err());
             if !failures.is_empty() {
-                is_good = false;
                 self.tell_failure(&record.file, &failures.join("; ")).await;
+                failed.insert(record.file);
             }
         }
         let names: BTreeSet<&str> = files.iter().map(|file| file.name.as_str()).collect();
         self.done.retain(|name, _| names.contains(name.as_str()));
+        failed
+    }
+
+    /// Of the files that are applied as a whole, and of which nothing is left to be taken away.
+    async fn clear_failures(&mut self, failed: &BTreeSet<String>) -> bool {
+        let records = self.records.iter().flat_map(BTreeMap::values);
+        let outlived = |record: &&Record| {
+            let is_done = self.done.contains_key(&record.file);
+            is_done && !record.failure.is_empty() && !failed.contains(&record.file)
+        };
+        let outlived: Vec<Record> = records.filter(outlived).cloned().collect();
+        let mut is_good = true;
+        for mut record in outlived {
+            record.failure.clear();
+            let file = record.file.clone();
+            if let Err(error) = self.keep_record(record).await {
+                tracing::warn!(file, error, "a failure that has passed is still told");
+                is_good = false;
+            }
+        }
         is_good
     }
 

@@ -4,12 +4,15 @@ use super::plan::Namespaced;
 use super::record::{Entry, Identity, LABEL, NAMESPACE, Record};
 use coracle_client::Client;
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions,
     PropagationPolicy,
 };
 use kube::core::GroupVersionKind;
 use kube::discovery::{ApiResource, Scope, pinned_kind};
+use kube::error::DiscoveryError;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -28,6 +31,31 @@ pub struct Found {
     pub uid: String,
     /// Whether something of it was applied for a file.
     pub is_applied: bool,
+}
+
+impl Found {
+    /// Whether it is what the entry is about. One that was written before the object was made
+    /// knows no uid.
+    pub fn is_of(&self, entry: &Entry) -> bool {
+        self.is_applied && (entry.uid == self.uid || entry.uid.is_empty())
+    }
+}
+
+/// Why nothing can be done with a kind.
+#[derive(Debug, thiserror::Error)]
+pub enum KindError {
+    /// The server says that it has none.
+    #[error("{0}")]
+    NotServed(String),
+    /// It says nothing, or nothing that can be read.
+    #[error("{0}")]
+    Unknown(String),
+}
+
+impl From<KindError> for String {
+    fn from(error: KindError) -> Self {
+        error.to_string()
+    }
 }
 
 pub struct Applier {
@@ -56,17 +84,22 @@ impl Applier {
     }
 
     /// Fails for a kind that is not served (yet).
-    pub async fn kind(&mut self, api_version: &str, kind: &str) -> Result<Kind, String> {
+    pub async fn kind(&mut self, api_version: &str, kind: &str) -> Result<Kind, KindError> {
         let key = (api_version.to_owned(), kind.to_owned());
         if let Some(known) = self.kinds.get(&key) {
             return Ok(known.clone());
         }
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let (group, version) = group_and_version(api_version);
         let asked = GroupVersionKind::gvk(group, version, kind);
         let found = pinned_kind(&self.client, &asked).await;
         let (resource, capabilities) = found.map_err(|error| {
-            let why = told(error);
-            format!("no kind {kind} in {api_version}: {why}")
+            let is_missing = is_missing(&error);
+            let why = format!("no kind {kind} in {api_version}: {}", told(error));
+            if is_missing {
+                KindError::NotServed(why)
+            } else {
+                KindError::Unknown(why)
+            }
         })?;
         let kind = Kind {
             resource,
@@ -118,24 +151,30 @@ impl Applier {
         Ok(applied.metadata.uid.unwrap_or_default())
     }
 
-    /// Whoever has its name by now stays; what is gone is gone.
+    /// Whoever has its name by now stays, and so does what nothing is applied to any more: a
+    /// record alone, which others can write, is not believed. What is gone is gone.
     pub async fn remove(&mut self, entry: &Entry) -> Result<(), String> {
         let identity = &entry.identity;
         let kind = match self.kind(&identity.api_version, &identity.kind).await {
             Ok(kind) => kind,
-            // With its kind all objects of it went.
-            Err(_) if self.is_reachable().await => return Ok(()),
-            Err(why) => return Err(why),
+            Err(KindError::NotServed(why)) => {
+                return match self.is_defined(identity).await? {
+                    true => Err(why),
+                    // With its kind all objects of it went.
+                    false => Ok(()),
+                };
+            }
+            Err(KindError::Unknown(why)) => return Err(why),
         };
-        let uid = match (self.find(&kind, identity).await?, entry.uid.as_str()) {
-            (None, _) => return Ok(()),
-            (Some(found), "") if found.is_applied => found.uid,
-            (Some(found), uid) if found.uid == uid => found.uid,
-            (Some(_), _) => return Ok(()),
+        let Some(found) = self.find(&kind, identity).await? else {
+            return Ok(());
         };
+        if !found.is_of(entry) {
+            return Ok(());
+        }
         let parameters = DeleteParams {
             preconditions: Some(Preconditions {
-                uid: Some(uid),
+                uid: Some(found.uid),
                 resource_version: None,
             }),
             propagation_policy: Some(PropagationPolicy::Background),
@@ -149,8 +188,23 @@ impl Applier {
         }
     }
 
-    async fn is_reachable(&self) -> bool {
-        self.client.apiserver_version().await.is_ok()
+    /// Whether something says that there is such a kind, be it served now or not.
+    async fn is_defined(&self, identity: &Identity) -> Result<bool, String> {
+        let (group, version) = group_and_version(&identity.api_version);
+        let name = format!("{version}.{group}");
+        let services: Api<APIService> = Api::all(self.client.clone());
+        let service = services.get_opt(&name).await.map_err(told)?;
+        if service.is_some_and(|one| one.spec.is_some_and(|spec| spec.service.is_some())) {
+            return Ok(true);
+        }
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let all = definitions.list(&ListParams::default()).await;
+        Ok(all.map_err(told)?.into_iter().any(|one| {
+            let mut versions = one.spec.versions.iter();
+            one.spec.group == group
+                && one.spec.names.kind == identity.kind
+                && versions.any(|one| one.served && one.name == version)
+        }))
     }
 
     fn records_api(&self) -> Api<ConfigMap> {
@@ -195,6 +249,21 @@ impl Applier {
     }
 }
 
+fn group_and_version(api_version: &str) -> (&str, &str) {
+    api_version.split_once('/').unwrap_or(("", api_version))
+}
+
+fn is_missing(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) => status.code == 404,
+        kube::Error::Discovery(error) => matches!(error, DiscoveryError::MissingKind(_)),
+        _ => false,
+    }
+}
+
 fn told(error: kube::Error) -> String {
     crate::control_plane::told(error).to_string()
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,8 @@ use std::time::Duration;
 /// Of one file; what it says must also fit a ConfigMap as a list of names.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 const FILES_MAX: usize = 500;
+/// While names come and go.
+const READS_MAX: usize = 5;
 /// What is written in several steps is looked at once.
 const SETTLE: Duration = Duration::from_millis(200);
 /// A file that was written nearer to now may still be being written.
@@ -26,6 +28,16 @@ pub struct File {
     pub stamp: Stamp,
     pub text: Result<String, String>,
     pub is_young: bool,
+}
+
+/// What there is to see of the directory.
+#[derive(Debug)]
+pub enum Seen {
+    Missing,
+    /// For a while, it is to be hoped.
+    Unreadable,
+    /// By name.
+    Files(Vec<File>),
 }
 
 #[derive(Debug)]
@@ -64,26 +76,42 @@ impl Directory {
         tokio::time::sleep(SETTLE).await;
     }
 
-    /// By name; None when the directory is not there or cannot be read now.
-    pub fn read(&mut self) -> Option<Vec<File>> {
-        let paths = match list(&self.path) {
-            Ok(paths) => paths,
+    pub fn read(&mut self) -> Seen {
+        match read(&self.path) {
+            Ok(files) => {
+                self.is_told = false;
+                Seen::Files(files)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
             Err(error) => {
-                let is_missing = error.kind() == io::ErrorKind::NotFound;
-                if !is_missing && !self.is_told {
+                if !self.is_told {
                     let path = self.path.display();
                     tracing::error!(%path, %error, "manifests stay as they are: cannot read");
                 }
                 self.is_told = true;
-                return None;
+                Seen::Unreadable
             }
-        };
-        self.is_told = false;
-        Some(paths.iter().filter_map(|path| file(path)).collect())
+        }
     }
 }
 
-/// The plain files with one of the endings whose names do not begin with a dot.
+/// A file that is renamed meanwhile may be in a list under neither name, or gone when it is read:
+/// only what is listed the same before and after counts.
+fn read(directory: &Path) -> io::Result<Vec<File>> {
+    let mut paths = list(directory)?;
+    for _ in 0..READS_MAX {
+        let files: Vec<File> = paths.iter().filter_map(|path| file(path)).collect();
+        let after = list(directory)?;
+        if after == paths && files.len() == paths.len() {
+            return Ok(files);
+        }
+        paths = after;
+    }
+    Err(io::Error::other("it does not come to rest"))
+}
+
+/// The plain files with one of the endings whose names do not begin with a dot, and what may be
+/// such files but cannot be looked at, like a link to a disk that is not mounted.
 fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -92,7 +120,8 @@ fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
         let ending = path.extension().and_then(|ending| ending.to_str());
         let is_ours = ending.is_some_and(|ending| ENDINGS.contains(&ending));
         let is_hidden = name.as_encoded_bytes().starts_with(b".");
-        if is_ours && !is_hidden && fs::metadata(&path).is_ok_and(|found| found.is_file()) {
+        let may_be_plain = || fs::metadata(&path).map_or(true, |found| found.is_file());
+        if is_ours && !is_hidden && may_be_plain() {
             paths.push(path);
         }
     }
@@ -108,11 +137,23 @@ fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// None for one that went meanwhile.
 fn file(path: &Path) -> Option<File> {
-    let found = fs::metadata(path).ok()?;
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    let found = match fs::metadata(path) {
+        Ok(found) => found,
+        Err(error) => {
+            fs::symlink_metadata(path).ok()?;
+            return Some(File {
+                name,
+                stamp: Stamp::default(),
+                text: Err(format!("cannot be read: {error}")),
+                is_young: false,
+            });
+        }
+    };
     let stamp = (found.ino(), found.mtime(), found.mtime_nsec(), found.len());
     let age = found.modified().ok()?.elapsed();
     Some(File {
-        name: path.file_name()?.to_string_lossy().into_owned(),
+        name,
         stamp,
         text: text(path).map_err(|error| format!("cannot be read: {error}")),
         // One from the future says nothing.

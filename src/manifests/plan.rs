@@ -2,7 +2,7 @@
 
 use super::Said;
 use super::directory::File;
-use super::record::{Entry, Identity, Record};
+use super::record::{Entry, Identity, Key, Record};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is to be taken away of one record.
@@ -17,19 +17,34 @@ pub struct Step {
 /// Whether a kind, by its apiVersion and name, is in namespaces; what is not in it is not known.
 pub type Namespaced = BTreeMap<(String, String), bool>;
 
-/// Where a file cannot be read now, or is still being written, it says what it said before.
+/// A file that is bad, or cannot be read now, says what it said before. While that is not known,
+/// because it is new or still being written, it may say whatever another one said until now, and
+/// nothing at all is taken away.
 pub fn plan(
     records: &BTreeMap<String, Record>,
     files: &[File],
     said: &BTreeMap<&str, Said>,
     namespaced: &Namespaced,
 ) -> Vec<Step> {
-    let mut wanted: BTreeSet<Identity> = BTreeSet::new();
+    let is_unknown = |file: &File| {
+        let name = file.name.as_str();
+        // A failure alone is recorded, too.
+        let is_new = || {
+            records
+                .get(name)
+                .is_none_or(|record| record.entries.is_empty())
+        };
+        file.is_young || !said.get(name).is_some_and(Result::is_ok) && is_new()
+    };
+    if files.iter().any(is_unknown) {
+        return Vec::new();
+    }
+    let mut wanted: Vec<Identity> = Vec::new();
     let mut settled: BTreeSet<&str> = BTreeSet::new();
     for file in files {
         let name = file.name.as_str();
         let known = said.get(name).and_then(|said| said.as_ref().ok());
-        match known.filter(|_| !file.is_young) {
+        match known {
             Some(objects) => {
                 settled.insert(name);
                 wanted.extend(objects.iter().flat_map(|one| {
@@ -50,13 +65,14 @@ pub fn plan(
             }
         }
     }
+    let wanted: BTreeSet<Key<'_>> = wanted.iter().map(Identity::key).collect();
     let present: BTreeSet<&str> = files.iter().map(|file| file.name.as_str()).collect();
     let steps = records.values().map(|record| {
         let name = record.file.as_str();
         let is_gone = !present.contains(name);
         let may_lose = is_gone || settled.contains(name);
         let mut record = record.clone();
-        let surplus = |entry: &&Entry| may_lose && !wanted.contains(&entry.identity);
+        let surplus = |entry: &&Entry| may_lose && !wanted.contains(&entry.identity.key());
         let (made, let_go): (Vec<Entry>, Vec<Entry>) = record
             .entries
             .iter()
@@ -66,7 +82,8 @@ pub fn plan(
         record.entries.retain(|one| !let_go.contains(one));
         // What another file says now is its affair.
         if is_gone {
-            record.entries.retain(|one| !wanted.contains(&one.identity));
+            let is_left = |one: &Entry| !wanted.contains(&one.identity.key());
+            record.entries.retain(is_left);
         }
         Step {
             record,

@@ -24,7 +24,7 @@ const FILE: &str = "file";
 const OBJECTS: &str = "objects";
 const FAILURE: &str = "failure";
 
-#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
     pub api_version: String,
@@ -32,6 +32,17 @@ pub struct Identity {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     pub name: String,
+}
+
+/// Group, kind, namespace and name.
+pub type Key<'a> = (&'a str, &'a str, &'a str, &'a str);
+
+impl Identity {
+    /// What tells objects apart: they are the same in all versions of their kind.
+    pub fn key(&self) -> Key<'_> {
+        let (group, _version) = self.api_version.split_once('/').unwrap_or_default();
+        (group, &self.kind, &self.namespace, &self.name)
+    }
 }
 
 impl fmt::Display for Identity {
@@ -85,12 +96,13 @@ impl Record {
     }
 
     pub fn entry(&self, identity: &Identity) -> Option<&Entry> {
-        self.entries.iter().find(|one| one.identity == *identity)
+        let mut entries = self.entries.iter();
+        entries.find(|one| one.identity.key() == identity.key())
     }
 
     pub fn put(&mut self, entry: Entry) {
         let mut known = self.entries.iter_mut();
-        match known.find(|one| one.identity == entry.identity) {
+        match known.find(|one| one.identity.key() == entry.identity.key()) {
             Some(known) => *known = entry,
             None => self.entries.push(entry),
         }

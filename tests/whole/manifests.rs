@@ -35,7 +35,8 @@ impl Directory {
     }
 }
 
-fn value(cluster: &Cluster, name: &str) -> Option<String> {
+/// None for one that is not there, and only for that.
+fn value(cluster: &Cluster, name: &str) -> Result<Option<String>, String> {
     let asked = [
         "get",
         "cm",
@@ -45,13 +46,22 @@ fn value(cluster: &Cluster, name: &str) -> Option<String> {
         "-o",
         "jsonpath={.data.value}",
     ];
-    cluster.try_kubectl(&asked).ok()
+    match cluster.try_kubectl(&asked) {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.contains("(NotFound)") => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is(value: &str) -> Result<Option<String>, String> {
+    Ok(Some(value.to_owned()))
 }
 
 #[track_caller]
 fn wait_value(cluster: &Cluster, name: &str, expected: Option<&str>) {
     wait(&format!("{name} is {expected:?}"), || {
-        (value(cluster, name).as_deref() == expected).then_some(())
+        let value = value(cluster, name).ok()?;
+        (value.as_deref() == expected).then_some(())
     });
 }
 
@@ -105,20 +115,108 @@ fn what_lies_in_the_directory_is_applied_and_what_no_longer_does_goes() {
     lab.process(cluster.process).kill();
     directory.remove("a.yaml");
     directory.put("c.json", r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"three","namespace":"site"},"data":{"value":"3"}}"#);
-    let data_dir = cluster.host.data_dir.display().to_string();
-    cluster.process = lab.spawn(&cluster.host.clone(), &["server", "--data-dir", &data_dir]);
+    start(&mut lab, &mut cluster);
     wait_value(&cluster, "three", Some("3"));
     wait_value(&cluster, "one", None);
-    assert_eq!(value(&cluster, "own").as_deref(), Some("changed"));
+    assert_eq!(value(&cluster, "own"), is("changed"));
 
-    // Without the directory nothing is taken away; an empty one says that nothing is wanted.
+    a_moved_object_is_the_same_one(&cluster, &directory);
+    nothing_goes_without_the_directory_or_by_a_forged_record(&mut lab, &mut cluster, &directory);
+
+    // An empty one says that nothing is wanted.
     fs::rename(&directory.0, directory.0.with_extension("away")).unwrap();
     fs::create_dir(&directory.0).unwrap();
-    wait_value(&cluster, "three", None);
+    for name in ["three", "four", "five"] {
+        wait_value(&cluster, name, None);
+    }
     wait("its records went, too", || {
         let told = cluster.try_kubectl(&RECORDS).ok()?;
         (!told.contains("coracle-manifest-")).then_some(())
     });
+}
+
+/// The server of before, which has ended.
+fn start(lab: &mut Lab, cluster: &mut Cluster) {
+    let data_dir = cluster.host.data_dir.display().to_string();
+    cluster.process = lab.spawn(&cluster.host.clone(), &["server", "--data-dir", &data_dir]);
+}
+
+/// Waits until the server answers.
+#[track_caller]
+fn uid(cluster: &Cluster, name: &str) -> String {
+    let asked = [
+        "get",
+        "cm",
+        "-n",
+        "site",
+        name,
+        "-o",
+        "jsonpath={.metadata.uid}",
+    ];
+    wait(&format!("{name} is there"), || {
+        cluster.try_kubectl(&asked).ok()
+    })
+}
+
+fn a_moved_object_is_the_same_one(cluster: &Cluster, directory: &Directory) {
+    let before = uid(cluster, "three");
+    directory.put(
+        "e.yaml",
+        &[map("three", "moved"), map("five", "5")].concat(),
+    );
+    directory.remove("c.json");
+    wait_value(cluster, "three", Some("moved"));
+    // The records are written last.
+    wait("the old file is forgotten", || {
+        let told = cluster.try_kubectl(&RECORDS).ok()?;
+        (!told.contains("file: c.json")).then_some(())
+    });
+    assert_eq!(uid(cluster, "three"), before);
+}
+
+fn nothing_goes_without_the_directory_or_by_a_forged_record(
+    lab: &mut Lab,
+    cluster: &mut Cluster,
+    directory: &Directory,
+) {
+    let name = "bystander";
+    cluster.kubectl(&["create", "configmap", name, "-n", "site"]);
+    let uids = |cluster: &Cluster| [name, "three", "five"].map(|one| uid(cluster, one));
+    let before = uids(cluster);
+    cluster.apply(&format!(
+        r#"
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: coracle-manifest-forged-yaml-aa09d1aae7
+  namespace: kube-system
+  labels: {{ manifests.coracle/file: forged-yaml }}
+data:
+  file: forged.yaml
+  objects: '[{{"apiVersion":"v1","kind":"ConfigMap","namespace":"site","name":"{name}","uid":"{}","made":true}}]'
+"#,
+        before[0]
+    ));
+    // A server that finds no directory at its start knows what was applied from the records alone.
+    lab.process(cluster.process).kill();
+    let away = directory.0.with_extension("away");
+    fs::rename(&directory.0, &away).unwrap();
+    start(lab, cluster);
+    wait("the server's loops run", || {
+        // Fails where it is there already.
+        let _ = cluster.try_kubectl(&["create", "namespace", "later"]);
+        let asked = ["get", "serviceaccount", "default", "-n", "later"];
+        cluster.try_kubectl(&asked).ok()
+    });
+    assert_eq!(uids(cluster), before);
+    fs::write(away.join("d.yaml"), map("four", "4")).unwrap();
+    fs::rename(&away, &directory.0).unwrap();
+    wait_value(cluster, "four", Some("4"));
+    wait("the forged record is gone", || {
+        let told = cluster.try_kubectl(&RECORDS).ok()?;
+        (!told.contains("forged.yaml")).then_some(())
+    });
+    assert_eq!(uids(cluster), before);
 }
 
 fn a_bad_file_takes_nothing_away(cluster: &Cluster, directory: &Directory) {
@@ -130,7 +228,7 @@ fn a_bad_file_takes_nothing_away(cluster: &Cluster, directory: &Directory) {
         let told = cluster.try_kubectl(&RECORDS).ok()?;
         told.contains("failure: 'document 1:").then_some(())
     });
-    assert_eq!(value(cluster, "one").as_deref(), Some("changed"));
+    assert_eq!(value(cluster, "one"), is("changed"));
     wait("there is an event", || {
         let events = cluster
             .try_kubectl(&["get", "events", "-n", "kube-system"])

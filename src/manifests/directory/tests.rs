@@ -3,8 +3,11 @@
 use super::*;
 
 fn names(directory: &mut Directory) -> Option<Vec<String>> {
-    let files = directory.read()?;
-    Some(files.into_iter().map(|file| file.name).collect())
+    match directory.read() {
+        Seen::Missing => None,
+        Seen::Files(files) => Some(files.into_iter().map(|file| file.name).collect()),
+        Seen::Unreadable => panic!("cannot be read"),
+    }
 }
 
 #[tokio::test]
@@ -34,7 +37,9 @@ async fn only_plain_files_with_an_ending_of_manifests_are_read() {
     fs::create_dir(scratch.path().join("h.yaml")).unwrap();
     fs::write(scratch.path().join("i.yaml"), [0xff]).unwrap();
     let mut directory = Directory::new(scratch.path());
-    let files = directory.read().unwrap();
+    let Seen::Files(files) = directory.read() else {
+        panic!("not read");
+    };
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(names, ["a.yaml", "b.yml", "c.json", "i.yaml"]);
     assert_eq!(files[0].text, Ok("a.yaml".to_owned()));
@@ -53,4 +58,22 @@ fn a_file_is_young_for_a_moment() {
     assert!(!file(&path).unwrap().is_young);
     old.set_modified(written + hour).unwrap();
     assert!(!file(&path).unwrap().is_young, "a clock that was set back");
+}
+
+#[tokio::test]
+async fn what_cannot_be_looked_at_is_not_gone() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("manifests");
+    fs::write(&path, "no directory").unwrap();
+    let mut directory = Directory::new(&path);
+    assert!(matches!(directory.read(), Seen::Unreadable));
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(directory.read(), Seen::Missing));
+    fs::create_dir(&path).unwrap();
+    std::os::unix::fs::symlink(scratch.path().join("away"), path.join("a.yaml")).unwrap();
+    let Seen::Files(files) = directory.read() else {
+        panic!("not read");
+    };
+    let why = files[0].text.as_ref().unwrap_err();
+    assert!(why.starts_with("cannot be read: "), "{why}");
 }

@@ -102,3 +102,36 @@ fn a_file_that_is_bad_or_being_written_loses_nothing() {
     let files = [(file("f"), saying("a")), (young, saying(""))];
     assert_eq!(check(&known, &files), [""; 0]);
 }
+
+#[test]
+fn what_moves_to_a_new_file_stays_until_it_is_known_what_that_one_says() {
+    let young = File {
+        is_young: true,
+        ..file("new")
+    };
+    let known = [record("old", "a b")];
+    assert_eq!(check(&known, &[(young, saying("a b"))]), [""; 0]);
+    let bad = || (file("new"), Err("nonsense".to_owned()));
+    assert_eq!(check(&known, &[bad()]), [""; 0]);
+    // That it is bad is recorded by then.
+    let known = [record("old", "a b"), record("new", "")];
+    assert_eq!(check(&known, &[bad()]), [""; 0]);
+    let settled = [(file("new"), saying("a b"))];
+    assert_eq!(check(&known, &settled), ["old gone: ; "]);
+}
+
+#[test]
+fn what_is_said_in_another_version_of_its_kind_stays() {
+    let mut known = record("f", "a");
+    known.entries[0].identity.api_version = "example.com/v1beta1".to_owned();
+    let text = "{apiVersion: example.com/v1, kind: Any, metadata: {name: a}}";
+    let said = Ok(document::read("a.yaml", text).unwrap());
+    assert_eq!(check(&[known.clone()], &[(file("f"), said)]), [""; 0]);
+    // And is the same one where it is recorded.
+    let mut newer = identity("a");
+    newer.api_version = "example.com/v1".to_owned();
+    known.put(Entry::new(newer.clone(), "u", true));
+    assert_eq!(known.entries, [Entry::new(newer, "u", true)]);
+    // Of another group, it is another one.
+    assert_eq!(check(&[known], &[(file("f"), saying("a"))]), ["f: a; a"]);
+}
