@@ -347,7 +347,7 @@ impl ImageStore {
             .filter(|name| !layers.contains(*name))
         {
             let path = directory.join(name);
-            fs::remove_dir_all(&path).map_err(ImageError::io("cannot remove", &path))?;
+            crate::tree::remove(&path).map_err(ImageError::io("cannot remove", &path))?;
         }
         let directory = self.directory.join("blobs/sha256");
         for name in names_in(&directory)?

@@ -32,14 +32,15 @@ pub mod pressure; // Acts when the node runs short of something.
 pub mod collect; // Removes images and containers that nobody needs.
 mod stats; // What the node tells of what is used.
 
-mod local_path;
-mod volumes; // What pods keep files in. // Directories for volumes that are made of this disk.
+mod local_path; // Directories for volumes that are made of this disk.
+mod volumes; // What pods keep files in.
 
 mod csi; // Drivers of volumes, beside this process.
 
 mod mounts; // What is mounted.
 
 mod beneath; // Paths that containers may tamper with.
+mod tree; // Removes what they leave.
 
 mod families; // One of each IP family.
 pub use families::Families;

@@ -5,13 +5,16 @@
 //! volume is being deleted. Never removes anything elsewhere: names have no slash, links are not
 //! followed, and what has something mounted below it stays.
 
-use crate::mounts;
+use crate::{mounts, tree};
 use coracle_client::volumes::{LOCAL_PATH, PROVISIONED_BY, annotation};
 use k8s_openapi::api::core::v1::PersistentVolume;
+use parking_lot::Mutex;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Of the directory of all volumes: pods reach theirs by a mount.
 const MODE_ALL: u32 = 0o700;
@@ -19,12 +22,14 @@ const MODE_ALL: u32 = 0o700;
 const MODE: u32 = 0o777;
 const NAME_BYTES_MAX: usize = 253;
 
+static MAKING: Mutex<()> = Mutex::new(());
+
 #[derive(Debug, Default)]
 pub struct Directories {
     /// Where all of them are. None: this node has no place for any.
     pub all: Option<PathBuf>,
-    /// One removal at a time.
-    pub removals: tokio::sync::Mutex<()>,
+    /// One removal at a time. Shared, so that one whose asker is gone keeps its turn to the end.
+    pub removals: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Directories {
@@ -84,21 +89,41 @@ pub fn place(all: Option<&Path>, volume: &PersistentVolume) -> Option<PathBuf> {
     (is_own && Path::new(path) == place).then_some(place)
 }
 
-/// May be repeated; one that is there stays as it is.
+/// May be repeated; one that is there stays as it is. It is there with its mode or not at all.
 pub fn make(place: &Path) -> io::Result<()> {
-    if place.is_dir() {
+    // Of several pods one makes it: what others are in already is never replaced.
+    let _turn = MAKING.lock();
+    if is_there(place)? {
         return Ok(());
     }
-    if let Some(all) = place.parent() {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true).mode(MODE_ALL).create(all)?;
+    let (Some(all), Some(name)) = (place.parent(), place.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(MODE_ALL).create(all)?;
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    make_by_way_of(&all.join(hidden), place)
+}
+
+/// A link, or what else is no directory, is an error: nobody but this node makes anything there.
+fn is_there(place: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(place) {
+        Ok(found) if found.is_dir() => Ok(true),
+        Ok(_) => Err(io::ErrorKind::NotADirectory.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
-    match fs::create_dir(place) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
+}
+
+/// `hidden` is no name of a volume, and may be left of a start that was cut off.
+fn make_by_way_of(hidden: &Path, place: &Path) -> io::Result<()> {
+    if !is_there(hidden)? {
+        fs::create_dir(hidden)?;
     }
     // Whatever the mask of this process is.
-    fs::set_permissions(place, fs::Permissions::from_mode(MODE))
+    fs::set_permissions(hidden, fs::Permissions::from_mode(MODE))?;
+    fs::rename(hidden, place)
 }
 
 /// May be repeated; one that is gone is done.
@@ -120,8 +145,7 @@ pub fn remove(all: Option<&Path>, name: &str) -> Result<(), RemoveError> {
     if let Some(mounted) = mounted.into_iter().next() {
         return Err(RemoveError::Mounted(mounted.point));
     }
-    // Follows no link, at no moment.
-    match fs::remove_dir_all(&place) {
+    match tree::remove(&place) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(disk("remove", &place)(error)),
         _ => Ok(()),
     }

@@ -14,8 +14,8 @@ pub mod ownership; // A group that a volume belongs to.
 pub use kept::{Found, Kept, OfDriver};
 
 use crate::beneath::{self, BeneathError};
-use crate::mounts;
 use crate::pods::state;
+use crate::{mounts, tree};
 use content::Contents;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, Volume, VolumeMount};
@@ -278,7 +278,7 @@ pub fn tear_down(directory: &Path) -> Result<(), VolumeError> {
 
 fn remove(directory: &Path) -> Result<(), VolumeError> {
     mounts::unmount_below(directory).map_err(disk("unmount what is below", directory))?;
-    match fs::remove_dir_all(directory) {
+    match tree::remove(directory) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
             Err(disk("remove", directory)(source))
         }

@@ -69,7 +69,7 @@ pub async fn wipe(data_dir: &Path) -> Result<(), WipeError> {
     for name in DIRECTORIES {
         let directory = whole.join(name);
         unmount_below(&directory).map_err(disk("unmount what is below", &directory))?;
-        match fs::remove_dir_all(&directory) {
+        match crate::tree::remove(&directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(disk("remove", &directory)(error));
             }

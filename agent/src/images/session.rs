@@ -43,7 +43,7 @@ impl Session {
     /// Where a layer is unpacked to, made empty.
     pub fn new_layer(&self, chain: &str) -> Result<PathBuf, ImageError> {
         let path = self.directory.join("layers").join(chain);
-        let _ = fs::remove_dir_all(&path);
+        let _ = crate::tree::remove(&path);
         fs::create_dir(&path).map_err(ImageError::io("cannot make", &path))?;
         Ok(path)
     }
@@ -80,7 +80,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.directory);
+        let _ = crate::tree::remove(&self.directory);
     }
 }
 
@@ -110,7 +110,7 @@ pub fn remove_stale(work: &Path) {
             None => true,
         };
         if free {
-            let _ = fs::remove_dir_all(&directory);
+            let _ = crate::tree::remove(&directory);
         }
     }
 }

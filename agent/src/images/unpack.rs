@@ -264,7 +264,7 @@ fn make_whiteout(host: &Path) -> Result<(), UnpackError> {
 
 fn remove(host: &Path) -> io::Result<()> {
     match fs::symlink_metadata(host) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(host),
+        Ok(found) if found.is_dir() => crate::tree::remove(host),
         Ok(_) => fs::remove_file(host),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),

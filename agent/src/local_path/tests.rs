@@ -40,6 +40,45 @@ fn a_directory_is_made_for_all_users_and_only_once() {
 }
 
 #[test]
+fn what_is_no_directory_of_this_node_is_refused() {
+    let base = tempfile::tempdir().unwrap();
+    let (place, outside) = (base.path().join("pvc-1"), base.path().join("outside"));
+    fs::create_dir(&outside).unwrap();
+    symlink(&outside, &place).unwrap();
+    let refused = make(&place).unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::NotADirectory);
+    // What a start that was cut off left, with whatever mode, is no obstacle.
+    let place = base.path().join("pvc-2");
+    fs::create_dir(base.path().join(".pvc-2")).unwrap();
+    make(&place).unwrap();
+    let mode = fs::metadata(&place).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o777);
+    assert!(!base.path().join(".pvc-2").exists());
+    // A link in that place is another's.
+    symlink(&outside, base.path().join(".pvc-3")).unwrap();
+    assert!(make(&base.path().join("pvc-3")).is_err());
+    assert_ne!(
+        fs::metadata(&outside).unwrap().permissions().mode() & 0o7777,
+        0o777
+    );
+}
+
+#[test]
+fn pods_that_share_a_volume_make_it_at_the_same_time() {
+    let base = tempfile::tempdir().unwrap();
+    for number in 0..100 {
+        let place = base.path().join(format!("pvc-{number}"));
+        std::thread::scope(|scope| {
+            let threads = [(); 4].map(|()| scope.spawn(|| make(&place)));
+            for thread in threads {
+                thread.join().unwrap().unwrap();
+            }
+        });
+        assert!(!base.path().join(format!(".pvc-{number}")).exists());
+    }
+}
+
+#[test]
 fn what_is_removed_is_the_directory_and_nothing_that_it_points_to() {
     let base = tempfile::tempdir().unwrap();
     let all = base.path().join("volumes");

@@ -198,7 +198,7 @@ fn remove(directory: &Path, record: &str) -> std::io::Result<()> {
     };
     crate::mounts::unmount_below(directory)?;
     missing_is_fine(fs::remove_file(directory.join(record)))?;
-    missing_is_fine(fs::remove_dir_all(directory))
+    missing_is_fine(crate::tree::remove(directory))
 }
 
 /// Names of the directories in a directory that are ids of ours.

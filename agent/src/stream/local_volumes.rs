@@ -5,13 +5,18 @@ use super::serve::Server;
 use crate::local_path::{self, RemoveError};
 use crate::pods::chain;
 use http::{Response, StatusCode};
+use std::sync::Arc;
 
 /// One at a time: a second one that is asked for meanwhile waits, and then finds nothing to do.
 pub async fn remove(server: &Server, name: String) -> Response<Body> {
     let directories = &server.stats.context.local_path;
-    let _turn = directories.removals.lock().await;
+    let turn = Arc::clone(&directories.removals).lock_owned().await;
     let all = directories.all.clone();
-    let work = tokio::task::spawn_blocking(move || local_path::remove(all.as_deref(), &name));
+    let work = tokio::task::spawn_blocking(move || {
+        // The work goes on when nobody waits for the answer any more.
+        let _turn = turn;
+        local_path::remove(all.as_deref(), &name)
+    });
     let error = match work.await {
         Ok(Ok(())) => return refuse(StatusCode::OK, ""),
         Ok(Err(error)) => error,

@@ -90,7 +90,7 @@ fn bind_one(shown: &Mount, place: &Path) -> io::Result<()> {
 }
 
 fn remove(directory: &Path) -> Result<(), RuntimeError> {
-    let removed = unmount_below(directory).and_then(|()| fs::remove_dir_all(directory));
+    let removed = unmount_below(directory).and_then(|()| crate::tree::remove(directory));
     match removed {
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(RuntimeError::Io {
             action: format!("cannot remove {}", directory.display()),
