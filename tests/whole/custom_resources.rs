@@ -54,7 +54,8 @@ fn try_apply(cluster: &Cluster, manifest: &str) -> Result<String, String> {
 fn establish(cluster: &Cluster) {
     cluster.apply(DEFINITION);
     let definition = "crd/widgets.shop.example.test";
-    cluster.kubectl(&["wait", "--for=condition=Established", definition]);
+    let established = "--for=condition=Established";
+    cluster.kubectl(&["wait", established, definition, "--timeout=100s"]);
 }
 
 #[test]

@@ -154,8 +154,10 @@ fn a_volume_is_on_the_node_of_its_pod_and_waits_for_that_node_to_be_removed() {
     let token = token(&server);
     let agent = start_agent(&mut lab, &server, &host, "far", &token);
     lab.wait_ready(&server, "far");
-    import(&host, &pictures::busybox(&lab.path(""), IMAGE));
+    let busybox = pictures::busybox(&lab.path(""), IMAGE);
+    import(&host, &busybox);
     let here = lab.host("near");
+    import(&here, &busybox);
     start_agent(&mut lab, &server, &here, "near", &token);
     lab.wait_ready(&server, "near");
     wait("there is a default class", || {
@@ -187,6 +189,19 @@ fn a_volume_is_on_the_node_of_its_pod_and_waits_for_that_node_to_be_removed() {
         "is going",
         |value| !value.is_empty(),
     );
+    // One of a node that is there comes and goes meanwhile.
+    server.apply(&claim("brief"));
+    let of_claim = "persistentVolumeClaim: { claimName: brief }";
+    let there = "nodeSelector: { kubernetes.io/hostname: near }";
+    server.apply(&pod("third", of_claim, there));
+    let (other, brief) = volume_of(&server, "brief", &here.data_dir);
+    has_lines(&brief, 1);
+    server.kubectl(&["delete", "pod", "third"]);
+    server.kubectl(&["delete", "pvc", "brief"]);
+    server.wait_gone(&["pv", &other]);
+    let waits = ["get", "pv", &volume, "-o", "name"];
+    let waits = server.kubectl(&waits);
+    assert_eq!(waits.trim(), format!("persistentvolume/{volume}"));
     has_lines(&directory, 2);
     start_agent(&mut lab, &server, &host, "far", &token);
     server.wait_gone(&["pv", &volume]);

@@ -73,7 +73,7 @@ async fn the_node_says_how_services_are_routed() {
                 }
             }
         };
-        timeout(RETRY / 2, answered).await.unwrap()
+        timeout(RETRY * 4, answered).await.unwrap()
     };
     let answer = asked("/proxyMode").await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
@@ -126,7 +126,7 @@ async fn a_port_goes_from_one_service_to_another_at_once() {
     let answers = async |name: &str| {
         let text = format!("\"name\": \"{name}\"");
         let asked = async { while !ask(address).await.is_ok_and(|said| said.contains(&text)) {} };
-        timeout(RETRY / 2, asked).await.unwrap();
+        timeout(RETRY * 4, asked).await.unwrap();
     };
     answers("one").await;
     health.set(&one, None);
