@@ -56,7 +56,10 @@ pub fn shim_of(cluster: &Cluster, data_dir: &Path, pod: &str) -> u32 {
 fn its_log_is_set_aside(cluster: &Cluster) {
     let logs = cluster.host.data_dir.join("agent/logs");
     let files_of = |pod: &str| -> Vec<u64> {
-        let all = run("find", &[&logs.display().to_string(), "-type", "f"]);
+        // It fails when something goes meanwhile.
+        let mut find = std::process::Command::new("find");
+        let found = find.arg(&logs).args(["-type", "f"]).output().unwrap();
+        let all = String::from_utf8_lossy(&found.stdout).into_owned();
         let own = all
             .lines()
             .filter(|path| path.contains(&format!("_{pod}_")));

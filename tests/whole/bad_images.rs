@@ -367,8 +367,7 @@ fn images_that_are_not_what_they_say_or_reach_out_are_refused() {
         refused(&cluster, name, part);
     }
     odd_images_are_harmless(&cluster);
-    let events = cluster.kubectl(&["get", "events"]);
-    assert!(events.contains("Failed to pull image"), "{events}");
+    cluster.wait_events(&["Failed to pull image"]);
     nothing_is_left(&cluster.host.data_dir);
     let found: Vec<_> = std::fs::read_dir(&outside).unwrap().collect();
     assert_eq!(found.len(), 1, "{found:?}");

@@ -67,6 +67,11 @@ spec:
 fn a_pod_gets_the_claim_of_a_device_that_its_template_says() {
     let mut lab = Lab::new();
     let cluster = lab.server("devices", &[]);
+    cluster.wait_value(
+        &["serviceaccount", "default"],
+        "{.metadata.name}",
+        "default",
+    );
     cluster.apply(WANTS_A_DEVICE);
     let named = "{.status.resourceClaimStatuses[0].resourceClaimName}";
     let name = wait("the pod is told of its claim", || {

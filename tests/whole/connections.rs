@@ -109,8 +109,7 @@ fn input_of_a_client_runs_through_a_container() {
         hear(&mut attached, "got second\n");
         attached.kill().unwrap();
         attached.wait().unwrap();
-        let logs = cluster.kubectl(&["logs", &name]);
-        assert_eq!(logs, "got first\ngot second\n");
+        cluster.wait_log(&[&name], "got first\ngot second\n");
         running(&cluster, &name);
     }
 }

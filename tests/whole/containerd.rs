@@ -192,7 +192,7 @@ fn a_deployment_lives_on_containerd_and_leaves_nothing() {
     );
     let id = cluster.value(&pod, "{.status.containerStatuses[0].containerID}");
     assert!(id.starts_with("containerd://"), "{id}");
-    assert_eq!(cluster.kubectl(&["logs", names[0]]), "started\n");
+    cluster.wait_log(&[names[0]], "started\n");
 
     assert_eq!(
         exec(&cluster, names[0], "hostname").unwrap(),
@@ -280,8 +280,8 @@ spec:
     securityContext: {{ runAsUser: 0, runAsGroup: 5678, readOnlyRootFilesystem: false }}
     resources: {{ limits: {{ memory: 32Mi, cpu: 100m }} }}
     volumeMounts: [{{ name: work, mountPath: /work, subPath: a/b }}]
-    readinessProbe: {{ exec: {{ command: [cat, /tmp/ready] }}, periodSeconds: 1 }}
-    livenessProbe: {{ httpGet: {{ port: 8080, path: /file }}, periodSeconds: 1 }}
+    readinessProbe: {{ exec: {{ command: [cat, /tmp/ready] }}, periodSeconds: 1, timeoutSeconds: 20 }}
+    livenessProbe: {{ httpGet: {{ port: 8080, path: /file }}, periodSeconds: 1, timeoutSeconds: 20 }}
 "#
     ));
     let last = "{.status.containerStatuses[0].lastState.terminated.message}";

@@ -145,8 +145,11 @@ fn a_crash_restarts_with_back_off_and_keeps_the_last_log() {
         cluster.kubectl(&["logs", "crash", "--previous"]),
         "about to fall\n"
     );
-    let row = cluster.kubectl(&["get", "pod", "crash"]);
-    assert!(row.contains("CrashLoopBackOff"), "{row}");
+    // Between two tries, each of which takes its place for a moment.
+    wait("the row says so", || {
+        let row = cluster.kubectl(&["get", "pod", "crash"]);
+        row.contains("CrashLoopBackOff").then_some(())
+    });
     wait("an event tells of the back-off", || {
         cluster
             .kubectl(&["get", "events"])
@@ -253,9 +256,5 @@ fn an_image_that_is_not_there_is_told() {
     cluster.kubectl(&["run", "ghost", "--image=127.0.0.1:1/no/such:1"]);
     let reason = "{.status.containerStatuses[0].state.waiting.reason}";
     cluster.wait_value(&["pod", "ghost"], reason, "ImagePullBackOff");
-    let events = cluster.kubectl(&["get", "events"]);
-    assert!(
-        events.contains("Failed to pull image \"127.0.0.1:1/no/such:1\""),
-        "{events}"
-    );
+    cluster.wait_events(&["Failed to pull image \"127.0.0.1:1/no/such:1\""]);
 }

@@ -55,6 +55,13 @@ fn mounts_below(path: &Path) -> Vec<String> {
     below.map(str::to_owned).collect()
 }
 
+/// A driver is done a moment after it was asked.
+fn nothing_is_mounted_below(path: &Path) {
+    wait("what was mounted is taken down", || {
+        mounts_below(path).is_empty().then_some(())
+    });
+}
+
 fn settled(driver: &Driver, expected: &[&str]) {
     wait("the driver was asked for all of it", || {
         (driver.methods() == expected).then_some(())
@@ -133,7 +140,7 @@ fn a_volume_of_a_driver_outlives_agents_and_not_its_pod() {
         "NodeUnstageVolume",
     ];
     settled(&driver, &all);
-    assert!(mounts_below(&kubelet).is_empty());
+    nothing_is_mounted_below(&kubelet);
     assert_eq!(fs::read_to_string(&file).unwrap(), "kept\n");
 
     // An agent is killed while the driver works: nobody knows how that ended.
@@ -147,7 +154,7 @@ fn a_volume_of_a_driver_outlives_agents_and_not_its_pod() {
     start_agent(&mut lab, &server, &host, "node", &token);
     server.wait_gone(&["pod", "second"]);
     settled(&driver, &[all, all].concat());
-    assert!(mounts_below(&kubelet).is_empty());
+    nothing_is_mounted_below(&kubelet);
     assert_eq!(fs::read_to_string(&file).unwrap(), "kept\n");
 
     drop(driver);
@@ -170,7 +177,7 @@ fn volumes_live_with_their_pods_or_are_attached_first() {
     assert_eq!(context["csi.storage.k8s.io/ephemeral"], "true");
     cluster.kubectl(&["delete", "pod", "own"]);
     settled(&driver, &["NodePublishVolume", "NodeUnpublishVolume"]);
-    assert!(mounts_below(&kubelet).is_empty());
+    nothing_is_mounted_below(&kubelet);
 
     cluster.kubectl(&["delete", "csidriver", NAME]);
     cluster.apply(&driver_object("attachRequired: true"));
@@ -190,7 +197,7 @@ fn volumes_live_with_their_pods_or_are_attached_first() {
     assert_eq!(staged.maps[&2]["lun"], "7");
     cluster.kubectl(&["delete", "pod", "patient"]);
     cluster.wait_value(&node, "{.status.volumesInUse[*]}", "");
-    assert!(mounts_below(&kubelet).is_empty());
+    nothing_is_mounted_below(&kubelet);
     cluster.wait_value(&node, "{.status.volumesAttached[*].name}", "");
     wait("nothing is attached", || {
         let all = cluster.kubectl(&["get", "volumeattachments", "-o", "name"]);

@@ -138,16 +138,22 @@ spec:
 
 /// Nodes sent each other nothing but WireGuard's datagrams, all of them to all others.
 #[track_caller]
-fn is_only_wireguard(seen: &Seen, hosts: &[Host]) {
+fn is_only_wireguard(capture: &Capture, hosts: &[Host]) -> Seen {
     let addresses: Vec<IpAddr> = hosts
         .iter()
         .map(|host| host.address.parse().unwrap())
         .collect();
+    // What passes is noted a moment later.
+    let seen = wait("all hosts spoke to all others", || {
+        let seen = capture.seen();
+        let count = seen.between(&addresses).len();
+        (count == hosts.len() * (hosts.len() - 1)).then_some(seen)
+    });
     let ways = seen.between(&addresses);
-    assert_eq!(ways.len(), hosts.len() * (hosts.len() - 1), "{ways:?}");
     for (way, protocols) in ways {
         assert_eq!(protocols, [(UDP, PORT)].into(), "{way:?}");
     }
+    seen
 }
 
 /// The address of a Service, and the port of each node, that leads to one pod alone.
@@ -193,9 +199,11 @@ fn nothing_that_pods_send_to_other_nodes_can_be_read_on_the_way() {
     let capture = Capture::begin(&site.world.1, MARK);
     // Plain text is seen: so it would be below.
     site.all_talk(&addresses);
-    let seen = capture.seen();
-    assert!(seen.texts > 0 && !seen.within(&POD_NETWORK).is_empty());
-    assert_eq!(seen.udp_to(PORT), 0);
+    wait("plain text is seen", || {
+        let seen = capture.seen();
+        (seen.texts > 0 && !seen.within(&POD_NETWORK).is_empty()).then_some(())
+    });
+    assert_eq!(capture.seen().udp_to(PORT), 0);
 
     site.restart_server("--encrypt-pod-network");
     for (host, (_, node)) in site.hosts.iter().zip(PODS) {
@@ -222,10 +230,9 @@ fn nothing_that_pods_send_to_other_nodes_can_be_read_on_the_way() {
     let service = service_of(&site.server, "marked-c");
     let page = format!("{service}:8080/name");
     assert_eq!(fetched_by_host(&site.hosts[0], &page), "marked-c\n");
-    let seen = capture.seen();
+    let seen = is_only_wireguard(&capture, &site.hosts);
     assert_eq!(seen.within(&POD_NETWORK), [""; 0]);
     assert_eq!(seen.texts, 0);
-    is_only_wireguard(&seen, &site.hosts);
 
     a_node_without_a_key_is_told_of_and_not_reached(&site, &capture);
     who_does_not_encrypt_is_not_heard(&site, &addresses);
@@ -319,7 +326,9 @@ fn who_does_not_encrypt_is_not_heard(site: &Site, addresses: &[String]) {
 fn nothing_leaks_while_the_agent_is_away(site: &mut Site, capture: &Capture, addresses: &[String]) {
     site.add_talker(&addresses[1]);
     site.nothing_leaks(capture, "the agent is there");
-    assert!(capture.seen().udp_to(PORT) > 0);
+    wait("what it says goes by WireGuard", || {
+        (capture.seen().udp_to(PORT) > 0).then_some(())
+    });
     site.lab.process(site.agents[0]).kill();
     site.nothing_leaks(capture, "the agent is killed");
     let one = site.hosts[0].namespace.clone();
@@ -405,7 +414,7 @@ fn both_families_of_pods_are_encrypted() {
         let page = format!("{address}:8080/name");
         assert_eq!(fetched_by_host(&hosts[0], &page), "marked-b\n");
     }
-    is_only_wireguard(&capture.seen(), &hosts);
+    is_only_wireguard(&capture, &hosts);
     // Nor is anything of them left when agent and link are gone.
     lab.process(agents[0]).kill();
     run(

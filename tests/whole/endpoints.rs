@@ -22,7 +22,7 @@ spec:
         image: {IMAGE}
         command: ["sh", "-c", "trap 'exit 0' TERM; touch /ready; while true; do sleep 1; done"]
         ports: [{{ name: http, containerPort: 8080 }}]
-        readinessProbe: {{ exec: {{ command: ["test", "-e", "/ready"] }}, periodSeconds: 1, failureThreshold: 1 }}
+        readinessProbe: {{ exec: {{ command: ["test", "-e", "/ready"] }}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 20 }}
 ---
 apiVersion: v1
 kind: Service
@@ -140,8 +140,8 @@ spec:
   - name: web
     image: {IMAGE}
     command: ["sh", "-c", "trap 'rm /ready /alive' TERM; touch /ready /alive; until test -e /end; do sleep 1; done"]
-    readinessProbe: {{ exec: {{ command: ["test", "-e", "/ready"] }}, periodSeconds: 1 }}
-    livenessProbe: {{ exec: {{ command: ["test", "-e", "/alive"] }}, periodSeconds: 1, failureThreshold: 1 }}
+    readinessProbe: {{ exec: {{ command: ["test", "-e", "/ready"] }}, periodSeconds: 1, timeoutSeconds: 20 }}
+    livenessProbe: {{ exec: {{ command: ["test", "-e", "/alive"] }}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 20 }}
 ---
 apiVersion: v1
 kind: Service
@@ -159,8 +159,8 @@ spec:
     cluster.kubectl(&["delete", "pod", "web", "--wait=false"]);
     cluster.wait_value(&["pod", "web"], ready, "False");
     cluster.wait_value(OF_WEB, conditions, "false,true");
+    cluster.wait_events(&["Readiness probe failed"]);
     let events = cluster.kubectl(&["get", "events", "-o", "custom-columns=:.message"]);
-    assert!(events.contains("Readiness probe failed"), "{events}");
     assert!(!events.contains("Liveness"), "{events}");
     cluster.kubectl(&["exec", "web", "--", "busybox", "touch", "/end"]);
     cluster.wait_gone(&["pod", "web"]);

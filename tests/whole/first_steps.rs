@@ -51,7 +51,7 @@ fn demo(host: &crate::lab::Host, stop_at: &str) -> String {
     // Passes the signal on, and ends what one signal does not end.
     let mut child = host
         .command("timeout")
-        .args(["-s", "KILL", "60"])
+        .args(["-s", "KILL", "150"])
         .arg(coracle())
         .args(["up", "--demo", "--node-name", "demo"])
         .arg("--data-dir")

@@ -1,6 +1,6 @@
 //! Clients written for Kubernetes by others, in their own languages.
 
-use crate::lab::{Cluster, Lab, all_text, run};
+use crate::lab::{Cluster, Lab, all_text, run, wait};
 use crate::workloads::{self, IMAGE};
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
@@ -174,13 +174,16 @@ fn kubeconfig_of(cluster: &Cluster, account: &str) -> std::path::PathBuf {
 fn the_second_scheduler_places_pods(cluster: &Cluster) {
     cluster.apply(SCHEDULED_PODS);
     cluster.rolled_out("deployment/placed");
-    let events = cluster.kubectl(&[
-        "get",
-        "events",
-        "--field-selector=reason=Scheduled,reportingComponent=second-scheduler",
-        "-o",
-        "jsonpath={range .items[*]}{.message}{'\\n'}{end}",
-    ]);
+    let events = wait("each placement is told", || {
+        let events = cluster.kubectl(&[
+            "get",
+            "events",
+            "--field-selector=reason=Scheduled,reportingComponent=second-scheduler",
+            "-o",
+            "jsonpath={range .items[*]}{.message}{'\\n'}{end}",
+        ]);
+        (events.lines().count() >= 3).then_some(events)
+    });
     assert_eq!(events.lines().count(), 3, "{events}");
     for line in events.lines() {
         assert!(

@@ -488,6 +488,33 @@ impl Cluster {
         self.value(&["events", "--field-selector", &selector], lines)
     }
 
+    /// Until the log of a pod is this: what a container says is there a moment after it runs.
+    #[track_caller]
+    pub fn wait_log(&self, arguments: &[&str], expected: &str) {
+        let arguments = [&["logs"], arguments].concat();
+        let mut last = Ok(String::new());
+        let end = now() + PATIENCE;
+        while last.as_deref() != Ok(expected) {
+            assert!(now() < end, "{arguments:?}: {last:?}, not {expected:?}");
+            last = self.try_kubectl(&arguments);
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Until the events tell all of these: they are sent beside what they tell of.
+    #[track_caller]
+    pub fn wait_events(&self, parts: &[&str]) {
+        let mut told = String::new();
+        let end = now() + PATIENCE;
+        while !parts.iter().all(|part| told.contains(part)) {
+            assert!(now() < end, "events should tell {parts:?}:\n{told}");
+            told = self
+                .try_kubectl(&["get", "events", "-A"])
+                .unwrap_or_else(|error| error);
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
     /// Until there is no such object.
     #[track_caller]
     pub fn wait_gone(&self, target: &[&str]) {

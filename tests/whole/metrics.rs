@@ -62,18 +62,15 @@ fn top_shows_what_nodes_pods_and_containers_use() {
     assert!(number(&nodes[0][3], "Mi") > 0, "{nodes:?}");
     assert!(number(&nodes[0][4], "%") <= 100, "{nodes:?}");
 
-    let containers = top(&cluster, &["pod", "burning", "--containers"], 2);
-    let of = |name: &str| {
-        containers
-            .iter()
-            .find(|row| row[1] == name)
-            .unwrap()
-            .clone()
-    };
-    let (fire, ash) = (of("fire"), of("ash"));
-    let burnt = number(&fire[2], "m");
-    assert!((1..=200).contains(&burnt), "a tenth of a core: {fire:?}");
-    assert!(number(&ash[2], "m") < burnt, "{ash:?}");
+    // Two counts may be so near to each other that a busy machine let nothing burn between.
+    let fire = wait("a tenth of a core is burnt, and nothing beside it", || {
+        let containers = top(&cluster, &["pod", "burning", "--containers"], 2);
+        let of = |name: &str| containers.iter().find(|row| row[1] == name).cloned();
+        let (fire, ash) = (of("fire")?, of("ash")?);
+        let burnt = number(&fire[2], "m");
+        assert!(burnt <= 400, "a tenth of a core: {fire:?}");
+        (number(&ash[2], "m") < burnt).then_some(fire)
+    });
     assert!(number(&fire[3], "Mi") <= 32, "{fire:?}");
 
     let pods = top(&cluster, &["pod", "-A", "-l", "app=burning"], 1);

@@ -145,6 +145,11 @@ fn leads_to(found: &str, address: &str) -> bool {
     found.lines().any(|line| line.trim_end() == answer)
 }
 
+#[track_caller]
+fn until_leads_to(what: &str, address: &str, look: impl Fn() -> String) {
+    wait(what, || leads_to(&look(), address).then_some(()));
+}
+
 #[test]
 fn pods_find_the_clusters_names_and_others() {
     let mut lab = Lab::new();
@@ -152,12 +157,8 @@ fn pods_find_the_clusters_names_and_others() {
     let host = lab.host("node");
     let upstream = lab.host("upstream");
     let resolver = Resolver::start(&upstream);
-    let file = lab.path("resolv.conf");
-    std::fs::write(
-        &file,
-        format!("nameserver {}\nsearch site.example\n", upstream.address),
-    )
-    .unwrap();
+    let resolvers = format!("nameserver {}\nsearch site.example\n", upstream.address);
+    std::fs::write(lab.path("resolv.conf"), resolvers).unwrap();
     let token = token(&server);
     let mut process = agent(&mut lab, &server, &host, &token);
     lab.wait_ready(&server, "node");
@@ -176,13 +177,13 @@ fn pods_find_the_clusters_names_and_others() {
         "nameserver 10.43.0.10\nsearch default.svc.cluster.local svc.cluster.local cluster.local \
          site.example\noptions ndots:5\n"
     );
-    let found = inside(&["nslookup", "kubernetes.default.svc.cluster.local"]);
-    assert!(leads_to(&found, "10.43.0.1"), "{found}");
+    until_leads_to("the cluster's own name is known", "10.43.0.1", || {
+        inside(&["nslookup", "kubernetes.default.svc.cluster.local"])
+    });
     let address = server.value(&["pod", "db-0"], "{.status.podIP}");
     server.apply(&slice(&address));
-    wait("the endpoint's host name is known", || {
-        let found = inside(&["nslookup", "first.db.default.svc.cluster.local"]);
-        leads_to(&found, &address).then_some(())
+    until_leads_to("the endpoint's host name is known", &address, || {
+        inside(&["nslookup", "first.db.default.svc.cluster.local"])
     });
     // By the search path, and there is something behind the name.
     wait("the short name leads to the pod", || {
@@ -190,8 +191,9 @@ fn pods_find_the_clusters_names_and_others() {
         (page == "found\n").then_some(())
     });
     for name in ["outside.example", "out.default.svc.cluster.local"] {
-        let found = inside(&["nslookup", name]);
-        assert!(leads_to(&found, "203.0.113.7"), "{found}");
+        until_leads_to("it is asked elsewhere", "203.0.113.7", || {
+            inside(&["nslookup", name])
+        });
     }
     let missing = inside(&["nslookup", "missing.default.svc.cluster.local"]);
     assert!(missing.contains("NXDOMAIN"), "{missing}");
@@ -199,22 +201,26 @@ fn pods_find_the_clusters_names_and_others() {
     // Without the server names go on, also those of an agent that starts anew.
     lab.process(server.process).kill();
     let name = "first.db.default.svc.cluster.local";
-    let found = on_the_node(&host, name);
-    assert!(leads_to(&found, &address), "{found}");
+    until_leads_to("it answers without the server", &address, || {
+        on_the_node(&host, name)
+    });
     assert!(lab.process(process).terminate().success());
     process = agent(&mut lab, &server, &host, &token);
-    wait("the new agent answers what the old one knew", || {
-        leads_to(&on_the_node(&host, name), &address).then_some(())
+    until_leads_to(
+        "the new one answers what the old one knew",
+        &address,
+        || on_the_node(&host, name),
+    );
+    until_leads_to("and asks elsewhere", "203.0.113.7", || {
+        on_the_node(&host, "outside.example")
     });
-    assert!(leads_to(
-        &on_the_node(&host, "outside.example"),
-        "203.0.113.7"
-    ));
     // Without a resolver, nothing else stops.
     drop(resolver);
     let failed = on_the_node(&host, "other.example");
     assert!(!failed.contains("203.0.113.7"), "{failed}");
-    assert!(leads_to(&on_the_node(&host, name), &address));
+    until_leads_to("names of the cluster go on", &address, || {
+        on_the_node(&host, name)
+    });
 
     lab.process(process).kill();
     nothing_is_left_once_wiped(&host);

@@ -21,7 +21,7 @@ spec:
     command: ["sh", "-c", "dd if=/dev/zero of=/scratch/a bs=1M count=2; dd if=/dev/zero of=/layer bs=1M count=1; exec sh -c 'while true; do :; done'"]
     resources: {{ limits: {{ cpu: 100m, memory: 32Mi }} }}
     volumeMounts: [{{ name: scratch, mountPath: /scratch }}, {{ name: memory, mountPath: /memory }}]
-    readinessProbe: {{ exec: {{ command: ["true"] }}, periodSeconds: 1 }}
+    readinessProbe: {{ exec: {{ command: ["true"] }}, periodSeconds: 1, timeoutSeconds: 20 }}
 "#
     )
 }

@@ -135,8 +135,7 @@ fn what_is_beyond_a_limit_of_disk_is_evicted() {
         message,
         "Pod ephemeral local storage usage exceeds the total limit of containers 4Mi. "
     );
-    let within = cluster.value(&["pod", "within"], "{.status.phase}");
-    assert_eq!(within, "Running");
+    cluster.wait_value(&["pod", "within"], "{.status.phase}", "Running");
 }
 
 #[test]

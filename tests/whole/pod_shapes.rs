@@ -53,23 +53,18 @@ fn a_running_pod_is_looked_into() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.ends_with("said hello\n"), "{said}");
-    let log = cluster.kubectl(&["logs", "box", "-c", "lens"]);
-    assert_eq!(log, "sleep 100000 \nsaid hello\n");
+    cluster.wait_log(&["box", "-c", "lens"], "sleep 100000 \nsaid hello\n");
     let state = "{.status.ephemeralContainerStatuses[0].state.terminated.reason}";
     cluster.wait_value(&["pod", "box"], state, "Completed");
     // It is over for good, and the pod runs on.
     let ready = "{.status.phase} {.status.containerStatuses[0].restartCount}";
     assert_eq!(cluster.value(&["pod", "box"], ready), "Running 0");
-    let events = cluster.kubectl(&[
-        "get",
-        "events",
-        "-o",
-        "jsonpath={..involvedObject.fieldPath}",
-    ]);
-    assert!(
-        events.contains("spec.ephemeralContainers{lens}"),
-        "{events}"
-    );
+    wait("the events tell of it", || {
+        let paths = cluster.value(&["events"], "{..involvedObject.fieldPath}");
+        paths
+            .contains("spec.ephemeralContainers{lens}")
+            .then_some(())
+    });
 
     let absent = [
         "debug",
@@ -106,11 +101,13 @@ fn processes_names_and_images_are_shared_as_asked() {
         let words = ["exec", pod, "-c", "main", "--", "sh", "-c", line];
         cluster.kubectl(&words)
     };
-    let seen = inside("shared", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '");
-    assert!(
-        seen.contains("sleep 100000") && seen.contains("sleep 200000"),
-        "{seen}"
-    );
+    let ready = "{.status.containerStatuses[*].ready}";
+    cluster.wait_value(&["pod", "shared"], ready, "true true");
+    wait("each sees the processes of both", || {
+        let line = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '";
+        let seen = inside("shared", line);
+        (seen.contains("sleep 100000") && seen.contains("sleep 200000")).then_some(())
+    });
     assert_eq!(
         inside("shared", "hostname"),
         "one.two.default.svc.cluster.local\n"
@@ -211,8 +208,10 @@ fn a_running_pod_is_given_another_size() {
     cluster.wait_value(&["pod", "elastic"], has, "300m 96Mi 150m 1 ");
     let line = "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes \
                 2>/dev/null; true";
-    let limit = cluster.kubectl(&["exec", "elastic", "--", "sh", "-c", line]);
-    assert_eq!(limit, "100663296\n");
+    wait("its group has the new limit", || {
+        let limit = cluster.try_kubectl(&["exec", "elastic", "--", "sh", "-c", line]);
+        (limit.as_deref() == Ok("100663296\n")).then_some(())
+    });
 
     // Another pod has most of the node: what this one has stays, until the other goes.
     let cpus = cluster.value(&["nodes"], "{.items[0].status.allocatable.cpu}");
@@ -232,10 +231,7 @@ fn a_running_pod_is_given_another_size() {
     assert!(why.contains(&said), "{why}");
     cluster.kubectl(&["delete", "pod", "hog"]);
     cluster.wait_value(&["pod", "elastic"], has, "700m 96Mi 600m 1 ");
-    let events = cluster.kubectl(&["get", "events", "-o", "jsonpath={..reason}"]);
-    for reason in ["ResizeStarted", "ResizeCompleted", "ResizeDeferred"] {
-        assert!(events.contains(reason), "{events}");
-    }
+    cluster.wait_events(&["ResizeStarted", "ResizeCompleted", "ResizeDeferred"]);
 }
 
 #[test]
@@ -278,7 +274,7 @@ spec:
         "Running 1 1 1 RestartingAllContainers RestartingAllContainers True",
     );
     let path = "{.status.conditions[?(@.type==\"AllContainersRestarting\")].status}";
-    assert_eq!(cluster.value(&pod, path), "False");
+    cluster.wait_value(&pod, path, "False");
     let log = cluster.kubectl(&["exec", "team", "-c", "watch", "--", "cat", "/v/log"]);
     assert_eq!(log, "begun\nbegun\n");
 }

@@ -294,7 +294,7 @@ fn they_have_what_they_had(server: &Cluster, first: &str) {
         let said = server.try_kubectl(&["logs", "web"]).ok()?;
         (said == first.replace("disk ,", "disk was,")).then_some(())
     });
-    assert_eq!(server.kubectl(&["logs", "begun"]), "2\n");
+    server.wait_log(&["begun"], "2\n");
     let init = "{.status.initContainerStatuses[0].restartCount} \
                 {.status.initContainerStatuses[0].state.terminated.reason}";
     assert_eq!(facts("begun", init), "1 Completed");
@@ -305,11 +305,7 @@ fn they_have_what_they_had(server: &Cluster, first: &str) {
         reached.contains(&facts("web", "{.status.podIP}")),
         "{reached}"
     );
-    let events = server.kubectl(&["get", "events"]);
-    assert!(
-        events.contains("Pod sandbox changed, it will be killed and re-created"),
-        "{events}"
-    );
+    server.wait_events(&["Pod sandbox changed, it will be killed and re-created"]);
 }
 
 #[test]
@@ -352,11 +348,8 @@ fn after_a_reboot_pods_run_again_and_own_pods_without_the_server() {
         "{.status.containerStatuses[0].containerID}",
     );
     let before = GOING.map(|name| (facts(name, uid), facts(name, id)));
-    let first = server.kubectl(&["logs", "web"]);
-    assert_eq!(
-        first,
-        "disk , memory , told, /var/run/secrets/kubernetes.io/serviceaccount/token\n"
-    );
+    let first = "disk , memory , told, /var/run/secrets/kubernetes.io/serviceaccount/token\n";
+    server.wait_log(&["web"], first);
 
     lab.set_link(&host, false);
     cut_power(&mut lab, &host, agent);
@@ -378,7 +371,7 @@ fn after_a_reboot_pods_run_again_and_own_pods_without_the_server() {
         let is_same = facts(name, id) == id_before;
         assert_eq!(is_same, *name == "once", "{name}");
     }
-    they_have_what_they_had(&server, &first);
+    they_have_what_they_had(&server, first);
     // Nobody has a second address, and who has ended has none.
     let held = std::fs::read_dir(host.data_dir.join("agent/network")).unwrap();
     assert_eq!(held.count(), 5, "web, begun, retried, shared, lone");

@@ -182,8 +182,7 @@ fn pods_run_from_a_registry() {
             (cluster.kubectl(&["logs", name]) == "pulled\n").then_some(())
         });
     }
-    let events = cluster.kubectl(&["get", "events"]);
-    assert!(events.contains("Successfully pulled image"), "{events}");
+    cluster.wait_events(&["Successfully pulled image"]);
     let image_id = cluster.value(
         &["pod", "gzipped"],
         "{.status.containerStatuses[0].imageID}",

@@ -11,6 +11,8 @@ const PLAIN: &str = "hunter2-correct-horse-battery-staple";
 const ENCODED: &str = "aHVudGVyMi1jb3JyZWN0LWhvcnNlLWJhdHRlcnktc3RhcGxl";
 const OPEN: &str = "a-config-map-is-in-the-open";
 const SECRETS_OF_A_ROTATION: usize = 300;
+const ROUNDS: u64 = 6;
+const ROUNDS_MAX: u64 = 30;
 
 fn secret(name: &str) -> String {
     format!(
@@ -122,7 +124,11 @@ fn a_kill_in_the_middle_of_a_rotation_loses_nothing_and_the_next_start_finishes_
         .collect();
     cluster.apply(&others.join("---\n"));
     let mut kills_before_the_end = 0;
-    for round in 0..6 {
+    // More often where the machine gives a kill no time before the end.
+    for round in 0..ROUNDS_MAX {
+        if round >= ROUNDS && kills_before_the_end > 0 {
+            break;
+        }
         let before = keys(&cluster.host);
         let mut rotating = rotate(&cluster.host)
             .stdout(Stdio::null())
@@ -134,7 +140,7 @@ fn a_kill_in_the_middle_of_a_rotation_loses_nothing_and_the_next_start_finishes_
         while keys(&cluster.host) == before {
             assert!(now() < end, "the rotation did not begin");
         }
-        std::thread::sleep(Duration::from_millis(round * 3));
+        std::thread::sleep(Duration::from_millis(round % ROUNDS * 3));
         let left = keys(&cluster.host).len();
         lab.process(cluster.process).kill();
         drop(rotating.kill());

@@ -48,7 +48,7 @@ fn files_of_a_node_are_pods_that_the_server_only_shows() {
         told.contains("bad.yaml") && told.contains("spec.containers: Required value"),
         "{told}"
     );
-    assert_eq!(cluster.kubectl(&["logs", "web-statics"]), "one\n");
+    cluster.wait_log(&["web-statics"], "one\n");
     let words = ["exec", "web-statics", "--", "hostname"];
     assert_eq!(cluster.kubectl(&words), "web-statics\n");
     let source = "{.metadata.annotations.kubernetes\\.io/config\\.source}";
@@ -80,8 +80,10 @@ fn files_of_a_node_are_pods_that_the_server_only_shows() {
         IMAGE_2,
     );
     cluster.wait_value(&["pod", "web-statics"], "{.status.phase}", "Running");
-    assert_ne!(value(container), runs);
-    assert_eq!(cluster.kubectl(&["logs", "web-statics"]), "two\n");
+    cluster.wait_for(&["pod", "web-statics"], container, "another", |now| {
+        !now.is_empty() && now != runs
+    });
+    cluster.wait_log(&["web-statics"], "two\n");
 
     // A broken one leaves it as it is; one that goes takes it along.
     put(&files, "bad.yaml", &manifest("bad", IMAGE, "echo good", ""));

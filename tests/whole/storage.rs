@@ -149,7 +149,7 @@ fn what_is_retained_stays_and_a_claim_without_a_pod_waits() {
 #[test]
 fn a_volume_is_on_the_node_of_its_pod_and_waits_for_that_node_to_be_removed() {
     let mut lab = Lab::new();
-    let server = lab.server("server", &["--node-monitor-grace-period", "5s"]);
+    let server = lab.server("server", &["--node-monitor-grace-period", "20s"]);
     let host = lab.host("far");
     let token = token(&server);
     let agent = start_agent(&mut lab, &server, &host, "far", &token);

@@ -341,7 +341,7 @@ fn moved_on(server: &Cluster, old: &str) {
 #[test]
 fn a_node_is_lost_its_pods_are_borne_evicted_and_it_returns() {
     let mut lab = Lab::new();
-    let (server, hosts) = two_nodes(&mut lab, &["--node-monitor-grace-period", "15s"]);
+    let (server, hosts) = two_nodes(&mut lab, &["--node-monitor-grace-period", "20s"]);
     server.kubectl(&["cordon", "near"]);
     server.apply(&on_far("patient", 3000));
     server.apply(&web(IMAGE, 1).replace(

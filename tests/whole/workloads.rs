@@ -86,8 +86,7 @@ fn a_deployment_is_applied_scaled_rolled_and_undone() {
     let image = "{.spec.template.spec.containers[0].image}";
     assert_eq!(cluster.value(&["deployment", "web"], image), IMAGE);
 
-    let events = cluster.kubectl(&["get", "events", "--sort-by=.metadata.creationTimestamp"]);
-    for part in [
+    cluster.wait_events(&[
         "ScalingReplicaSet",
         "Scaled up replica set web-",
         "SuccessfulCreate",
@@ -97,12 +96,7 @@ fn a_deployment_is_applied_scaled_rolled_and_undone() {
         "Pulled",
         "Started",
         "Killing",
-    ] {
-        assert!(
-            events.contains(part),
-            "events should tell {part:?}:\n{events}"
-        );
-    }
+    ]);
 
     cluster.kubectl(&["delete", "deployment", "web"]);
     wait("garbage collection takes the pods away", || {

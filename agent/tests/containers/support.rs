@@ -16,7 +16,7 @@ use std::time::Duration;
 const BUSYBOX: &str = "/bin/busybox";
 pub const IMAGE: &str = "test/busybox:1";
 /// A start takes some 50 ms; a loaded machine takes its time.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Clone)]

@@ -65,7 +65,7 @@ impl Served {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         socket.send_to(&packet, self.address).await.unwrap();
         let mut buffer = [0; 4096];
-        let received = timeout(Duration::from_secs(10), socket.recv(&mut buffer)).await;
+        let received = timeout(Duration::from_secs(60), socket.recv(&mut buffer)).await;
         let length = received.unwrap().unwrap();
         message::read_answer(&buffer[..length], 5, &query).unwrap()
     }

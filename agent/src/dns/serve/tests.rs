@@ -63,7 +63,7 @@ async fn answer(server: &str, text: &str) -> Option<usize> {
     socket.connect(SocketAddr::new(server, PORT)).await.ok()?;
     socket.send(&packet).await.ok()?;
     let mut buffer = [0; 2048];
-    let received = tokio::time::timeout(Duration::from_secs(1), socket.recv(&mut buffer)).await;
+    let received = tokio::time::timeout(Duration::from_secs(5), socket.recv(&mut buffer)).await;
     let length = received.ok()?.ok()?;
     let message = super::super::message::read_answer(&buffer[..length], 5, &query)?;
     Some(message.answers.len())
@@ -97,7 +97,7 @@ fn the_node_takes_the_addresses_and_gives_them_back_with_the_service() {
         for server in ["10.43.0.10", "fd43::a"] {
             until(async || answer(server, NAME).await.is_some()).await;
         }
-        assert_eq!(answer("10.43.0.10", NAME).await, Some(1));
+        until(async || answer("10.43.0.10", NAME).await == Some(1)).await;
         view.forget(DNS_SERVICE);
         until(async || !links.has(LINK).await).await;
         stop.cancel();

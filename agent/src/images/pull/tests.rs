@@ -16,7 +16,7 @@ use std::time::Duration;
 const REGISTRY: &str = "/usr/bin/docker-registry";
 /// user:secret, by bcrypt.
 const HTPASSWD: &str = "user:$2y$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a\n";
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
 struct Server {

@@ -126,7 +126,8 @@ fn a_change_costs_what_changed() {
 }
 
 async fn wait_for(nft: &Nft, set: &str, count: usize) {
-    for _ in 0..200 {
+    // For a minute at least.
+    for _ in 0..6000 {
         let sets = nft.sets().await.unwrap();
         if let Some(set) = sets.iter().find(|found| found.name == set)
             && nft.elements(set).await.unwrap().len() == count

@@ -59,7 +59,7 @@ fn guest() -> Guest {
 fn fetch(address: IpAddr) -> String {
     let address = SocketAddr::new(address, 80);
     // The guest may not listen yet.
-    let deadline = std::iter::repeat_n((), 200);
+    let deadline = std::iter::repeat_n((), 3000);
     for () in deadline {
         if let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_secs(5)) {
             let mut text = String::new();

@@ -110,7 +110,7 @@ async fn the_tail_of_a_long_log_is_found() {
 async fn expect(out: &mut mpsc::Receiver<bytes::Bytes>, text: &str) {
     let mut got = String::new();
     while got.len() < text.len() {
-        let next = tokio::time::timeout(Duration::from_secs(10), out.recv()).await;
+        let next = tokio::time::timeout(Duration::from_secs(60), out.recv()).await;
         let chunk = next
             .expect("a chunk within the deadline")
             .expect("the log goes on");
@@ -159,7 +159,7 @@ async fn a_followed_log_grows_is_rotated_and_ends() {
         },
     };
     events.send(exited).unwrap();
-    let ended = tokio::time::timeout(Duration::from_secs(10), reading).await;
+    let ended = tokio::time::timeout(Duration::from_secs(60), reading).await;
     ended.expect("ends with its container").unwrap().unwrap();
 }
 
@@ -178,7 +178,7 @@ async fn a_follower_that_hangs_up_ends_the_reading() {
         read::send(&path, &options, End::new(receiver, id(), true), &chunks).await
     });
     drop(out);
-    let ended = tokio::time::timeout(Duration::from_secs(10), reading).await;
+    let ended = tokio::time::timeout(Duration::from_secs(60), reading).await;
     ended.expect("ends with its reader").unwrap().unwrap();
 }
 

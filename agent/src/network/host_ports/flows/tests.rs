@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Far more than the kernel takes.
-const TRIES: usize = 200;
+const TRIES: usize = 1200;
 const PAUSE: Duration = Duration::from_millis(50);
 
 fn id(name: &str) -> SandboxId {

@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use tokio::time::Instant;
 
 /// At most, for what takes a moment.
-const WAIT: Duration = Duration::from_secs(20);
+const WAIT: Duration = Duration::from_secs(60);
 
 fn state() -> State {
     let mut state = State::default();

@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// For what the kernel lets pass: far more than it takes.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// For what it drops.
 const SILENCE: Duration = Duration::from_millis(300);
 

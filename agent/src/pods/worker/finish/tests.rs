@@ -95,7 +95,7 @@ async fn an_eviction_waits_for_no_server() {
     tokio::select! {
         () = worker.finish(&plan) => panic!("there is no server to be told"),
         () = done.cancelled() => {}
-        () = tokio::time::sleep(Duration::from_secs(30)) => panic!("it is not done"),
+        () = tokio::time::sleep(PATIENCE) => panic!("it is not done"),
     }
     stop.cancel();
 }

@@ -1,4 +1,5 @@
-//! Over real connections, in time that passes when nobody has anything to do.
+//! Over real connections, and thus in real time: one that the kernel is busy with looks like one
+//! where nothing happens.
 
 use super::super::{Answer, Checked, Health};
 use super::{CONNECTION_MAX, CONNECTIONS_MAX, HealthPorts, RETRY, accept, bind_local};
@@ -46,10 +47,10 @@ async fn ask_for(address: SocketAddr, request: &[u8]) -> io::Result<String> {
     Ok(text)
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_connection_is_for_one_check() {
     let address = listening().await;
-    let answer = timeout(CONNECTION_MAX / 2, ask(address))
+    let answer = timeout(CONNECTION_MAX, ask(address))
         .await
         .unwrap()
         .unwrap();
@@ -85,7 +86,7 @@ async fn the_node_says_how_services_are_routed() {
     running.await.unwrap();
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn who_says_nothing_keeps_no_check_out() {
     let address = listening().await;
     let mut silent = Vec::new();
@@ -98,7 +99,7 @@ async fn who_says_nothing_keeps_no_check_out() {
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     let waited = clock.monotonic() - start;
     // Checks of load balancers wait ten seconds or so.
-    assert!(waited.as_secs() < 8, "{waited:?}");
+    assert!(waited < 2 * CONNECTION_MAX, "{waited:?}");
 }
 
 #[tokio::test]
@@ -136,5 +137,5 @@ async fn a_port_goes_from_one_service_to_another_at_once() {
     stop.cancel();
     running.await.unwrap();
     let refused = async { while TcpStream::connect(address).await.is_ok() {} };
-    timeout(RETRY, refused).await.unwrap();
+    timeout(RETRY * 4, refused).await.unwrap();
 }
