@@ -179,7 +179,8 @@ impl Chain {
         settings: Settings,
         webhooks: Arc<Webhooks>,
     ) -> Self {
-        let policies = Policies::new(Arc::clone(&view), Arc::clone(&authorizer));
+        let converter = webhooks.converter();
+        let policies = Policies::new(Arc::clone(&view), Arc::clone(&authorizer), converter);
         Self {
             view,
             authorizer,
@@ -225,7 +226,7 @@ impl Chain {
                 let object = object.as_deref_mut();
                 one.over(match plugin {
                     Plugin::MutatingAdmissionPolicy => {
-                        self.policies.mutate(object, asked, &mut ruled)
+                        Box::pin(self.policies.mutate(object, asked, &mut ruled)).await
                     }
                     Plugin::MutatingAdmissionWebhook => {
                         Box::pin(self.webhooks.mutate(object, asked, &mut turn)).await
@@ -258,7 +259,9 @@ impl Chain {
         for plugin in self.asked(Plugin::VALIDATING, asked) {
             let one = self.watch(plugin.name(), Step::Validate, asked);
             one.over(match (plugin, object) {
-                (Plugin::ValidatingAdmissionPolicy, object) => self.policies.judge(object, asked),
+                (Plugin::ValidatingAdmissionPolicy, object) => {
+                    Box::pin(self.policies.judge(object, asked)).await
+                }
                 (Plugin::ValidatingAdmissionWebhook, object) => {
                     Box::pin(self.webhooks.judge(object, asked)).await
                 }

@@ -26,7 +26,7 @@ use crate::tunnel::{Body, BoxError};
 use crate::usage::Usage;
 use crate::verbs::components::{Components, Probe};
 use crate::verbs::measured;
-use crate::{advertise, bootstrap_tokens, webhook};
+use crate::{advertise, bootstrap_tokens};
 use bytes::Bytes;
 use coracle_store::Store;
 use http::header::USER_AGENT;
@@ -391,8 +391,7 @@ fn usage(config: &Config, access: &Access) -> Option<Arc<Usage>> {
 
 /// The objects, and what brings some of them from one version to another.
 fn registry(store: Store, access: &Access) -> (Registry, Converter) {
-    let view = Arc::new(store.clone());
-    let converter = Converter::new(webhook::Caller::new(view, access.tunnels.clone()));
+    let converter = access.admission.webhooks.converter();
     let registry = Registry::new(store);
     registry.customs.convert_by(converter.clone());
     access.admission.policies.look_up_in(registry.clone());

@@ -10,6 +10,7 @@ mod handler {
     mod custom_webhooks; // What webhooks make of kinds that users bring.
     mod deletion; // Grace, finalizers, preconditions, collections.
     mod documents; // Discovery, OpenAPI, health, version, metrics.
+    mod equivalents; // Webhooks and policies that mean another version of a kind.
     mod fairness; // A noisy client, and those that must not notice it.
     mod forms; // Tables, YAML, partial metadata.
     mod grants; // Nobody grants what they do not have.

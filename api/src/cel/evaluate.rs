@@ -10,6 +10,7 @@ mod access; // What the user of the request may do.
 mod amounts; // Quantities and semantic versions.
 mod call; // Which function a name means.
 mod format; // `'%s'.format([...])`.
+mod json; // What expressions give, as JSON.
 mod lists; // Functions of lists and sets.
 mod loops; // Macros.
 mod machine; // The walk. Start reading here.

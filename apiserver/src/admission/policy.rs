@@ -22,6 +22,7 @@ mod scene; // What expressions see of a request.
 use super::Attributes;
 use super::lists::Lists;
 use crate::authorize::Authorizer;
+use crate::custom::convert::Converter;
 use crate::metrics::policies::Counts;
 use crate::registry::Registry;
 use crate::view::View;
@@ -68,6 +69,7 @@ type All = Arc<[Bound]>;
 pub struct Policies {
     view: Arc<dyn View>,
     authorizer: Arc<Authorizer>,
+    converter: Converter,
     lists: Lists<Bound>,
     counts: Arc<Counts>,
     /// Whence the kinds are that parameters may be of; the built-in ones until it is there.
@@ -81,10 +83,11 @@ impl std::fmt::Debug for Policies {
 }
 
 impl Policies {
-    pub fn new(view: Arc<dyn View>, authorizer: Arc<Authorizer>) -> Self {
+    pub fn new(view: Arc<dyn View>, authorizer: Arc<Authorizer>, converter: Converter) -> Self {
         Self {
             view,
             authorizer,
+            converter,
             lists: Lists::default(),
             counts: Arc::default(),
             registry: OnceLock::new(),

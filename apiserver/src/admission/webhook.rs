@@ -23,6 +23,7 @@ use super::lists::Lists;
 use super::{Attributes, Operation};
 use crate::audit::policy::Level;
 use crate::authorize::Authorizer;
+use crate::custom::convert::Converter;
 use crate::metrics::webhooks::Counts;
 use crate::tunnel::Tunnels;
 use crate::view::View;
@@ -63,7 +64,8 @@ pub struct Webhooks {
     view: Arc<dyn View>,
     authorizer: Arc<Authorizer>,
     lists: Lists<Arc<Hook>>,
-    caller: Caller,
+    caller: Arc<Caller>,
+    converter: Converter,
     counts: Arc<Counts>,
 }
 
@@ -86,13 +88,20 @@ impl std::fmt::Debug for Webhooks {
 
 impl Webhooks {
     pub fn new(view: Arc<dyn View>, authorizer: Arc<Authorizer>, tunnels: Tunnels) -> Self {
+        let caller = Arc::new(Caller::new(Arc::clone(&view), tunnels));
         Self {
-            view: Arc::clone(&view),
+            view,
             authorizer,
             lists: Lists::default(),
-            caller: Caller::new(view, tunnels),
+            converter: Converter::new(Arc::clone(&caller)),
+            caller,
             counts: Arc::default(),
         }
+    }
+
+    /// What brings objects from one version to another, over the same connections.
+    pub fn converter(&self) -> Converter {
+        self.converter.clone()
     }
 
     pub fn counts(&self) -> Arc<Counts> {

@@ -60,8 +60,25 @@ impl Api {
 }
 
 impl Converter {
-    pub fn new(caller: Caller) -> Self {
-        Self(Arc::new(caller))
+    /// Its calls share the connections of others.
+    pub fn new(caller: Arc<Caller>) -> Self {
+        Self(caller)
+    }
+
+    /// Objects of any version in that of a resource.
+    pub async fn turned(&self, to: &Resource, objects: Vec<Object>) -> Result<Vec<Object>, Status> {
+        if wanted(to).is_none() {
+            return Ok(objects);
+        }
+        let values = objects.iter().map(|one| one.to_value().to_string().into());
+        let values = self.in_version(to, values.collect()).await?;
+        let made = values.iter().map(|value| {
+            let lost = || Status::internal("the conversion left no object");
+            let mut object = view::decode(value).ok_or_else(lost)?;
+            to.rules.from_stored(&mut object);
+            Ok(object)
+        });
+        made.collect()
     }
 
     /// Stored objects in the version of a resource.

@@ -7,7 +7,7 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 
-const NAME: &str = "hosts.net.example.test";
+pub const NAME: &str = "hosts.net.example.test";
 pub const V1: &str = "/apis/net.example.test/v1/namespaces/default/hosts";
 pub const V2: &str = "/apis/net.example.test/v2/namespaces/default/hosts";
 
@@ -21,6 +21,12 @@ fn act(path: &str, request: &Value) -> Option<Value> {
     }
     if path == "/deny" {
         return Some(json!({ "allowed": false, "status": { "message": "it stays" } }));
+    }
+    if path == "/rename" {
+        return patch(json!([{ "op": "replace", "path": "/hostPort", "value": "other:1" }]));
+    }
+    if path == "/judge" {
+        return Some(json!({ "allowed": request["object"]["hostPort"] != "bad:1" }));
     }
     let to = request["desiredAPIVersion"].as_str().unwrap();
     let objects = request["objects"].as_array().unwrap().iter();
@@ -44,7 +50,7 @@ fn act(path: &str, request: &Value) -> Option<Value> {
     Some(json!({ "result": { "status": "Success" }, "convertedObjects": converted }))
 }
 
-fn definition(hooks: &Hooks, stored: &str) -> Value {
+pub fn definition(hooks: &Hooks, stored: &str) -> Value {
     let version = |name: &str, fields: &[&str]| {
         let selectable = fields
             .iter()
@@ -77,9 +83,14 @@ fn definition(hooks: &Hooks, stored: &str) -> Value {
 }
 
 pub async fn with_hosts() -> (Site, Hooks) {
+    with_hosts_stored("v1").await
+}
+
+pub async fn with_hosts_stored(version: &str) -> (Site, Hooks) {
     let (site, hooks) = (site().await, Hooks::start(act).await);
     site.run();
-    site.post(DEFINITIONS, &definition(&hooks, "v1")).await.ok();
+    let definition = definition(&hooks, version);
+    site.post(DEFINITIONS, &definition).await.ok();
     until(&site, NAME, "Established", "True").await;
     (site, hooks)
 }

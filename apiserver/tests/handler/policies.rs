@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 
-fn policy(name: &str, rule: Value, spec: Value) -> Value {
+pub fn policy(name: &str, rule: Value, spec: Value) -> Value {
     let mut all = json!({ "matchConstraints": { "resourceRules": [rule] } });
     for (key, value) in spec.as_object().unwrap() {
         all[key] = value.clone();
@@ -15,7 +15,7 @@ fn policy(name: &str, rule: Value, spec: Value) -> Value {
     json!({ "metadata": { "name": name }, "spec": all })
 }
 
-fn rule(group: &str, resource: &str) -> Value {
+pub fn rule(group: &str, resource: &str) -> Value {
     json!({
         "apiGroups": [group], "apiVersions": ["v1"], "resources": [resource],
         "operations": ["CREATE", "UPDATE"],
@@ -23,7 +23,12 @@ fn rule(group: &str, resource: &str) -> Value {
 }
 
 /// Adds a policy with a binding of its name, and a validation by which to see that it is in effect.
-async fn enact(site: &Site, mut policy: Value, actions: &[&str]) {
+pub async fn enact(site: &Site, policy: Value, actions: &[&str]) {
+    enact_bound(site, policy, json!({ "validationActions": actions })).await;
+}
+
+/// The same with what the binding says.
+pub async fn enact_bound(site: &Site, mut policy: Value, mut spec: Value) {
     let name = policy["metadata"]["name"].as_str().unwrap().to_owned();
     let rules = &mut policy["spec"]["matchConstraints"]["resourceRules"];
     rules.as_array_mut().unwrap().push(json!({
@@ -43,10 +48,8 @@ async fn enact(site: &Site, mut policy: Value, actions: &[&str]) {
     site.post(&format!("{GROUP}/validatingadmissionpolicies"), &policy)
         .await
         .ok();
-    let binding = json!({
-        "metadata": { "name": name },
-        "spec": { "policyName": name, "validationActions": actions },
-    });
+    spec["policyName"] = name.as_str().into();
+    let binding = json!({ "metadata": { "name": name }, "spec": spec });
     site.post(
         &format!("{GROUP}/validatingadmissionpolicybindings"),
         &binding,
@@ -192,7 +195,7 @@ async fn a_policy_warns_audits_and_goes_with_its_binding() {
 }
 
 /// A mutating policy with a binding of its name; waits until it marks what is made.
-async fn enact_change(site: &Site, name: &str, rule: Value, mutations: Value) {
+pub async fn enact_change(site: &Site, name: &str, rule: Value, mutations: Value) {
     let marker = json!({
         "apiGroups": [""], "apiVersions": ["v1"], "resources": ["serviceaccounts"],
         "operations": ["CREATE"],
@@ -229,7 +232,7 @@ async fn enact_change(site: &Site, name: &str, rule: Value, mutations: Value) {
     waited.unwrap_or_else(|_| panic!("{name} is not in effect"));
 }
 
-fn mark(name: &str) -> Value {
+pub fn mark(name: &str) -> Value {
     let expression =
         format!("Object{{metadata: Object.metadata{{annotations: {{'by': '{name}'}}}}}}");
     json!({ "patchType": "ApplyConfiguration", "applyConfiguration": { "expression": expression } })

@@ -1,20 +1,26 @@
 //! What expressions of mutating policies make: configurations and patches.
 
+use super::json::Room;
 use super::value::Val;
 use serde_json::{Map, Value, json};
 
 /// What a configuration is called, and all below it: `Object.spec`.
 const ROOT: &str = "Object";
 const PATCH: &str = "JSONPatch";
+/// So many are told.
+const WRONG_NAMES_MAX: usize = 100;
 
 impl Val<'_> {
     /// A configuration, `Object{...}`. The error is in upstream's words.
     pub fn configuration(&self) -> Result<Map<String, Value>, String> {
         match self {
             Val::Made(made) if made.of == ROOT => {
-                check_names(self, ROOT)?;
-                match self.to_json()? {
-                    Value::Object(fields) => Ok(fields),
+                // First, as names are looked at in all of it, however often it is there.
+                match self.to_json(&mut Room::new())? {
+                    Value::Object(fields) => {
+                        check_names(self, ROOT)?;
+                        Ok(fields)
+                    }
                     _ => Err("invalid return type".to_owned()),
                 }
             }
@@ -30,11 +36,12 @@ impl Val<'_> {
         let list = self.list();
         let list =
             list.ok_or("type mismatch: JSONPatchType.expression should evaluate to array")?;
-        list.iter().map(|one| operation(&one)).collect()
+        let mut room = Room::new();
+        list.iter().map(|one| operation(&one, &mut room)).collect()
     }
 }
 
-fn operation(value: &Val<'_>) -> Result<Value, String> {
+fn operation(value: &Val<'_>, room: &mut Room) -> Result<Value, String> {
     let made = match value {
         Val::Made(made) if made.of == PATCH => made,
         other => {
@@ -51,15 +58,16 @@ fn operation(value: &Val<'_>) -> Result<Value, String> {
         operation["from"] = text("from").into();
     }
     if let Some(value) = made.fields.get("value") {
-        if let Val::Made(inner) = value {
-            // It may begin anywhere below the root.
-            check_names(value, inner.of)?;
-        }
-        operation["value"] = value.to_json().map_err(|why| {
+        // First, as names are looked at in all of it, however often it is there.
+        operation["value"] = value.to_json(room).map_err(|why| {
             format!(
                 "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}"
             )
         })?;
+        if let Val::Made(inner) = value {
+            // It may begin anywhere below the root.
+            check_names(value, inner.of)?;
+        }
     }
     Ok(operation)
 }
@@ -77,7 +85,7 @@ fn check_names(value: &Val<'_>, path: &str) -> Result<(), String> {
 fn misnamed(value: &Val<'_>, path: &str, wrong: &mut Vec<String>) {
     match value {
         Val::Made(made) => {
-            if made.of != path {
+            if made.of != path && wrong.len() < WRONG_NAMES_MAX {
                 let of = made.of;
                 wrong.push(format!(
                     "unexpected type name {of:?}, expected {path:?}, which matches field name path \

@@ -1,3 +1,4 @@
+use super::json::Room;
 use super::*;
 use crate::cel::types::Type;
 use serde_json::{Value, json};
@@ -74,7 +75,7 @@ fn evaluate(text: &str, cost_max: u64) -> String {
         access: Some(&Site),
     };
     match Evaluation::new(given, cost_max).evaluate(&program) {
-        Ok(value) => value.to_json().unwrap().to_string(),
+        Ok(value) => value.to_json(&mut Room::new()).unwrap().to_string(),
         Err(fault) => format!("!{fault}"),
     }
 }
@@ -131,7 +132,11 @@ fn deep_expressions_are_known_for_such() {
     let deep = sum(900);
     let outcome = on_deep_stack(|| {
         let mut evaluation = Evaluation::new(Given::default(), COST_OF_ALL_MAX);
-        evaluation.evaluate(&deep).unwrap().to_json().unwrap()
+        evaluation
+            .evaluate(&deep)
+            .unwrap()
+            .to_json(&mut Room::new())
+            .unwrap()
     });
     assert_eq!(outcome.unwrap(), json!(900));
 }
@@ -148,7 +153,11 @@ fn shallow_expressions_fit_on_a_small_stack() {
     let small = std::thread::Builder::new().stack_size(1024 * 1024);
     let thread = small.spawn(move || {
         let mut evaluation = Evaluation::new(Given::default(), COST_OF_ALL_MAX);
-        evaluation.evaluate(&program).unwrap().to_json().unwrap()
+        evaluation
+            .evaluate(&program)
+            .unwrap()
+            .to_json(&mut Room::new())
+            .unwrap()
     });
     assert_eq!(thread.unwrap().join().unwrap(), json!(1));
 }

@@ -5,10 +5,7 @@ use super::amounts::Semver;
 use super::named_formats::NamedFormat;
 use super::network::Cidr;
 use crate::quantity::Quantity;
-use crate::timestamp;
 use crate::url::Url;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use cel::common::ast::LiteralValue;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -333,41 +330,5 @@ impl<'a> Val<'a> {
             Val::Asking(asking) => asking.type_name(),
             Val::Variables => "kubernetes.variables",
         }
-    }
-
-    /// As JSON, for what is put into an object. The error says what cannot be.
-    pub fn to_json(&self) -> Result<Value, String> {
-        Ok(match self {
-            Val::Null => Value::Null,
-            Val::Bool(is_true) => (*is_true).into(),
-            Val::Int(number) => (*number).into(),
-            Val::Uint(number) => (*number).into(),
-            Val::Double(number) => match whole(*number) {
-                Some(number) => number.into(),
-                None => (*number).into(),
-            },
-            Val::Text(text) => (**text).into(),
-            Val::Bytes(bytes) => STANDARD.encode(bytes).into(),
-            Val::Json(value) => (*value).clone(),
-            Val::Duration(nanos) => super::times::duration_text(*nanos).into(),
-            Val::Timestamp(at) => timestamp::format_time(*at).into(),
-            Val::Quantity(quantity) => quantity.to_string().into(),
-            Val::Ip(address) => address.to_string().into(),
-            Val::Cidr(range) => range.to_string().into(),
-            other => match (other.list(), other.table()) {
-                (Some(list), _) => list
-                    .iter()
-                    .map(|one| one.to_json())
-                    .collect::<Result<_, _>>()?,
-                (_, Some(table)) => {
-                    let entries = table.entries().into_iter().map(|(key, one)| match key {
-                        Key::Text(name) => Ok((name.to_string(), one.to_json()?)),
-                        key => Err(format!("unsupported key {:?}", key.value().type_name())),
-                    });
-                    Value::Object(entries.collect::<Result<_, String>>()?)
-                }
-                _ => return Err(format!("unsupported type {}", other.type_name())),
-            },
-        })
     }
 }

@@ -9,7 +9,7 @@ use super::scene::{Scene, namespace_of};
 use super::{Bound, Does, Policies, evaluated};
 use crate::admission::Attributes;
 use crate::admission::webhook::annotate;
-use crate::admission::webhook::form::Form;
+use crate::admission::webhook::form::{Form, Shown};
 use crate::audit::policy::Level;
 use crate::metrics::policies::{Ended, ErrorType};
 use coracle_api::object::Object;
@@ -55,7 +55,11 @@ struct Hearing<'a> {
 
 impl Policies {
     /// Evaluates all that the request concerns. `object` is the new state.
-    pub fn judge(&self, object: Option<&Object>, asked: &Attributes<'_>) -> Result<(), Status> {
+    pub async fn judge(
+        &self,
+        object: Option<&Object>,
+        asked: &Attributes<'_>,
+    ) -> Result<(), Status> {
         let mut hearing = Hearing {
             policies: self,
             asked,
@@ -65,7 +69,7 @@ impl Policies {
             denial: None,
         };
         for bound in self.lists.all(Does::Judge).iter() {
-            hearing.hear(bound)?;
+            hearing.hear(bound).await?;
         }
         match hearing.denial {
             None => Ok(()),
@@ -75,7 +79,7 @@ impl Policies {
 }
 
 impl Hearing<'_> {
-    fn hear(&mut self, bound: &Bound) -> Result<(), Status> {
+    async fn hear(&mut self, bound: &Bound) -> Result<(), Status> {
         let policy = &*bound.policy;
         let form = match self.policies.concerned(policy, self.asked, self.object) {
             Ok(None) => return Ok(()),
@@ -87,14 +91,15 @@ impl Hearing<'_> {
         };
         let mut notes = BTreeMap::new();
         for binding in &bound.bindings {
-            match self
+            let params = self
                 .policies
-                .params(policy, binding, self.asked, self.object)
-            {
+                .params(policy, binding, self.asked, self.object);
+            match params.await {
                 Err(why) => self.misconfigured(policy, Some(binding), &why),
                 Ok(all) => {
                     for params in all {
-                        self.evaluate(policy, binding, form, params, &mut notes)?;
+                        let evaluated = self.evaluate(policy, binding, form, params, &mut notes);
+                        evaluated.await?;
                     }
                 }
             }
@@ -106,16 +111,18 @@ impl Hearing<'_> {
         Ok(())
     }
 
-    fn scene(&mut self, form: Form) -> Arc<Scene> {
+    async fn scene(&mut self, form: Form) -> Result<Arc<Scene>, Status> {
         if let Some(known) = self.scenes.iter().find(|known| known.form == form) {
-            return Arc::clone(known);
+            return Ok(Arc::clone(known));
         }
-        let scene = Arc::new(Scene::of(form, self.asked, self.object));
+        let converter = &self.policies.converter;
+        let shown = Shown::of(converter, form, self.asked, self.object).await?;
+        let scene = Arc::new(Scene::of(&shown, self.asked));
         self.scenes.push(Arc::clone(&scene));
-        scene
+        Ok(scene)
     }
 
-    fn evaluate(
+    async fn evaluate(
         &mut self,
         policy: &Policy,
         binding: &Binding,
@@ -127,7 +134,7 @@ impl Hearing<'_> {
             Some(known) => known,
             None => namespace_of(self.policies.view.as_ref(), self.asked)?,
         };
-        let scene = self.scene(form);
+        let scene = self.scene(form).await?;
         let params = params.map_or(Value::Null, Object::into_value);
         let access = Asker {
             authorizer: &self.policies.authorizer,

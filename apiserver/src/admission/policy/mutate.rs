@@ -11,7 +11,7 @@ use super::evaluate::{Ending, Sight};
 use super::scene::{Scene, namespace_of};
 use super::{Binding, Does, Policies, evaluated};
 use crate::admission::Attributes;
-use crate::admission::webhook::form::Form;
+use crate::admission::webhook::form::{Form, Shown};
 use crate::metrics::policies::ErrorType;
 use coracle_api::apply::Writer;
 use coracle_api::cel::evaluate::{COST_OF_ALL_MAX, Evaluation};
@@ -85,7 +85,7 @@ enum Fault {
 
 impl Policies {
     /// One turn over the object; there is none on delete and connect.
-    pub fn mutate(
+    pub async fn mutate(
         &self,
         object: Option<&mut Object>,
         asked: &Attributes<'_>,
@@ -99,11 +99,13 @@ impl Policies {
             turn.changed();
         }
         let mut denials = Vec::new();
-        let invocations = self.invocations(object, asked, &mut denials);
+        let invocations = self.invocations(object, asked, &mut denials).await;
         if !invocations.is_empty() {
             let namespace = namespace_of(self.view.as_ref(), asked)?;
             for invocation in invocations {
-                self.invoke(&invocation, &namespace, object, asked, turn, &mut denials)?;
+                let all = &mut denials;
+                let invoked = self.invoke(&invocation, &namespace, object, asked, turn, all);
+                invoked.await?;
             }
         }
         turn.left = Some(object.clone());
@@ -113,7 +115,7 @@ impl Policies {
         }
     }
 
-    fn invocations(
+    async fn invocations(
         &self,
         object: &Object,
         asked: &Attributes<'_>,
@@ -132,7 +134,7 @@ impl Policies {
                 }
             };
             for binding in &bound.bindings {
-                match self.params(policy, binding, asked, Some(object)) {
+                match self.params(policy, binding, asked, Some(object)).await {
                     Ok(all) => found.extend(all.into_iter().map(|params| Invocation {
                         policy: Arc::clone(policy),
                         binding: Arc::clone(binding),
@@ -154,7 +156,7 @@ impl Policies {
         found
     }
 
-    fn invoke(
+    async fn invoke(
         &self,
         invocation: &Invocation,
         namespace: &Value,
@@ -174,7 +176,9 @@ impl Policies {
             authorizer: &self.authorizer,
             asked,
         };
-        let scene = Scene::of(*form, asked, Some(object));
+        let converter = &self.converter;
+        let shown = Shown::of(converter, *form, asked, Some(object)).await?;
+        let scene = Scene::of(&shown, asked);
         let sight = Sight {
             policy,
             scene: &scene,
@@ -196,29 +200,22 @@ impl Policies {
         }
         let mut has_changed = false;
         for mutation in &policy.mutations {
-            let shown = form.show(asked, object);
-            let scene = Scene::of(*form, asked, Some(object));
+            let shown = Shown::of(converter, *form, asked, Some(object)).await?;
+            let scene = Scene::of(&shown, asked);
+            let Some(shown) = shown.object else {
+                continue;
+            };
             let sight = Sight {
                 scene: &scene,
                 ..sight
             };
-            let begun = Instant::now();
-            let made = evaluated(policy, || patched(sight, mutation, &shown));
-            let made = made.unwrap_or_else(|why| Err(Fault::Policy(why)));
-            let error = match &made {
-                Ok(_) => ErrorType::None,
-                Err(Fault::Policy(why) | Fault::Internal(why)) => ErrorType::of(Ending::Error, why),
-            };
-            let elapsed = begun.elapsed();
-            self.counts
-                .mutated(&policy.name, &binding.name, error, elapsed);
-            match made {
+            match self.made(binding, sight, mutation, &shown) {
                 Ok(Patched::Unchanged) => {}
                 Ok(Patched::Made(mut made)) => {
                     form.default(&mut made);
                     if made != shown {
                         has_changed = true;
-                        form.take_back(asked, made, object);
+                        form.take_back(converter, asked, made, object).await?;
                     }
                 }
                 Err(Fault::Policy(why)) => deny(policy, Some(binding), &why, "Invalid", denials),
@@ -232,6 +229,28 @@ impl Policies {
             turn.asked.insert(key.clone());
         }
         Ok(())
+    }
+
+    /// One mutation, evaluated and counted.
+    fn made(
+        &self,
+        binding: &Binding,
+        sight: Sight<'_>,
+        mutation: &Mutation,
+        shown: &Object,
+    ) -> Result<Patched, Fault> {
+        let policy = sight.policy;
+        let begun = Instant::now();
+        let made = evaluated(policy, || patched(sight, mutation, shown));
+        let made = made.unwrap_or_else(|why| Err(Fault::Policy(why)));
+        let error = match &made {
+            Ok(_) => ErrorType::None,
+            Err(Fault::Policy(why) | Fault::Internal(why)) => ErrorType::of(Ending::Error, why),
+        };
+        let elapsed = begun.elapsed();
+        self.counts
+            .mutated(&policy.name, &binding.name, error, elapsed);
+        made
     }
 }
 

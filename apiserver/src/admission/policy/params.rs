@@ -82,7 +82,7 @@ impl Policies {
     }
 
     /// What a binding has its policy evaluated with; nothing where it does not apply.
-    pub fn params(
+    pub async fn params(
         &self,
         policy: &Policy,
         binding: &Binding,
@@ -100,17 +100,28 @@ impl Policies {
         };
         let resource = kind.resource(&self.kinds())?;
         let namespace = place(resource, reference, asked.settled_namespace())?;
-        collect(view, resource, reference, namespace)
+        let found = collect(view, resource, reference, namespace)?;
+        let found = self.converter.turned(resource, found).await;
+        let found = found.map_err(|status| status.message)?;
+        let shown = found.into_iter().map(|mut object| {
+            if resource.is_second_view || resource.rules.custom().is_some() {
+                resource.rules.from_stored(&mut object);
+            }
+            object.set(&["apiVersion"], resource.api_version().into());
+            object.set(&["kind"], resource.kind.into());
+            Some(object)
+        });
+        Ok(shown.collect())
     }
 }
 
-/// What a policy is evaluated with: once with each, and not at all for none.
+/// What a policy is evaluated with, as it is stored: once with each, and not at all for none.
 fn collect(
     view: &dyn View,
     resource: &'static Resource,
     reference: &ParamRef,
     namespace: &str,
-) -> Result<Vec<Option<Object>>, String> {
+) -> Result<Vec<Object>, String> {
     let (group, plural) = resource.stored_as;
     let found = match (&reference.selector, reference.name.as_str()) {
         (Some(_), name) if !name.is_empty() => {
@@ -133,15 +144,7 @@ fn collect(
         let why = "no params found for policy binding with `Deny` parameterNotFoundAction";
         return Err(why.to_owned());
     }
-    let shown = found.into_iter().map(|mut object| {
-        if resource.is_second_view || resource.rules.custom().is_some() {
-            resource.rules.from_stored(&mut object);
-        }
-        object.set(&["apiVersion"], resource.api_version().into());
-        object.set(&["kind"], resource.kind.into());
-        Some(object)
-    });
-    Ok(shown.collect())
+    Ok(found)
 }
 
 /// The namespace in which parameters are looked for; empty for those that are in none.

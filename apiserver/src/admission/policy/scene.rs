@@ -34,14 +34,13 @@ pub struct Scene {
 }
 
 impl Scene {
-    pub fn of(form: Form, asked: &Attributes<'_>, object: Option<&Object>) -> Self {
-        let shown = Shown::of(form, asked, object);
-        let value = |object: Option<Object>| object.map_or(Value::Null, Object::into_value);
+    pub fn of(shown: &Shown, asked: &Attributes<'_>) -> Self {
+        let value = |object: &Option<Object>| object.as_ref().map_or(Value::Null, Object::to_value);
         Self {
-            form,
-            object: value(shown.object),
-            old: value(shown.old),
-            request: review::variable(asked, &form),
+            form: shown.form,
+            object: value(&shown.object),
+            old: value(&shown.old),
+            request: review::variable(asked, &shown.form),
         }
     }
 

@@ -2,11 +2,14 @@
 
 use super::*;
 use crate::admission::tests::{Asked, as_user};
+use crate::admission::webhook::Webhooks;
 use crate::authenticate::User;
 use crate::metrics::text::{Format, Text};
+use crate::tunnel::Tunnels;
 use crate::view::tests::Objects;
 use coracle_api::object::Object;
 use expect_test::{Expect, expect};
+use futures::FutureExt;
 use serde_json::{Value, json};
 
 mod mutating; // What policies change.
@@ -68,7 +71,9 @@ fn policies(all: &[Value], bindings: &[Value]) -> Policies {
 fn policies_that(does: Does, all: &[Value], bindings: &[Value]) -> Policies {
     let view = view();
     let authorizer = Arc::new(Authorizer::new(view.clone()));
-    let policies = Policies::new(view, authorizer);
+    let tunnels = Tunnels::new(Default::default());
+    let webhooks = Webhooks::new(view.clone(), Arc::clone(&authorizer), tunnels);
+    let policies = Policies::new(view, authorizer, webhooks.converter());
     let object = |value: &Value| Object::from_value(value.clone()).unwrap();
     let of = |name: &str| {
         let own = bindings
@@ -96,7 +101,9 @@ fn deployment(replicas: i64) -> Value {
 /// Code, reason and message of a refusal, and warnings.
 fn told(policies: &Policies, asked: &Asked<'_>, object: Option<&Value>) -> String {
     let object = object.map(|object| Object::from_value(object.clone()).unwrap());
-    let judged = policies.judge(object.as_ref(), &asked.attributes());
+    let attributes = asked.attributes();
+    let judged = policies.judge(object.as_ref(), &attributes);
+    let judged = judged.now_or_never().expect("nobody is asked");
     let mut lines = match judged {
         Ok(()) => vec!["ok".to_owned()],
         Err(status) => {

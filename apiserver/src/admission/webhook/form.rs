@@ -1,13 +1,15 @@
 //! The object of a request as a webhook sees it: in the version that its rule means, the Scale of a
-//! `scale`, the options of a connection. Pure.
+//! `scale`, the options of a connection. Pure, but for kinds whose versions a webhook converts.
 
 use crate::admission::{Attributes, How, Operation};
+use crate::custom::convert::Converter;
 use crate::query::Query;
 use coracle_api::catalogue;
 use coracle_api::decode::{self, FieldValidation};
 use coracle_api::object::Object;
 use coracle_api::resource::{Resource, SubresourceKind};
 use coracle_api::scale;
+use coracle_api::status::Status;
 use serde_json::{Map, Value, json};
 
 /// A resource, and the kind of what is sent to it or to a subresource of it.
@@ -70,30 +72,61 @@ impl Form {
     }
 
     /// An object of the request, shown.
-    pub fn show(&self, asked: &Attributes<'_>, object: &Object) -> Object {
+    pub async fn show(
+        &self,
+        converter: &Converter,
+        asked: &Attributes<'_>,
+        object: &Object,
+    ) -> Result<Object, Status> {
         match self.own_body {
-            Some(SubresourceKind::Scale) => scale::read(asked.resource, object),
-            Some(_) => object.clone(),
-            None => self.turned(asked.resource, self.resource, object.clone()),
+            Some(SubresourceKind::Scale) => Ok(scale::read(asked.resource, object)),
+            Some(_) => Ok(object.clone()),
+            None => {
+                let object = object.clone();
+                let turned = self.turned(converter, asked.resource, self.resource, object);
+                turned.await
+            }
         }
     }
 
     /// Puts what was shown and then changed back into the request's object.
-    pub fn take_back(&self, asked: &Attributes<'_>, shown: Object, object: &mut Object) {
+    pub async fn take_back(
+        &self,
+        converter: &Converter,
+        asked: &Attributes<'_>,
+        shown: Object,
+        object: &mut Object,
+    ) -> Result<(), Status> {
         match self.own_body {
             Some(SubresourceKind::Scale) => scale::write(asked.resource, object, &shown),
             Some(_) => *object = shown,
             None => {
                 let own = Self::asked(asked);
-                *object = own.turned(self.resource, asked.resource, shown);
+                let turned = own.turned(converter, self.resource, asked.resource, shown);
+                *object = turned.await?;
             }
         }
+        Ok(())
     }
 
     /// An object of one version in another, which is this form's.
-    fn turned(&self, from: &Resource, to: &Resource, mut object: Object) -> Object {
+    async fn turned(
+        &self,
+        converter: &Converter,
+        from: &Resource,
+        to: &Resource,
+        mut object: Object,
+    ) -> Result<Object, Status> {
         if (from.group, from.version) == (to.group, to.version) {
-            return object;
+            return Ok(object);
+        }
+        if Converter::is_needed(to) {
+            // As upstream, what cannot be shown stops the request, whatever failures mean.
+            let turned = converter.turned(to, vec![object]).await;
+            let mut turned = turned.map_err(|status| Status::internal(status.message))?;
+            return turned
+                .pop()
+                .ok_or_else(|| Status::internal("the conversion left no object"));
         }
         if from.is_second_view {
             from.rules.to_stored(&mut object);
@@ -103,7 +136,7 @@ impl Form {
         }
         object.set(&["apiVersion"], self.api_version().into());
         object.set(&["kind"], self.kind.into());
-        object
+        Ok(object)
     }
 
     /// A patched document as an object of this form. Fields that nobody knows are dropped, or an
@@ -169,16 +202,23 @@ pub struct Shown {
 }
 
 impl Shown {
-    pub fn of(form: Form, asked: &Attributes<'_>, object: Option<&Object>) -> Self {
-        let show = |object: &Object| form.show(asked, object);
-        Self {
+    pub async fn of(
+        converter: &Converter,
+        form: Form,
+        asked: &Attributes<'_>,
+        object: Option<&Object>,
+    ) -> Result<Self, Status> {
+        Ok(Self {
             form,
             object: match object {
-                Some(object) => Some(show(object)),
+                Some(object) => Some(form.show(converter, asked, object).await?),
                 None => form.of_connection(asked),
             },
-            old: asked.old.map(show),
-        }
+            old: match asked.old {
+                Some(old) => Some(form.show(converter, asked, old).await?),
+                None => None,
+            },
+        })
     }
 }
 

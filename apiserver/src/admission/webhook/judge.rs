@@ -6,6 +6,7 @@ use super::select;
 use super::{Does, Webhooks, annotate};
 use crate::admission::Attributes;
 use crate::audit::policy::Level;
+use crate::custom::convert::Converter;
 use coracle_api::object::Object;
 use coracle_api::status::Status;
 use futures::future::join_all;
@@ -17,13 +18,19 @@ use tokio::time::Instant;
 struct AllShown(Vec<Arc<Shown>>);
 
 impl AllShown {
-    fn get(&mut self, form: Form, asked: &Attributes<'_>, object: Option<&Object>) -> Arc<Shown> {
+    async fn get(
+        &mut self,
+        converter: &Converter,
+        form: Form,
+        asked: &Attributes<'_>,
+        object: Option<&Object>,
+    ) -> Result<Arc<Shown>, Status> {
         if let Some(known) = self.0.iter().find(|known| known.form == form) {
-            return Arc::clone(known);
+            return Ok(Arc::clone(known));
         }
-        let shown = Arc::new(Shown::of(form, asked, object));
+        let shown = Arc::new(Shown::of(converter, form, asked, object).await?);
         self.0.push(Arc::clone(&shown));
-        shown
+        Ok(shown)
     }
 }
 
@@ -40,7 +47,7 @@ impl Webhooks {
             let Some(form) = select::form(self.view.as_ref(), hook, asked, object)? else {
                 continue;
             };
-            let shown = all.get(form, asked, object);
+            let shown = all.get(&self.converter, form, asked, object).await?;
             if select::meets_conditions(&self.authorizer, hook, asked, &shown)? {
                 relevant.push((Arc::clone(hook), shown));
             }

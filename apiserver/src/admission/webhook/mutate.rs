@@ -112,7 +112,7 @@ impl Webhooks {
             let Some(form) = found else {
                 continue;
             };
-            let shown = Shown::of(form, asked, object.as_deref());
+            let shown = Shown::of(&self.converter, form, asked, object.as_deref()).await?;
             let is_due = !turn.is_second || turn.due.contains(&index);
             if !select::meets_conditions(&self.authorizer, hook, asked, &shown)? || !is_due {
                 continue;
@@ -212,7 +212,8 @@ impl Webhooks {
         seat.annotate(asked, Level::Request, PATCHED, &note.text());
         if has_changed {
             form.default(&mut patched);
-            form.take_back(asked, patched, object);
+            let taken = form.take_back(&self.converter, asked, patched, object);
+            taken.await.map_err(Failure::Refused)?;
         }
         Ok(has_changed)
     }

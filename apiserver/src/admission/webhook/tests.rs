@@ -11,10 +11,24 @@ use crate::query::Query;
 use crate::view::tests::Objects;
 use coracle_api::object::Object;
 use expect_test::{Expect, expect};
+use futures::FutureExt;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
+
+fn converter() -> Converter {
+    Webhooks::new(view(), authorizer(), Tunnels::new(Default::default())).converter()
+}
+
+/// Of what waits for nobody.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().expect("nobody is asked")
+}
+
+fn shown_of(asked: &Attributes<'_>, object: Option<&Object>) -> Shown {
+    now(Shown::of(&converter(), Form::asked(asked), asked, object)).unwrap()
+}
 
 fn hook(webhook: Value) -> Hook {
     let configuration = json!({ "metadata": { "name": "c" }, "webhooks": [webhook] });
@@ -231,7 +245,7 @@ fn check_conditions(conditions: Value, expected: Expect) {
     let object = json!({ "metadata": { "name": "d" }, "spec": { "replicas": 3 } });
     let object = Object::from_value(object).unwrap();
     let asked = asked.attributes();
-    let shown = Shown::of(Form::asked(&asked), &asked, Some(&object));
+    let shown = shown_of(&asked, Some(&object));
     let told = match select::meets_conditions(&authorizer(), &hook, &asked, &shown) {
         Ok(met) => met.to_string(),
         Err(status) => format!("{}: {}", status.code, status.message),
@@ -279,7 +293,7 @@ fn failures_of_conditions_leave_out_webhooks_that_may_fail() {
     let user = User::named("jane");
     let asked = as_user(&user, "CREATE configmaps web c");
     let asked = asked.attributes();
-    let shown = Shown::of(Form::asked(&asked), &asked, None);
+    let shown = shown_of(&asked, None);
     assert!(!select::meets_conditions(&authorizer(), &hook, &asked, &shown).unwrap());
 }
 
@@ -297,14 +311,14 @@ fn a_scale_is_shown_for_a_scale_and_put_back() {
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "d" },
         "spec": { "replicas": 2, "selector": { "matchLabels": { "a": "b" } } },
     }));
-    let mut shown = form.show(&asked, &deployment);
+    let mut shown = now(form.show(&converter(), &asked, &deployment)).unwrap();
     assert_eq!(
         (shown.kind(), shown.api_version()),
         ("Scale", "autoscaling/v1")
     );
     assert_eq!(shown.i64(&["spec", "replicas"]), Some(2));
     shown.set(&["spec", "replicas"], 5.into());
-    form.take_back(&asked, shown, &mut deployment);
+    now(form.take_back(&converter(), &asked, shown, &mut deployment)).unwrap();
     assert_eq!(deployment.i64(&["spec", "replicas"]), Some(5));
     assert_eq!(deployment.kind(), "Deployment");
 }
@@ -319,12 +333,12 @@ fn another_version_is_shown_and_put_back() {
         "apiVersion": "v1", "kind": "Event", "metadata": { "name": "e" }, "message": "m",
         "involvedObject": { "kind": "Pod" },
     }));
-    let mut shown = form.show(&asked, &event);
+    let mut shown = now(form.show(&converter(), &asked, &event)).unwrap();
     assert_eq!(shown.api_version(), "events.k8s.io/v1");
     assert_eq!(shown.str(&["note"]), "m");
     assert_eq!(shown.str(&["regarding", "kind"]), "Pod");
     shown.set(&["note"], "n".into());
-    form.take_back(&asked, shown, &mut event);
+    now(form.take_back(&converter(), &asked, shown, &mut event)).unwrap();
     assert_eq!(event.api_version(), "v1");
     assert_eq!(event.str(&["message"]), "n");
 }
@@ -342,7 +356,7 @@ fn a_connection_shows_its_options() {
             },
             ..asked.attributes()
         };
-        let shown = Shown::of(Form::asked(&attributes), &attributes, None);
+        let shown = shown_of(&attributes, None);
         Value::Object(shown.object.unwrap().root().clone()).to_string()
     };
     expect![[r#"{"apiVersion":"v1","command":["ls","-l"],"container":"c","kind":"PodExecOptions","stdin":true,"stdout":true}"#]]
@@ -405,7 +419,7 @@ async fn failed(policy: &str, left: Option<Duration>) -> Result<Option<()>, Stri
         deadline: left.map(|left| Instant::now() + left),
         ..asked.attributes()
     };
-    let shown = Shown::of(Form::asked(&asked), &asked, None);
+    let shown = shown_of(&asked, None);
     let called = webhooks.call(Does::Judge, &hook, &asked, &shown).await;
     let called = called.map(|_| ());
     let settled = webhooks.settle(Does::Judge, &hook, &asked, Instant::now(), called);

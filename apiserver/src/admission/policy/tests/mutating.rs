@@ -45,7 +45,9 @@ fn pod() -> Object {
 fn changed(policies: &Policies, pod: &mut Object, turn: &mut Turn) -> String {
     let user = User::named("jane");
     let asked = as_user(&user, "CREATE pods web p");
-    if let Err(status) = policies.mutate(Some(pod), &asked.attributes(), turn) {
+    let attributes = asked.attributes();
+    let mutated = policies.mutate(Some(pod), &attributes, turn);
+    if let Err(status) = mutated.now_or_never().expect("nobody is asked") {
         return format!("{} {}: {}", status.code, status.reason, status.message);
     }
     let containers = pod.list(&["spec", "containers"]).iter();
@@ -123,6 +125,32 @@ fn operations_are_those_of_a_json_patch() {
         )],
         json!({}),
         expect!["app=p [a:x:Always b:y:Always]"],
+    );
+}
+
+/// A list of lists of lists, each of them ten times the one before.
+#[test]
+fn a_small_expression_makes_no_large_object() {
+    let mut variables = vec![json!({ "name": "v0", "expression": "'a'" })];
+    for number in 1..10 {
+        let of = vec![format!("variables.v{}", number - 1); 10].join(", ");
+        variables.push(json!({ "name": format!("v{number}"), "expression": format!("[{of}]") }));
+    }
+    let large = "[JSONPatch{op: 'add', path: '/metadata/labels/a', value: variables.v9}]";
+    check(
+        &[operations(large)],
+        json!({ "variables": variables }),
+        expect![
+            "403 Invalid: policy 'p' with binding 'b' denied request: JSONPath valueExpression evaluated to a type that could not marshal to JSON: the value is too large: it has more than 3145728 bytes"
+        ],
+    );
+    let large = "Object{metadata: Object.metadata{labels: {'a': variables.v9}}}";
+    check(
+        &[apply(large)],
+        json!({ "variables": variables }),
+        expect![
+            "403 Invalid: policy 'p' with binding 'b' denied request: the value is too large: it has more than 3145728 bytes"
+        ],
     );
 }
 
