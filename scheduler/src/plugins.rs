@@ -15,6 +15,7 @@ pub mod node_selector; // How node selector terms match; no plugin.
 
 pub mod node_ports;
 
+pub mod node_resources; // What nodes have and give away, for scores; no plugin.
 pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 
@@ -62,9 +63,9 @@ pub fn default_profile(scheduler_name: &str, client: Client, views: &Views) -> P
             (Arc::new(node_unschedulable::NodeUnschedulable), 0),
             (Arc::new(node_name::NodeName), 0),
             (Arc::new(taint_toleration::TaintToleration), 3),
-            (Arc::new(node_affinity::NodeAffinity), 2),
+            (Arc::new(node_affinity::NodeAffinity::default()), 2),
             (Arc::new(node_ports::NodePorts), 0),
-            (Arc::new(node_resources_fit::NodeResourcesFit), 1),
+            (Arc::new(node_resources_fit::NodeResourcesFit::default()), 1),
             (Arc::new(volume_restrictions), 0),
             (Arc::new(volume_limits), 0),
             (Arc::new(volume_binding), 0),
@@ -72,7 +73,7 @@ pub fn default_profile(scheduler_name: &str, client: Client, views: &Views) -> P
             (Arc::new(spread), 2),
             (Arc::new(affinity), 2),
             (
-                Arc::new(node_resources_balanced_allocation::BalancedAllocation),
+                Arc::new(node_resources_balanced_allocation::BalancedAllocation::default()),
                 1,
             ),
             (Arc::new(image_locality::ImageLocality), 1),

@@ -1,18 +1,86 @@
 //! Filter: rejects a node that `spec.nodeSelector` or the required node affinity does not match.
 //! Score: adds the weights of the preferred terms that match.
 
-use super::node_selector::{required_matches, term_matches};
+use super::node_selector::{any_term_matches, required_matches, term_matches};
 use crate::cache::Snapshot;
-use crate::framework::{Plugin, Points, Reason, Slot, Verdict, WorldChange, normalize_to_max};
+use crate::framework::{
+    Plugin, Points, PreFilter, Reason, Slot, Verdict, WorldChange, normalize_to_max,
+};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
-use k8s_openapi::api::core::v1::PreferredSchedulingTerm;
+use k8s_openapi::api::core::v1::{self, Node, NodeSelectorTerm, PreferredSchedulingTerm};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const REASON: &str = "node(s) didn't match Pod's node affinity/selector";
+const REASON_ENFORCED: &str = "node(s) didn't match scheduler-enforced node affinity";
+const REASON_CONFLICT: &str = "pod affinity terms conflict";
 
-#[derive(Debug)]
-pub struct NodeAffinity;
+/// With what is asked of nodes for every pod beside the pod's own wishes.
+#[derive(Debug, Default)]
+pub struct NodeAffinity {
+    added: v1::NodeAffinity,
+}
+
+impl NodeAffinity {
+    pub fn new(added: v1::NodeAffinity) -> Self {
+        Self { added }
+    }
+
+    fn enforced(&self) -> Option<&[NodeSelectorTerm]> {
+        let required = required(Some(&self.added))?;
+        Some(required)
+    }
+
+    fn enforces_other(&self, node: &NodeInfo) -> bool {
+        let enforced = self.enforced();
+        enforced.is_some_and(|terms| !any_term_matches(terms, node))
+    }
+
+    fn preferred<'a>(
+        &'a self,
+        pod: &'a PodInfo,
+    ) -> impl Iterator<Item = &'a PreferredSchedulingTerm> {
+        let added = &self
+            .added
+            .preferred_during_scheduling_ignored_during_execution;
+        added.iter().flatten().chain(preferred(pod))
+    }
+}
+
+fn required(affinity: Option<&v1::NodeAffinity>) -> Option<&[NodeSelectorTerm]> {
+    let required = &affinity?.required_during_scheduling_ignored_during_execution;
+    Some(&required.as_ref()?.node_selector_terms)
+}
+
+fn of_pod(pod: &PodInfo) -> Option<&v1::NodeAffinity> {
+    pod.affinity()?.node_affinity.as_ref()
+}
+
+/// The only nodes that terms allow by name, where each term names some.
+fn only(terms: &[NodeSelectorTerm]) -> Option<BTreeSet<Arc<str>>> {
+    let mut nodes = BTreeSet::new();
+    for term in terms {
+        nodes.extend(only_by(term)?);
+    }
+    (!terms.is_empty()).then_some(nodes)
+}
+
+fn only_by(term: &NodeSelectorTerm) -> Option<BTreeSet<Arc<str>>> {
+    let fields = term.match_fields.iter().flatten();
+    let named = fields.filter(|one| one.key == "metadata.name" && one.operator == "In");
+    let sets = named.map(|one| {
+        let values = one.values.iter().flatten();
+        values.map(|name| Arc::from(name.as_str())).collect()
+    });
+    sets.reduce(|one: BTreeSet<Arc<str>>, other| &one & &other)
+}
+
+fn info(node: &Arc<Node>) -> NodeInfo {
+    let mut info = NodeInfo::new(node.metadata.name.as_deref().unwrap_or(""));
+    info.set_node(Arc::clone(node));
+    info
+}
 
 fn preferred(pod: &PodInfo) -> &[PreferredSchedulingTerm] {
     pod.affinity()
@@ -30,11 +98,30 @@ impl Plugin for NodeAffinity {
     }
 
     fn points(&self) -> Points {
-        Points::FILTER_AND_SCORE
+        Points {
+            pre_filter: true,
+            ..Points::FILTER_AND_SCORE
+        }
+    }
+
+    fn pre_filter(&self, pod: &PodInfo, _world: &Snapshot, _slot: &mut Slot) -> PreFilter {
+        let terms = required(of_pod(pod));
+        if terms.is_none() && self.enforced().is_none() && pod.node_selector().next().is_none() {
+            return PreFilter::Skip;
+        }
+        match only(terms.unwrap_or(&[])) {
+            None => PreFilter::Filter,
+            Some(nodes) if nodes.is_empty() => {
+                PreFilter::Refuse(Verdict::Unresolvable(Reason::Text(REASON_CONFLICT)))
+            }
+            Some(nodes) => PreFilter::Only(nodes),
+        }
     }
 
     fn filter(&self, pod: &PodInfo, node: &NodeInfo, _slot: &Slot) -> Verdict {
-        if required_matches(pod, node) {
+        if self.enforces_other(node) {
+            Verdict::Unresolvable(Reason::Text(REASON_ENFORCED))
+        } else if required_matches(pod, node) {
             Verdict::Fit
         } else {
             Verdict::Unresolvable(Reason::Text(REASON))
@@ -48,12 +135,11 @@ impl Plugin for NodeAffinity {
         _world: &Snapshot,
         _slot: &mut Slot,
     ) -> bool {
-        !preferred(pod).is_empty()
+        self.preferred(pod).next().is_some()
     }
 
     fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot, _slot: &Slot) -> i64 {
-        preferred(pod)
-            .iter()
+        self.preferred(pod)
             .filter(|term| term_matches(&term.preference, node))
             .map(|term| i64::from(term.weight))
             .sum()
@@ -64,14 +150,22 @@ impl Plugin for NodeAffinity {
     }
 
     fn can_help(&self, change: &WorldChange, pod: &PodInfo) -> bool {
-        if matches!(change, WorldChange::Itself) {
-            return true;
+        match change {
+            WorldChange::Itself => true,
+            WorldChange::NodeAdded(new) => {
+                let new = info(new);
+                !self.enforces_other(&new) && required_matches(pod, &new)
+            }
+            WorldChange::NodeUpdated { old, new } => {
+                let (old, new) = (info(old), info(new));
+                let fits =
+                    |node: &NodeInfo| !self.enforces_other(node) && required_matches(pod, node);
+                fits(&new) && !fits(&old)
+            }
+            _ => false,
         }
-        let Some(node) = change.node() else {
-            return false;
-        };
-        let mut info = NodeInfo::new(node.metadata.name.as_deref().unwrap_or(""));
-        info.set_node(Arc::clone(node));
-        change.changes(|node| node.metadata.labels.clone()) && required_matches(pod, &info)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ fn profile() -> Profile {
         vec![
             (Arc::new(priority_sort::PrioritySort), 0),
             (Arc::new(taint_toleration::TaintToleration), 3),
-            (Arc::new(node_resources_fit::NodeResourcesFit), 1),
+            (Arc::new(node_resources_fit::NodeResourcesFit::default()), 1),
         ],
     )
 }
@@ -30,7 +30,7 @@ fn node(taints: serde_json::Value) -> Arc<Node> {
     Arc::new(
         serde_json::from_value(json!({
             "metadata": { "name": "n" }, "spec": { "taints": taints },
-            "status": { "allocatable": { "cpu": "1" } },
+            "status": { "allocatable": { "cpu": "1", "pods": "9" } },
         }))
         .unwrap(),
     )
