@@ -106,6 +106,16 @@ pub fn delete_exactly<K: kube::Resource>(object: &K) -> DeleteParams {
     DeleteParams::default().preconditions(preconditions)
 }
 
+/// Only this very object, and only if nobody has changed it since it was read: what it says is why
+/// it goes.
+pub fn delete_as_seen<K: kube::Resource>(object: &K) -> DeleteParams {
+    let preconditions = Preconditions {
+        uid: object.meta().uid.clone(),
+        resource_version: object.meta().resource_version.clone(),
+    };
+    DeleteParams::default().preconditions(preconditions)
+}
+
 fn status_body<K>(
     old: &K,
     new: &K,

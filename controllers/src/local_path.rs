@@ -208,14 +208,12 @@ impl Controller {
             End::Nothing => Ok(Requeue::Never),
             End::Delete => {
                 let api: Api<PersistentVolume> = Api::all(self.client.clone());
-                let deleted = api
-                    .delete(&key.name, &patch::delete_exactly(&*volume))
-                    .await;
-                match deleted {
-                    Err(error) if !refusal::is_not_found(&error) => {
-                        Err(LocalPathError::Delete(error))
-                    }
-                    _ => Ok(Requeue::Never),
+                match api.delete(&key.name, &patch::delete_as_seen(&*volume)).await {
+                    Ok(_) => Ok(Requeue::Never),
+                    // Whoever changed it may have taken it back: the change comes here.
+                    Err(error) if refusal::is_conflict(&error) => Ok(Requeue::Never),
+                    Err(error) if refusal::is_not_found(&error) => Ok(Requeue::Never),
+                    Err(error) => Err(LocalPathError::Delete(error)),
                 }
             }
             End::LetGo | End::Remove => Box::pin(self.settle(key)).await,

@@ -178,7 +178,7 @@ pub(super) fn node_of(volume: &PersistentVolume) -> &str {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum End {
     Nothing,
-    /// Its claim is gone: the object is deleted, and the rest follows from that.
+    /// Its claim is gone: the object is deleted as it is now, and the rest follows from that.
     Delete,
     /// It goes, and its directory with it.
     Remove,
@@ -195,7 +195,8 @@ pub(super) fn end(volume: &PersistentVolume) -> End {
     let phase = volume.status.as_ref().and_then(|it| it.phase.as_deref());
     match (is_own(volume), meta.deletion_timestamp.is_some()) {
         (false, _) => End::Nothing,
-        (true, false) if is_deleted && phase == Some("Released") => End::Delete,
+        // Without a claim it was taken back by hand, and its phase is not news yet.
+        (true, false) if is_deleted && is_held(volume) && phase == Some("Released") => End::Delete,
         (true, false) => End::Nothing,
         // While it is bound its claim may be in use.
         (true, true) if !has(FINALIZER) || has(PROTECTION) || phase == Some("Bound") => {
@@ -204,6 +205,12 @@ pub(super) fn end(volume: &PersistentVolume) -> End {
         (true, true) if is_deleted => End::Remove,
         (true, true) => End::LetGo,
     }
+}
+
+/// By one claim and no other.
+fn is_held(volume: &PersistentVolume) -> bool {
+    let uid = volumes::claim_ref(volume).and_then(|held| held.uid.as_deref());
+    uid.is_some_and(|uid| !uid.is_empty())
 }
 
 /// Whether the volume has been on its way out for so long.

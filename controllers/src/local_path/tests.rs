@@ -67,7 +67,13 @@ pub(super) fn volume(words: &[&str]) -> Value {
         meta["deletionTimestamp"] = json!(since);
     }
     let phase = option(words, "phase").unwrap_or("Released");
-    json!({"metadata": meta, "spec": {"persistentVolumeReclaimPolicy": policy},
+    let held = match option(words, "held") {
+        Some("") => json!(null),
+        Some("name") => json!({"namespace": "default", "name": "data"}),
+        _ => json!({"namespace": "default", "name": "data", "uid": "u1"}),
+    };
+    json!({"metadata": meta,
+        "spec": {"persistentVolumeReclaimPolicy": policy, "claimRef": held},
         "status": {"phase": phase}})
 }
 
@@ -178,6 +184,10 @@ fn a_directory_goes_only_with_a_volume_that_is_deleted_and_free() {
     assert_eq!(end("phase=Bound going"), End::Nothing);
     assert_eq!(end("phase=Released going protected"), End::Nothing);
     assert_eq!(end("phase=Released going"), End::Remove);
+
+    // Taken back by hand, and the phase is still the old one.
+    assert_eq!(end("phase=Released held"), End::Nothing);
+    assert_eq!(end("phase=Released held=name"), End::Nothing);
 
     assert_eq!(end("phase=Released policy=Retain"), End::Nothing);
     assert_eq!(end("phase=Released policy=Retain going"), End::LetGo);
