@@ -22,15 +22,17 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::{CSIDriver, VolumeAttachment};
 use kube::Api;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::PostParams;
 use parking_lot::Mutex;
 
 use crate::{Context, refusal};
 
+mod begun;
 mod observe;
 mod plan; // What to do about a node. Pure. Start reading here.
 mod watch;
 
+use begun::Begun;
 use plan::Plan;
 
 const WORKERS: usize = 4;
@@ -53,6 +55,7 @@ async fn run_loop(context: Context) {
         attachments: context.informers.get(),
         queue: WorkQueue::new(),
         unwanted_since: Mutex::default(),
+        begun: Mutex::default(),
         recorder: context.recorder(COMPONENT),
         clock: context.clock.clone(),
     });
@@ -83,6 +86,8 @@ struct Controller {
     queue: WorkQueue<ObjectKey>,
     /// Since when no pod of its node uses an attachment, by name.
     unwanted_since: Mutex<HashMap<String, Instant>>,
+    /// What is made and not shown yet.
+    begun: Mutex<Begun>,
     recorder: Recorder,
     clock: Clock,
 }
@@ -124,47 +129,94 @@ impl Controller {
         since.retain(|name, _| is_there(name));
     }
 
+    /// What is refused of one volume holds up no other; the first failure is told at the end.
     async fn execute(&self, view: &plan::View, plan: &Plan) -> Result<(), AttachError> {
-        if let (Some(node), Some(attached)) = (&view.node, &plan.attached) {
-            let mut noted = Node::clone(node);
-            noted.status.get_or_insert_default().volumes_attached = Some(attached.clone());
-            let api: Api<Node> = Api::all(self.client.clone());
-            let done = patch::status(&api, node, &noted, Precondition::SameObject).await;
-            done.map_err(AttachError::Note)?;
-        }
-        let api: Api<VolumeAttachment> = Api::all(self.client.clone());
-        if !plan.detach.is_empty() {
-            let in_use = self.in_use(&view.name).await?;
-            for detach in &plan.detach {
-                // The node may have begun to use it before it saw that it is going.
-                if !detach.is_forced && in_use.contains(&detach.unique_name) {
-                    self.queue.add_after(ObjectKey::new("", &view.name), RETRY);
-                    continue;
-                }
-                let deleted = api.delete(&detach.name, &DeleteParams::default()).await;
-                match deleted {
-                    Err(error) if !refusal::is_not_found(&error) => {
-                        return Err(AttachError::Detach(error));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        for attachment in &plan.attach {
-            match api.create(&PostParams::default(), attachment).await {
-                Err(error) if !refusal::is_already_exists(&error) => {
-                    return Err(AttachError::Attach(error));
-                }
-                _ => {}
-            }
-        }
+        // What is still on the list is not detached.
+        let detached = match Box::pin(self.note(view, plan)).await {
+            Ok(()) => Box::pin(self.detach(view, plan)).await,
+            Err(error) => Err(error),
+        };
+        let attached = Box::pin(self.attach(view, plan)).await;
         for told in &plan.told {
             let about = events::reference(told.pod.as_ref());
             let kind = EventType::Warning;
             self.recorder
                 .event(&about, kind, "FailedAttachVolume", told.message.clone());
         }
-        Ok(())
+        detached.and(attached)
+    }
+
+    async fn note(&self, view: &plan::View, plan: &Plan) -> Result<(), AttachError> {
+        let (Some(node), Some(attached)) = (&view.node, &plan.attached) else {
+            return Ok(());
+        };
+        let mut noted = Node::clone(node);
+        noted.status.get_or_insert_default().volumes_attached = Some(attached.clone());
+        let api: Api<Node> = Api::all(self.client.clone());
+        let done = patch::status(&api, node, &noted, Precondition::SameObject).await;
+        done.map(drop).map_err(AttachError::Note)
+    }
+
+    async fn detach(&self, view: &plan::View, plan: &Plan) -> Result<(), AttachError> {
+        if plan.detach.is_empty() {
+            return Ok(());
+        }
+        let api: Api<VolumeAttachment> = Api::all(self.client.clone());
+        let in_use = self.in_use(&view.name).await?;
+        let mut all = Ok(());
+        for detach in &plan.detach {
+            // The node may have begun to use it before it saw that it is going.
+            if !detach.is_forced && in_use.contains(&detach.unique_name) {
+                self.queue.add_after(ObjectKey::new("", &view.name), RETRY);
+                continue;
+            }
+            // A later attachment of the same volume to the same node has the same name.
+            let exactly = patch::delete_exactly(detach.attachment.as_ref());
+            match api.delete(detach.name(), &exactly).await {
+                Err(error) if !refusal::is_not_found(&error) && !refusal::is_conflict(&error) => {
+                    all = all.and(Err(AttachError::Detach(error)));
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
+    async fn attach(&self, view: &plan::View, plan: &Plan) -> Result<(), AttachError> {
+        let api: Api<VolumeAttachment> = Api::all(self.client.clone());
+        let mut all = Ok(());
+        for attachment in &plan.attach {
+            if !self.begin(view, attachment) {
+                self.queue.add_after(ObjectKey::new("", &view.name), RETRY);
+                continue;
+            }
+            match api.create(&PostParams::default(), attachment).await {
+                Err(error) if !refusal::is_already_exists(&error) => {
+                    // Without an answer it may be there all the same.
+                    if matches!(error, kube::Error::Api(_)) {
+                        self.begun.lock().end(attachment);
+                    }
+                    all = all.and(Err(AttachError::Attach(error)));
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// Whether the attachment may be made. Two nodes may want the same volume at once, and neither
+    /// sees yet what the other makes.
+    fn begin(&self, view: &plan::View, attachment: &VolumeAttachment) -> bool {
+        let volume = attachment.spec.source.persistent_volume_name.as_deref();
+        let volume = volume.unwrap_or_default();
+        let is_it = |one: &&plan::Wanted| one.volume.name() == volume;
+        if (view.wanted.iter().find(is_it)).is_none_or(|one| one.volume.is_shared()) {
+            return true;
+        }
+        let mut begun = self.begun.lock();
+        // What ends a beginning is in the copy before it is told.
+        let shown = self.attachments.by_index(watch::BY_VOLUME, volume);
+        shown.is_empty() && begun.begin(attachment, self.clock.monotonic())
     }
 
     /// As the node says it now; a node that is gone uses nothing.
@@ -178,7 +230,7 @@ impl Controller {
     }
 }
 
-/// Until what a node began to use meanwhile is looked at again.
+/// Until what a node began to use meanwhile, or another one began to attach, is looked at again.
 const RETRY: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ impl Attachable {
     }
 
     /// It may be on several nodes at a time.
-    fn is_shared(&self) -> bool {
+    pub(super) fn is_shared(&self) -> bool {
         let spec = self.volume.spec.as_ref();
         let mut modes = spec
             .into_iter()
@@ -89,10 +89,16 @@ pub(super) struct View {
 
 #[derive(Debug)]
 pub(super) struct Detach {
-    pub name: String,
+    pub attachment: Arc<VolumeAttachment>,
     pub unique_name: String,
     /// Whatever the node says.
     pub is_forced: bool,
+}
+
+impl Detach {
+    pub(super) fn name(&self) -> &str {
+        name(&self.attachment)
+    }
 }
 
 #[derive(Debug)]
@@ -140,7 +146,7 @@ pub(super) fn plan(view: &View) -> Plan {
                 format!("AttachVolume.Attach failed for volume {name:?} : {error}")
             });
         }
-        let stays = is_wanted || !detach(&mut plan, view, name, volume);
+        let stays = is_wanted || !detach(&mut plan, view, attachment, volume);
         let is_going = attachment.metadata.deletion_timestamp.is_some();
         if stays && !is_going && is_attached(attachment) {
             attached.push(AttachedVolume {
@@ -211,7 +217,13 @@ fn taken(pod: &Pod, users: &[Arc<Pod>]) -> String {
 }
 
 /// Whether what no pod uses is to go now.
-fn detach(plan: &mut Plan, view: &View, name: &str, volume: &Attachable) -> bool {
+fn detach(
+    plan: &mut Plan,
+    view: &View,
+    attachment: &Arc<VolumeAttachment>,
+    volume: &Attachable,
+) -> bool {
+    let name = name(attachment);
     plan.unwanted.insert(name.to_owned());
     let unique_name = volume.unique_name();
     let node = view.node.as_deref();
@@ -233,11 +245,9 @@ fn detach(plan: &mut Plan, view: &View, name: &str, volume: &Attachable) -> bool
         }
         return false;
     }
-    let is_going = (view.attachments.iter())
-        .any(|one| self::name(one) == name && one.metadata.deletion_timestamp.is_some());
-    if !is_going {
+    if attachment.metadata.deletion_timestamp.is_none() {
         plan.detach.push(Detach {
-            name: name.to_owned(),
+            attachment: Arc::clone(attachment),
             unique_name,
             is_forced,
         });

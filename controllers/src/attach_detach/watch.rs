@@ -122,6 +122,9 @@ impl Controller {
     /// Other nodes may wait for a volume that is detached.
     fn attachment_changed(&self, change: &Change<VolumeAttachment>) {
         let attachment = change.object();
+        if !matches!(change, Change::Resync(_)) {
+            self.begun.lock().end(attachment);
+        }
         self.add(&attachment.spec.node_name);
         if let (Change::Deleted(_), Some(name)) = (
             change,

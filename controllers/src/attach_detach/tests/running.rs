@@ -136,3 +136,45 @@ async fn volumes_of_drivers_that_attach_nothing_are_left_alone() {
     );
     eventually("the other is attached", || attached_to(&cluster) == ["b"]).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn two_nodes_that_want_a_volume_at_once_do_not_both_get_it() {
+    let cluster = cluster();
+    put_pod(&cluster, "p", "a");
+    put_pod(&cluster, "q", "b");
+    let _running = spawn(cluster.client(), Config::default(), run);
+    eventually("told", || {
+        let events = cluster.api.objects("/api/v1/events");
+        let text = "Multi-Attach error for volume \"v\"";
+        (events.iter()).any(|event| event["message"].as_str().unwrap().starts_with(text))
+    })
+    .await;
+    assert_eq!(attached_to(&cluster).len(), 1);
+}
+
+/// Whichever comes first.
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_cannot_be_detached_holds_up_no_other() {
+    for refused in ["v", "w"] {
+        let cluster = cluster();
+        let claim = json!({"metadata": {"uid": "u-w"}, "spec": {"volumeName": "w"}});
+        let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+        cluster.api.put(&format!("{claims}/w"), claim);
+        cluster
+            .api
+            .put("/api/v1/persistentvolumes/w", volume("w", &[]));
+        for name in ["v", "w"] {
+            let path = format!("{ATTACHMENTS}/{name}-on-a");
+            cluster.api.put(&path, attachment(name, &["attached"]));
+        }
+        cluster.on_request(move |method, path| {
+            let is_it = *method == http::Method::DELETE
+                && path == format!("{ATTACHMENTS}/{refused}-on-a");
+            is_it.then(|| (403, crate::fake_cluster::failure(403, "Forbidden")))
+        });
+        let _running = spawn(cluster.client(), Config::default(), run);
+        eventually("the other is detached", || attached_to(&cluster).len() == 1).await;
+        let left = &cluster.api.objects(ATTACHMENTS)[0]["metadata"]["name"];
+        assert_eq!(*left, format!("{refused}-on-a"));
+    }
+}
