@@ -4,7 +4,7 @@
 use coracle_client::ObjectKey;
 use coracle_client::patch::delete_exactly;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference as Consumer};
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::Api;
 use kube::api::PostParams;
 
@@ -18,7 +18,7 @@ impl Controller {
         };
         let mut remaining = Vec::new();
         for consumer in plan::reserved_for(&claim) {
-            if !plan::is_pod(consumer) || self.may_run(key, consumer).await? {
+            if !plan::is_pod(consumer) || self.may_run(key, &consumer.name, &consumer.uid).await? {
                 remaining.push(consumer.clone());
             }
         }
@@ -29,7 +29,7 @@ impl Controller {
             Err(error) if refusal::is_not_found(&error) => return Ok(()),
             Err(error) => return Err(ReconcileError::TakeBack(error)),
         }
-        if is_free && self.is_left_over(key, &claim) {
+        if is_free && self.is_left_over(key, &claim).await? {
             let claims: Api<ResourceClaim> = Api::namespaced(self.client.clone(), &key.namespace);
             let exactly = delete_exactly(claim.as_ref());
             match claims.delete(&key.name, &exactly).await {
@@ -41,20 +41,25 @@ impl Controller {
         Ok(())
     }
 
-    /// A pod that the cache does not show may be too new for it: the server is asked.
-    async fn may_run(&self, key: &ObjectKey, consumer: &Consumer) -> Result<bool, ReconcileError> {
-        let pod_key = ObjectKey::new(&key.namespace, &consumer.name);
-        if let Some(pod) = self.pods.get(&pod_key) {
-            let is_it = pod.metadata.uid.as_ref() == Some(&consumer.uid);
-            return Ok(is_it && !plan::is_done(&pod));
+    /// A pod that the cache does not show may be too new for it, also where another of its name is
+    /// still there: the server is asked.
+    async fn may_run(
+        &self,
+        key: &ObjectKey,
+        name: &str,
+        uid: &str,
+    ) -> Result<bool, ReconcileError> {
+        let cached = self.pods.get(&ObjectKey::new(&key.namespace, name));
+        if let Some(pod) = cached.filter(|pod| pod.metadata.uid.as_deref() == Some(uid)) {
+            return Ok(!plan::is_done(&pod));
         }
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
-        match pods.get_metadata_opt(&consumer.name).await {
+        match pods.get_metadata_opt(name).await {
             Ok(found) => {
-                let uid = found.and_then(|found| found.metadata.uid);
-                Ok(uid.as_ref() == Some(&consumer.uid))
+                let found = found.and_then(|found| found.metadata.uid);
+                Ok(found.as_deref() == Some(uid))
             }
-            Err(error) => Err(ReconcileError::Look(consumer.name.clone(), error)),
+            Err(error) => Err(ReconcileError::Look(name.to_owned(), error)),
         }
     }
 
@@ -84,11 +89,15 @@ impl Controller {
 
     /// Made for a pod that has ended, or for one whose name another has now. The garbage collector
     /// deletes those of pods that are gone.
-    fn is_left_over(&self, key: &ObjectKey, claim: &ResourceClaim) -> bool {
+    async fn is_left_over(
+        &self,
+        key: &ObjectKey,
+        claim: &ResourceClaim,
+    ) -> Result<bool, ReconcileError> {
         let Some((name, uid)) = plan::owner(claim) else {
-            return false;
+            return Ok(false);
         };
-        let pod = self.pods.get(&ObjectKey::new(&key.namespace, name));
-        pod.is_some_and(|pod| pod.metadata.uid.as_deref() != Some(uid) || plan::is_done(&pod))
+        let is_known = (self.pods.get(&ObjectKey::new(&key.namespace, name))).is_some();
+        Ok(is_known && !self.may_run(key, name, uid).await?)
     }
 }

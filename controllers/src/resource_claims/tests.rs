@@ -213,6 +213,33 @@ async fn a_claim_of_the_users_is_taken_back_from_pods_that_are_gone_and_stays() 
     .await;
 }
 
+/// The cache still has the one of before it.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_there_again_keeps_what_it_got_before_the_cache_shows_it() {
+    let cluster = FakeCluster::new();
+    let path = format!("{CLAIMS}/shared");
+    cluster.api.put(&path, json!({"spec": {"devices": {}}}));
+    let own = json!([{"name": "gpu", "resourceClaimName": "shared"}]);
+    let change = json!({"spec": {"nodeName": "n1", "resourceClaims": own},
+                        "status": {"phase": "Running"}});
+    put_pod(&cluster, "a", change);
+    let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    cluster.on_request(move |method, path| {
+        let is_it = *method == http::Method::GET && path.ends_with("/pods/a");
+        is_it.then(|| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            (200, json!({"metadata": {"name": "a", "uid": "new"}}))
+        })
+    });
+    allocate(&cluster, "shared", &[("a", "new")]);
+    let _running = spawn(cluster.client(), Config::default(), run);
+    eventually("asked", || asked.load(Ordering::Relaxed) > 0).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let claim = cluster.api.get(&path).unwrap();
+    assert_eq!(claim["status"]["reservedFor"][0]["uid"], "new", "{claim}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_that_is_deleted_goes_when_nobody_has_it_any_more() {
     let cluster = FakeCluster::new();
