@@ -24,12 +24,12 @@ use k8s_openapi::api::storage::v1::StorageClass;
 use kube::Api;
 use kube::api::PostParams;
 
-use crate::{Context, nodes, refusal};
+use crate::{Context, refusal};
 
 mod plan; // What to do about a claim or a volume. Pure. Start reading here.
 mod watch;
 
-use plan::{End, Provision};
+use plan::{End, Provision, Removal};
 
 /// Each waits for a node to have removed a directory.
 const WORKERS: usize = 4;
@@ -41,8 +41,6 @@ const COMPONENT: &str = "local-path-provisioner";
 const REMOVAL_MAX: Duration = Duration::from_secs(300);
 /// Between two looks at a node that is away; its return comes first.
 const AWAY: Duration = Duration::from_secs(60);
-/// A node that was deleted may register again; what it has after that is left to it.
-const ABANDONED: Duration = Duration::from_secs(5 * 60);
 
 pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
     run_loop(context).boxed()
@@ -208,7 +206,8 @@ impl Controller {
             End::Nothing => Ok(Requeue::Never),
             End::Delete => {
                 let api: Api<PersistentVolume> = Api::all(self.client.clone());
-                match api.delete(&key.name, &patch::delete_as_seen(&*volume)).await {
+                let as_seen = patch::delete_as_seen(&*volume);
+                match api.delete(&key.name, &as_seen).await {
                     Ok(_) => Ok(Requeue::Never),
                     // Whoever changed it may have taken it back: the change comes here.
                     Err(error) if refusal::is_conflict(&error) => Ok(Requeue::Never),
@@ -232,15 +231,11 @@ impl Controller {
             End::LetGo => {}
             End::Remove => {
                 let node = plan::node_of(&volume);
-                match self.nodes.get(&ObjectKey::new("", node)) {
-                    Some(known) if !nodes::is_ready(&known) => {
-                        return Ok(Requeue::After(AWAY));
-                    }
-                    Some(_) => self.remove(&volume, node).await?,
-                    None if !plan::is_going_for(&volume, ABANDONED, self.clock.now()) => {
-                        return Ok(Requeue::After(AWAY));
-                    }
-                    None => self.tell_left(&volume, node),
+                let known = self.nodes.get(&ObjectKey::new("", node));
+                match plan::removal(&volume, known.as_deref(), self.clock.now()) {
+                    Removal::Wait => return Ok(Requeue::After(AWAY)),
+                    Removal::Ask => self.remove(&volume, node).await?,
+                    Removal::Leave(why) => self.tell_left(&volume, &why),
                 }
             }
         }
@@ -268,10 +263,10 @@ impl Controller {
         Err(LocalPathError::Remove(why))
     }
 
-    /// There is nobody to ask.
-    fn tell_left(&self, volume: &PersistentVolume, node: &str) {
+    /// There is nobody to ask who could remove it.
+    fn tell_left(&self, volume: &PersistentVolume, why: &str) {
         let about = events::reference(volume);
-        let message = format!("node {node} is gone: what it has of the volume is left there");
+        let message = format!("{why}: what it has of the volume is left there");
         self.recorder
             .event(&about, EventType::Warning, "VolumeFailedDelete", message);
     }

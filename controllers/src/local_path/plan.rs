@@ -1,7 +1,6 @@
 //! Which volume a claim gets, and what becomes of one. Pure.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use coracle_client::events;
 use coracle_client::volumes::{
@@ -16,6 +15,8 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use crate::nodes;
+
 const CLASS: &str = "local-path";
 const DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
 /// Keeps a volume until its directory is removed; every provisioner's.
@@ -25,6 +26,8 @@ const PROTECTION: &str = "kubernetes.io/pv-protection";
 /// Of a volume: the name of the node that its directory is on.
 const NODE: &str = "coracle.io/local-path-node";
 const HOSTNAME: &str = "kubernetes.io/hostname";
+/// A node that was deleted may register again; what it has after that is left to it.
+const ABANDONED: SignedDuration = SignedDuration::from_mins(5);
 
 pub(super) fn class(is_default: bool) -> StorageClass {
     let default = (DEFAULT.to_owned(), "true".to_owned());
@@ -44,6 +47,17 @@ pub(super) fn class(is_default: bool) -> StorageClass {
 /// Where a node keeps volumes; `None` when it has no place for them.
 pub(super) fn directory(node: &Node) -> Option<&str> {
     annotation(&node.metadata, LOCAL_PATH_DIRECTORY).filter(|path| path.starts_with('/'))
+}
+
+/// Whether the volume is right below this directory: its node removes nothing elsewhere.
+fn is_below(volume: &PersistentVolume, directory: &str) -> bool {
+    let name = volume.metadata.name.as_deref().unwrap_or_default();
+    let local = volume.spec.as_ref().and_then(|spec| spec.local.as_ref());
+    local.is_some_and(|local| local.path == place(directory, name))
+}
+
+fn place(directory: &str, name: &str) -> String {
+    format!("{}/{name}", directory.trim_end_matches('/'))
 }
 
 #[derive(Debug)]
@@ -114,7 +128,6 @@ fn volume(
 ) -> PersistentVolume {
     let uid = claim.metadata.uid.as_deref().unwrap_or_default();
     let name = format!("pvc-{uid}");
-    let directory = directory.trim_end_matches('/');
     let requests = spec.resources.as_ref().and_then(|all| all.requests.clone());
     let node_name = node.metadata.name.clone().unwrap_or_default();
     let annotations = BTreeMap::from([
@@ -131,7 +144,7 @@ fn volume(
             mount_options: class.mount_options.clone(),
             volume_mode: Some("Filesystem".to_owned()),
             local: Some(LocalVolumeSource {
-                path: format!("{directory}/{name}"),
+                path: place(directory, &name),
                 fs_type: None,
             }),
             node_affinity: Some(only(node)),
@@ -213,12 +226,32 @@ fn is_held(volume: &PersistentVolume) -> bool {
     uid.is_some_and(|uid| !uid.is_empty())
 }
 
+/// What becomes of the directory of a volume that goes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Removal {
+    Ask,
+    Wait,
+    /// There is nobody to ask who could remove it; why.
+    Leave(String),
+}
+
+pub(super) fn removal(volume: &PersistentVolume, node: Option<&Node>, now: Timestamp) -> Removal {
+    let name = node_of(volume);
+    match node {
+        Some(node) if !nodes::is_ready(node) => Removal::Wait,
+        Some(node) if directory(node).is_some_and(|it| is_below(volume, it)) => Removal::Ask,
+        Some(_) => Removal::Leave(format!("node {name} has its volumes elsewhere now")),
+        None if is_going_for(volume, ABANDONED, now) => {
+            Removal::Leave(format!("node {name} is gone"))
+        }
+        None => Removal::Wait,
+    }
+}
+
 /// Whether the volume has been on its way out for so long.
-pub(super) fn is_going_for(volume: &PersistentVolume, at_least: Duration, now: Timestamp) -> bool {
+fn is_going_for(volume: &PersistentVolume, at_least: SignedDuration, now: Timestamp) -> bool {
     let since = volume.metadata.deletion_timestamp.as_ref();
-    since.is_some_and(|since| {
-        now.duration_since(since.0) >= SignedDuration::try_from(at_least).unwrap_or_default()
-    })
+    since.is_some_and(|since| now.duration_since(since.0) >= at_least)
 }
 
 /// The volume without what keeps it here.

@@ -73,7 +73,8 @@ pub(super) fn volume(words: &[&str]) -> Value {
         _ => json!({"namespace": "default", "name": "data", "uid": "u1"}),
     };
     json!({"metadata": meta,
-        "spec": {"persistentVolumeReclaimPolicy": policy, "claimRef": held},
+        "spec": {"persistentVolumeReclaimPolicy": policy, "claimRef": held,
+            "local": {"path": "/srv/pvc-u1"}},
         "status": {"phase": phase}})
 }
 

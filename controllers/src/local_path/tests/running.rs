@@ -156,6 +156,31 @@ async fn a_node_that_is_away_is_waited_for() {
     eventually("asked", || asked.lock().len() == 1).await;
 }
 
+/// It would look below its present directory, and find nothing to remove.
+#[tokio::test(start_paused = true)]
+async fn what_is_below_another_directory_than_the_nodes_is_told_to_be_left() {
+    for now in ["directory=/mnt", "directory=/srv/pvc-u1", ""] {
+        let cluster = with_class();
+        let asked = node_that_answers(&cluster, 200);
+        cluster.api.put(NODE, node("a", &[now]));
+        cluster.api.put(VOLUME, volume(&["going"]));
+        let _running = spawn(cluster.client(), Config::default(), run);
+        let text = "node a has its volumes elsewhere now: what it has of the volume is left there";
+        eventually("told", || {
+            told(&cluster).iter().any(|told| told.contains(text))
+        })
+        .await;
+        eventually("let go", || {
+            let volume = cluster.api.get(VOLUME).unwrap_or_default();
+            volume["metadata"]["finalizers"]
+                .as_array()
+                .is_none_or(Vec::is_empty)
+        })
+        .await;
+        assert!(asked.lock().is_empty());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_gone_keeps_what_it_has_after_a_while() {
     let cluster = with_class();
