@@ -133,17 +133,24 @@ impl Controller {
     async fn execute(&self, view: &plan::View, plan: &Plan) -> Result<(), AttachError> {
         // What is still on the list is not detached.
         let detached = match Box::pin(self.note(view, plan)).await {
-            Ok(()) => Box::pin(self.detach(view, plan)).await,
+            Ok(()) => {
+                let reason = "SuccessfulAttachVolume";
+                self.tell(EventType::Normal, reason, &plan.told_attached);
+                Box::pin(self.detach(view, plan)).await
+            }
             Err(error) => Err(error),
         };
         let attached = Box::pin(self.attach(view, plan)).await;
-        for told in &plan.told {
-            let about = events::reference(told.pod.as_ref());
-            let kind = EventType::Warning;
-            self.recorder
-                .event(&about, kind, "FailedAttachVolume", told.message.clone());
-        }
+        self.tell(EventType::Warning, "FailedAttachVolume", &plan.told);
         detached.and(attached)
+    }
+
+    fn tell(&self, kind: EventType, reason: &str, all: &[plan::Told]) {
+        for told in all {
+            let about = events::reference(told.pod.as_ref());
+            self.recorder
+                .event(&about, kind, reason, told.message.clone());
+        }
     }
 
     async fn note(&self, view: &plan::View, plan: &Plan) -> Result<(), AttachError> {

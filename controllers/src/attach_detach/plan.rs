@@ -114,7 +114,10 @@ pub(super) struct Plan {
     pub attached: Option<Vec<AttachedVolume>>,
     pub detach: Vec<Detach>,
     pub attach: Vec<VolumeAttachment>,
+    /// What failed.
     pub told: Vec<Told>,
+    /// What is attached now; told once it is on the list, so that nobody hears it twice.
+    pub told_attached: Vec<Told>,
     /// Names of the attachments that no pod uses.
     pub unwanted: BTreeSet<String>,
     pub again: Option<Duration>,
@@ -133,44 +136,58 @@ pub(super) fn plan(view: &View) -> Plan {
             attach(&mut plan, view, name, one);
         }
     }
+    let noted = view.node.as_deref().map(noted);
     let mut attached = Vec::new();
     for attachment in &view.attachments {
-        let name = name(attachment);
-        let Some(volume) = view.volumes.get(name) else {
+        let Some(volume) = view.volumes.get(name(attachment)) else {
             continue;
         };
-        let is_wanted = wanted.contains_key(name);
-        if let (true, Some(error)) = (is_wanted, attach_error(attachment)) {
-            tell(&mut plan, &wanted[name].pods, |_| {
-                let name = volume.name();
-                format!("AttachVolume.Attach failed for volume {name:?} : {error}")
-            });
+        let wanted = wanted.get(name(attachment)).copied();
+        if let (Some(wanted), Some(error)) = (wanted, attach_error(attachment)) {
+            let name = volume.name();
+            let text = format!("AttachVolume.Attach failed for volume {name:?} : {error}");
+            tell(&mut plan.told, &wanted.pods, |_| text.clone());
         }
-        let stays = is_wanted || !detach(&mut plan, view, attachment, volume);
+        let stays = wanted.is_some() || !detach(&mut plan, view, attachment, volume);
         let is_going = attachment.metadata.deletion_timestamp.is_some();
-        if stays && !is_going && is_attached(attachment) {
-            attached.push(AttachedVolume {
-                name: volume.unique_name(),
-                device_path: String::new(),
-            });
+        if !stays || is_going || !is_attached(attachment) {
+            continue;
         }
+        let entry = AttachedVolume {
+            name: volume.unique_name(),
+            device_path: String::new(),
+        };
+        let is_news = noted.as_ref().is_some_and(|noted| !noted.contains(&entry));
+        if let Some(wanted) = wanted.filter(|_| is_news) {
+            // The space at the end is upstream's.
+            let text = format!(
+                "AttachVolume.Attach succeeded for volume {:?} ",
+                volume.name()
+            );
+            tell(&mut plan.told_attached, &wanted.pods, |_| text.clone());
+        }
+        attached.push(entry);
     }
     attached.sort_by(|a, b| a.name.cmp(&b.name));
-    plan.attached = view.node.as_ref().and_then(|node| {
-        let mut noted: Vec<AttachedVolume> = (node.status.iter())
-            .flat_map(|status| status.volumes_attached.iter().flatten())
-            .cloned()
-            .collect();
-        noted.sort_by(|a, b| a.name.cmp(&b.name));
-        (noted != attached).then_some(attached)
-    });
+    plan.attached = noted.and_then(|noted| (noted != attached).then_some(attached));
     plan
+}
+
+/// What the node is told is attached, in order.
+fn noted(node: &Node) -> Vec<AttachedVolume> {
+    let status = node.status.iter();
+    let mut noted: Vec<AttachedVolume> = status
+        .flat_map(|status| status.volumes_attached.iter().flatten())
+        .cloned()
+        .collect();
+    noted.sort_by(|a, b| a.name.cmp(&b.name));
+    noted
 }
 
 fn attach(plan: &mut Plan, view: &View, name: &str, wanted: &Wanted) {
     let volume = &wanted.volume;
     if !volume.is_shared() && !wanted.elsewhere.is_empty() {
-        tell(plan, &wanted.pods, |pod| {
+        tell(&mut plan.told, &wanted.pods, |pod| {
             let why = taken(pod, &wanted.users);
             format!("Multi-Attach error for volume {:?} {why}", volume.name())
         });
@@ -255,8 +272,8 @@ fn detach(
     true
 }
 
-fn tell(plan: &mut Plan, pods: &[Arc<Pod>], message: impl Fn(&Pod) -> String) {
-    plan.told.extend(pods.iter().map(|pod| Told {
+fn tell(told: &mut Vec<Told>, pods: &[Arc<Pod>], message: impl Fn(&Pod) -> String) {
+    told.extend(pods.iter().map(|pod| Told {
         pod: Arc::clone(pod),
         message: message(pod),
     }));

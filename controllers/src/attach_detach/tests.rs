@@ -152,7 +152,7 @@ fn check(text: &str, expected: Expect) {
             one.spec.node_name, one.spec.attacher
         ));
     }
-    for told in &plan.told {
+    for told in plan.told_attached.iter().chain(&plan.told) {
         lines.push(format!(
             "{}: {}",
             told.pod.metadata.name.as_deref().unwrap(),
@@ -176,7 +176,14 @@ fn what_pods_use_is_attached_and_then_noted() {
     check("volume v\nnode\npod p v\nattachment v", expect!["nothing"]);
     check(
         "volume v\nnode\npod p v\nattachment v attached",
-        expect![[r#"note ["kubernetes.io/csi/d^h-v"]"#]],
+        // The space is upstream's.
+        expect![[r#"
+            note ["kubernetes.io/csi/d^h-v"]
+            p: AttachVolume.Attach succeeded for volume "v" "#]],
+    );
+    check(
+        "volume v\nnode gone\npod p v\nattachment v attached",
+        expect!["nothing"],
     );
     check(
         "volume v\nnode has=v\npod p v\nattachment v attached",

@@ -3,7 +3,8 @@
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{FakeCluster, spawn};
+use crate::fake_cluster::{Death, FakeCluster, spawn, spawn_mortal};
+use std::sync::atomic::Ordering;
 
 const ATTACHMENTS: &str = "/apis/storage.k8s.io/v1/volumeattachments";
 
@@ -66,6 +67,18 @@ fn use_volume(cluster: &FakeCluster, name: &str, is_used: bool) {
     cluster.api.put(&path, node);
 }
 
+/// Type, reason and message of each event, in order of their names.
+fn told(cluster: &FakeCluster) -> Vec<String> {
+    let events = cluster.api.objects("/api/v1/events");
+    let told = events.iter().map(|event| {
+        let text = |field: &str| event[field].as_str().unwrap().to_owned();
+        format!("{} {} {}", text("type"), text("reason"), text("message"))
+    });
+    let mut told: Vec<String> = told.collect();
+    told.sort();
+    told
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_volume_follows_its_pod_once_the_node_has_let_go() {
     let cluster = cluster();
@@ -79,15 +92,14 @@ async fn a_volume_follows_its_pod_once_the_node_has_let_go() {
     assert_eq!(noted(&cluster, "a"), 0);
     attach(&cluster);
     eventually("noted", || noted(&cluster, "a") == 1).await;
+    let attached = "Normal SuccessfulAttachVolume AttachVolume.Attach succeeded for volume \"v\" ";
+    eventually("told", || told(&cluster) == [attached]).await;
     use_volume(&cluster, "a", true);
 
     put_pod(&cluster, "q", "b");
-    eventually("told", || {
-        let events = cluster.api.objects("/api/v1/events");
-        let text = "Multi-Attach error for volume \"v\" Volume is already used by pod(s) p";
-        events.iter().any(|event| event["message"] == text)
-    })
-    .await;
+    let refused = "Warning FailedAttachVolume Multi-Attach error for volume \"v\" Volume is \
+                   already used by pod(s) p";
+    eventually("told", || told(&cluster) == [attached, refused]).await;
     cluster.api.delete("/api/v1/namespaces/default/pods/p");
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(attached_to(&cluster), ["a"]);
@@ -168,13 +180,63 @@ async fn a_volume_that_cannot_be_detached_holds_up_no_other() {
             cluster.api.put(&path, attachment(name, &["attached"]));
         }
         cluster.on_request(move |method, path| {
-            let is_it = *method == http::Method::DELETE
-                && path == format!("{ATTACHMENTS}/{refused}-on-a");
+            let is_it =
+                *method == http::Method::DELETE && path == format!("{ATTACHMENTS}/{refused}-on-a");
             is_it.then(|| (403, crate::fake_cluster::failure(403, "Forbidden")))
         });
         let _running = spawn(cluster.client(), Config::default(), run);
         eventually("the other is detached", || attached_to(&cluster).len() == 1).await;
         let left = &cluster.api.objects(ATTACHMENTS)[0]["metadata"]["name"];
         assert_eq!(*left, format!("{refused}-on-a"));
+    }
+}
+
+/// Attached to one node, and then to the other; in how many writes.
+async fn live(death: Option<Death>) -> usize {
+    let cluster = cluster();
+    // Nobody detaches what the node may still think it has.
+    let seen = cluster.clone();
+    cluster.on_request(move |method, path| {
+        let detaches = *method == http::Method::DELETE && path.starts_with(ATTACHMENTS);
+        assert!(!detaches || noted(&seen, "a") == 0, "{death:?}");
+        None
+    });
+    put_pod(&cluster, "p", "a");
+    let (_running, writes) = spawn_mortal(&cluster, run, death);
+    let at = |node: &'static str| {
+        let cluster = cluster.clone();
+        move || attached_to(&cluster) == [node]
+    };
+    eventually(&format!("attached, {death:?}"), at("a")).await;
+    attach(&cluster);
+    eventually(&format!("noted, {death:?}"), || noted(&cluster, "a") == 1).await;
+    use_volume(&cluster, "a", true);
+    put_pod(&cluster, "q", "b");
+    cluster.api.break_watches();
+    cluster.api.delete("/api/v1/namespaces/default/pods/p");
+    cluster.api.compact();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(attached_to(&cluster), ["a"], "{death:?}");
+    use_volume(&cluster, "a", false);
+    eventually(&format!("moved, {death:?}"), at("b")).await;
+    attach(&cluster);
+    eventually(&format!("noted, {death:?}"), || noted(&cluster, "b") == 1).await;
+    assert_eq!(noted(&cluster, "a"), 0, "{death:?}");
+    let kinds = cluster.api.changes(ATTACHMENTS).into_iter();
+    let kinds: Vec<&str> = kinds.map(|(kind, _)| kind).collect();
+    let once = ["ADDED", "MODIFIED", "DELETED", "ADDED", "MODIFIED"];
+    assert_eq!(kinds, once, "{death:?}");
+    writes.load(Ordering::Relaxed)
+}
+
+#[tokio::test(start_paused = true)]
+async fn wherever_it_dies_a_volume_is_on_one_node_at_a_time() {
+    let writes = live(None).await;
+    assert!(
+        writes >= 5,
+        "attached twice, detached once, noted: {writes}"
+    );
+    for death in Death::at_any_of(writes) {
+        live(Some(death)).await;
     }
 }
