@@ -114,26 +114,34 @@ impl Controller {
 
     async fn make(&self, pod: &Pod, claim: &PersistentVolumeClaim) -> Result<(), ReconcileError> {
         let key = key_of(claim);
-        if let Some(found) = self.claims.get(&key) {
-            let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-            if is_controlled_by(&found.metadata, uid) {
-                return Ok(());
+        let found = match self.claims.get(&key) {
+            Some(known) => known.metadata.clone(),
+            None => {
+                let api = Api::namespaced(self.client.clone(), &key.namespace);
+                let failed = |source| ReconcileError::Create {
+                    claim: key.name.clone(),
+                    source,
+                };
+                match api.create(&PostParams::default(), claim).await {
+                    Ok(_) => return Ok(()),
+                    Err(error) if refusal::is_namespace_terminating(&error) => return Ok(()),
+                    // Perhaps made a moment ago, by this loop.
+                    Err(error) if refusal::is_already_exists(&error) => {
+                        api.get_metadata(&key.name).await.map_err(failed)?.metadata
+                    }
+                    Err(source) => return Err(failed(source)),
+                }
             }
-            return Err(ReconcileError::NotOwner {
-                namespace: key.namespace,
-                claim: key.name,
-                pod: pod.metadata.name.clone().unwrap_or_default(),
-            });
+        };
+        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+        if is_controlled_by(&found, uid) {
+            return Ok(());
         }
-        let api = Api::namespaced(self.client.clone(), &key.namespace);
-        match api.create(&PostParams::default(), claim).await {
-            Ok(_) => Ok(()),
-            Err(error) if refusal::is_namespace_terminating(&error) => Ok(()),
-            Err(source) => Err(ReconcileError::Create {
-                claim: key.name,
-                source,
-            }),
-        }
+        Err(ReconcileError::NotOwner {
+            namespace: key.namespace,
+            claim: key.name,
+            pod: pod.metadata.name.clone().unwrap_or_default(),
+        })
     }
 }
 

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{FakeCluster, spawn};
+use crate::fake_cluster::{Death, FakeCluster, spawn, spawn_mortal};
+use std::sync::atomic::Ordering;
 
 const POD: &str = "/api/v1/namespaces/default/pods/web";
 const CLAIM: &str = "/api/v1/namespaces/default/persistentvolumeclaims/web-scratch";
@@ -86,4 +87,68 @@ async fn a_refusal_is_told_in_the_servers_words() {
         events(&cluster)[0]["message"],
         "ephemeral volume scratch: create PVC web-scratch: exceeded quota"
     );
+}
+
+const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+
+/// A pod of two volumes; one claim is deleted, and the pod replaced by one of its name.
+async fn live(death: Option<Death>) -> usize {
+    let cluster = FakeCluster::new();
+    let pod = |uid: &str| {
+        let volume = |name: &str| {
+            let template = json!({"spec": {"accessModes": ["ReadWriteOnce"]}});
+            json!({"name": name, "ephemeral": {"volumeClaimTemplate": template}})
+        };
+        json!({"metadata": {"uid": uid},
+            "spec": {"containers": [], "volumes": [volume("one"), volume("two")]}})
+    };
+    let is_of = |name: &str, uid: &str| {
+        let claim = cluster.api.get(&format!("{CLAIMS}/web-{name}"));
+        claim.unwrap_or_default()["metadata"]["ownerReferences"][0]["uid"] == uid
+    };
+    cluster.api.put(POD, pod("first"));
+    let (_running, writes) = spawn_mortal(&cluster, run, death);
+    eventually(&format!("both, {death:?}"), || {
+        is_of("one", "first") && is_of("two", "first")
+    })
+    .await;
+    cluster.api.break_watches();
+    cluster.api.delete(&format!("{CLAIMS}/web-one"));
+    eventually(&format!("again, {death:?}"), || is_of("one", "first")).await;
+    assert!(is_of("two", "first"), "{death:?}");
+    // The watches do not show that it was gone.
+    cluster.api.break_watches();
+    cluster.api.delete(POD);
+    for name in ["one", "two"] {
+        cluster.api.delete(&format!("{CLAIMS}/web-{name}"));
+    }
+    cluster.api.put(POD, pod("second"));
+    cluster.api.compact();
+    // As the garbage collector does: what was made before it was seen that the first is gone.
+    let collect = || {
+        for name in ["one", "two"] {
+            if is_of(name, "first") {
+                cluster.api.delete(&format!("{CLAIMS}/web-{name}"));
+            }
+        }
+    };
+    eventually(&format!("the second's, {death:?}"), || {
+        collect();
+        is_of("one", "second") && is_of("two", "second")
+    })
+    .await;
+    // What is there already is not told to be in the way because the copy does not show it yet.
+    let told = events(&cluster);
+    let is_own = |event: &Value| event["message"].as_str().unwrap().contains("create PVC");
+    assert!(!told.iter().any(is_own), "{death:?} {told:?}");
+    writes.load(Ordering::Relaxed)
+}
+
+#[tokio::test(start_paused = true)]
+async fn wherever_it_dies_each_volume_has_the_claim_of_its_own_pod() {
+    let writes = live(None).await;
+    assert!(writes >= 5, "{writes}");
+    for death in Death::at_any_of(writes) {
+        live(Some(death)).await;
+    }
 }

@@ -3,8 +3,9 @@
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{FakeCluster, spawn};
+use crate::fake_cluster::{Death, FakeCluster, spawn, spawn_mortal};
 use crate::fixture_text::{at, now};
+use std::sync::atomic::Ordering;
 
 use super::prefix::Prefix;
 
@@ -166,4 +167,47 @@ async fn one_that_nobody_uses_goes_after_ten_seconds() {
         waited >= Duration::from_secs(10) && waited < Duration::from_secs(60),
         "{waited:?}"
     );
+}
+
+/// Two networks come; both are deleted, and one is needed for a while.
+async fn live(death: Option<Death>) -> usize {
+    let cluster = FakeCluster::new();
+    let path = |name: &str| format!("{NETWORKS}/{name}");
+    put_network(&cluster, "more", "10.9.0.0/24");
+    put_network(&cluster, "most", "10.10.0.0/24");
+    put_address(&cluster, "10.9.0.7", "ipallocator.k8s.io");
+    let (_running, writes) = spawn_mortal(&cluster, run, death);
+    let is_kept = |name: &str| {
+        let network = cluster.api.get(&path(name)).unwrap_or_default();
+        network["metadata"]["finalizers"] == json!([FINALIZER])
+            && shown(&cluster, name).starts_with("True ")
+    };
+    eventually(&format!("ready, {death:?}"), || {
+        is_kept("more") && is_kept("most")
+    })
+    .await;
+    cluster.api.break_watches();
+    cluster.delete_as(&path("more"), "Background");
+    cluster.delete_as(&path("most"), "Background");
+    cluster.api.compact();
+    eventually(&format!("in use, {death:?}"), || {
+        shown(&cluster, "more").starts_with("False Terminating: ")
+    })
+    .await;
+    let is_there = |name: &str| cluster.api.get(&path(name)).is_some();
+    eventually(&format!("one gone, {death:?}"), || !is_there("most")).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(is_there("more"), "{death:?}");
+    cluster.api.delete(&format!("{ADDRESSES}/10.9.0.7"));
+    eventually(&format!("gone, {death:?}"), || !is_there("more")).await;
+    writes.load(Ordering::Relaxed)
+}
+
+#[tokio::test(start_paused = true)]
+async fn wherever_it_dies_a_network_stays_as_long_as_it_is_needed() {
+    let writes = live(None).await;
+    assert!(writes >= 7, "{writes}");
+    for death in Death::at_any_of(writes) {
+        live(Some(death)).await;
+    }
 }
