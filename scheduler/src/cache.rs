@@ -3,18 +3,25 @@
 //!
 //! Invariants: a pod is on one node at most; an assumed pod stays until the API confirms it, it is
 //! forgotten, or it expires after its binding was finished; what a snapshot shows does not change
-//! while it is read. Holds no lock across an await.
+//! while it is read; a pod that is on a node, or assumed there, was promised none. Holds no lock
+//! across an await.
 
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
+use coracle_api::object::ObjectKey;
 use coracle_client::clock::Instant;
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+mod budgets; // How many pods of an application may go.
+mod nominated; // Pods that were promised a node.
 mod snapshot;
 
+pub use budgets::{Budget, Budgets};
+pub use nominated::Nominated;
 pub use snapshot::{ImageSummary, Snapshot};
 
 /// A binding that was answered is seen by the watch within this, or the pod is taken off again.
@@ -34,6 +41,8 @@ pub struct Cache {
     pods: HashMap<String, Placed>,
     /// Which nodes have an image, with its size: for image locality.
     images: HashMap<Arc<str>, ImageSummary>,
+    nominated: Nominated,
+    budgets: Budgets,
     generation: u64,
     /// Rises when a node comes or goes, so that a snapshot knows when to look at all of them.
     shape: u64,
@@ -71,6 +80,7 @@ impl Cache {
     /// A pod that the API shows on a node. Confirms an assumed pod, or moves it where it really is.
     pub fn set_pod(&mut self, pod: Arc<PodInfo>) {
         self.take_off(&pod.uid);
+        self.nominated.forget(&pod.uid);
         let node = pod.node_name().to_owned();
         self.place(pod, &node, None);
     }
@@ -82,6 +92,7 @@ impl Cache {
     /// Counts the pod on the node from now on, ahead of the API.
     pub fn assume(&mut self, pod: Arc<PodInfo>, node: &str) {
         self.take_off(&pod.uid);
+        self.nominated.forget(&pod.uid);
         self.place(pod, node, Some(None));
     }
 
@@ -99,6 +110,38 @@ impl Cache {
         if self.is_assumed(uid) {
             self.take_off(uid);
         }
+    }
+
+    /// A pod that waits for a node, as the API shows it. True when it gave up a node that it was
+    /// promised.
+    pub fn set_nominated(&mut self, pod: &Arc<PodInfo>) -> bool {
+        self.nominated.set(pod)
+    }
+
+    /// Promises a waiting pod a node, or none any more. True when the API must be told.
+    pub fn nominate(&mut self, pod: &Arc<PodInfo>, node: Option<&str>) -> bool {
+        !self.contains(&pod.uid) && self.nominated.nominate(pod, node)
+    }
+
+    /// True when the pod was promised a node.
+    pub fn forget_nominated(&mut self, uid: &str) -> bool {
+        self.nominated.forget(uid)
+    }
+
+    /// Pods that were promised the node and yield to one of `priority`.
+    pub fn nominated_below(&self, node: &str, priority: i32) -> Vec<Arc<PodInfo>> {
+        let pods = self.nominated.on(node).iter();
+        pods.filter(|pod| pod.priority < priority)
+            .cloned()
+            .collect()
+    }
+
+    pub fn set_budget(&mut self, budget: &PodDisruptionBudget) {
+        self.budgets.set(budget);
+    }
+
+    pub fn remove_budget(&mut self, key: &ObjectKey) {
+        self.budgets.remove(key);
     }
 
     pub fn node(&self, name: &str) -> Option<Arc<Node>> {
@@ -133,6 +176,8 @@ impl Cache {
     /// Brings a snapshot up to date: copies only what changed since it was last brought.
     pub fn update(&self, snapshot: &mut Snapshot) {
         snapshot.update(&self.nodes, &self.images, self.generation, self.shape);
+        self.nominated.update(&mut snapshot.nominated);
+        snapshot.budgets.clone_from(&self.budgets);
     }
 
     fn touch(&mut self, name: &str) -> &mut NodeInfo {

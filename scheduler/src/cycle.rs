@@ -1,7 +1,7 @@
 //! One pod over one snapshot: filter, score, choose. Pure: randomness is an argument.
 
 use crate::cache::Snapshot;
-use crate::framework::{Begun, Filters, Profile, Slot};
+use crate::framework::{Begun, CycleState, Filters, Nomination, Profile, Slot, Unfit};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use std::sync::Arc;
@@ -50,28 +50,64 @@ pub fn run(
         world,
         pod,
     };
-    let fitting = match filters.begin() {
-        Ok(begun) => filter(filters, &begun, rotation, &mut diagnosis),
+    let begun = match filters.begin() {
+        Ok(begun) => begun,
         Err(refused) => {
             diagnosis.refuse_all(refused);
-            return Outcome::NoFit(diagnosis);
+            return no_fit(filters, &CycleState::default(), diagnosis, pick);
         }
     };
+    if let Some(node) = nominated(filters, &begun) {
+        return Outcome::Node(Arc::clone(&node.name));
+    }
+    let fitting = filter(filters, &begun, rotation, &mut diagnosis);
     match fitting.as_slice() {
-        [] => {
-            for (_, plugin) in profile.at(|points| points.post_filter) {
-                if let Some(text) = plugin.post_filter(pod, world) {
-                    diagnosis.post_filter = Some(text);
-                }
-            }
-            Outcome::NoFit(diagnosis)
-        }
+        [] => no_fit(filters, &begun.state, diagnosis, pick),
         [one] => Outcome::Node(Arc::clone(&one.name)),
         many => {
             let scores = score(profile, world, pod, many);
             Outcome::Node(Arc::clone(&choose(many, &scores, pick).name))
         }
     }
+}
+
+/// The node that the pod was promised, where it fits by now: it likely fits on no other.
+fn nominated<'a>(filters: Filters<'a>, begun: &Begun) -> Option<&'a NodeInfo> {
+    let world = filters.world;
+    let name = world.nominated.node_of(&filters.pod.uid)?;
+    let node = &world.nodes[world.place_of(name)?];
+    let refusal = filters.refusal_with_nominated(node, &begun.state);
+    (begun.may_take(node) && refusal.is_none()).then_some(node)
+}
+
+/// Asks what can be done about it; the first that does something ends it.
+fn no_fit(
+    filters: Filters<'_>,
+    state: &CycleState,
+    mut diagnosis: Diagnosis,
+    pick: impl FnOnce(usize) -> usize,
+) -> Outcome {
+    if filters.world.nodes.is_empty() {
+        diagnosis.remedy.nomination = Nomination::Clear;
+        return Outcome::NoFit(diagnosis);
+    }
+    let helpful = std::mem::take(&mut diagnosis.helpful);
+    let offset = match helpful.len() {
+        0 => 0,
+        many => pick(many),
+    };
+    let unfit = Unfit {
+        filters,
+        state,
+        helpful: &helpful,
+        offset,
+    };
+    for (_, plugin) in filters.profile.at(|points| points.post_filter) {
+        if diagnosis.remedied_by(plugin.post_filter(&unfit)) {
+            break;
+        }
+    }
+    Outcome::NoFit(diagnosis)
 }
 
 fn filter<'a>(
@@ -83,20 +119,22 @@ fn filter<'a>(
     let nodes = &filters.world.nodes;
     let enough = enough(nodes.len());
     let mut fitting = Vec::new();
-    let mut looked_at = 0;
+    let (mut looked_at, mut left_out) = (0, 0);
     while looked_at < nodes.len() && fitting.len() < enough {
-        let node = &nodes[(rotation.0 + looked_at) % nodes.len()];
+        let place = (rotation.0 + looked_at) % nodes.len();
+        let node = &nodes[place];
         looked_at += 1;
         if !begun.may_take(node) {
+            left_out += 1;
             continue;
         }
-        match filters.refusal(node, &begun.state) {
+        match filters.refusal_with_nominated(node, &begun.state) {
             None => fitting.push(node),
-            Some(refusal) => diagnosis.refuse(refusal),
+            Some(refusal) => diagnosis.refuse(place, refusal),
         }
     }
     if fitting.is_empty() {
-        diagnosis.leave_out(&begun.only_by);
+        diagnosis.leave_out(left_out, &begun.only_by);
     }
     rotation.0 = (rotation.0 + looked_at) % nodes.len().max(1);
     fitting

@@ -10,9 +10,11 @@ use coracle_client::volumes::{LOCAL_PATH_DIRECTORY, annotation};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use std::sync::Arc;
 
+mod budgets;
 mod storage;
 mod tables;
 
+pub use budgets::follow as follow_budgets;
 pub use storage::Storage;
 pub use tables::keep as keep_tables;
 
@@ -68,7 +70,7 @@ impl World {
             }
             Change::Deleted(pod) => {
                 let pod = Arc::new(PodInfo::new(Arc::clone(pod)));
-                self.queue.remove(&pod.uid);
+                self.withdrawn(&pod, now);
                 self.gone(pod, now);
             }
         }
@@ -76,7 +78,7 @@ impl World {
 
     fn set_pod(&self, pod: &Arc<PodInfo>, old: Option<&Arc<Pod>>, now: Instant) {
         if pod.is_terminal() {
-            self.queue.remove(&pod.uid);
+            self.withdrawn(pod, now);
             return self.gone(Arc::clone(pod), now);
         }
         if !pod.node_name().is_empty() {
@@ -97,13 +99,34 @@ impl World {
                 self.queue.world_changed(told, now);
             }
         } else if pod.scheduler_name() == &*self.scheduler_name && !pod.is_deleting() {
+            let mut cache = self.views.cache.lock();
             // A pod assumed on a node waits for its binding, not for a cycle.
-            if !self.views.cache.lock().is_assumed(&pod.uid) {
-                self.queue.set(Arc::clone(pod), now);
+            if cache.is_assumed(&pod.uid) {
+                return;
+            }
+            let gave_up = cache.set_nominated(pod);
+            drop(cache);
+            self.queue.set(Arc::clone(pod), now);
+            if gave_up {
+                self.gave_up_its_node(pod, now);
             }
         } else {
-            self.queue.remove(&pod.uid);
+            self.withdrawn(pod, now);
         }
+    }
+
+    /// A pod that waits no more, though it is on no node.
+    fn withdrawn(&self, pod: &Arc<PodInfo>, now: Instant) {
+        self.queue.remove(&pod.uid);
+        if self.views.cache.lock().forget_nominated(&pod.uid) {
+            self.gave_up_its_node(pod, now);
+        }
+    }
+
+    /// Who is not more important counted the pod as if it were on the node that it was promised.
+    fn gave_up_its_node(&self, pod: &Arc<PodInfo>, now: Instant) {
+        let change = WorldChange::PodGone(Arc::clone(pod));
+        self.queue.world_changed(change, now);
     }
 
     fn gone(&self, pod: Arc<PodInfo>, now: Instant) {

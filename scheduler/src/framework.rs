@@ -19,11 +19,13 @@ use std::time::Duration;
 mod filters; // PreFilter and Filter of all plugins for one pod.
 pub mod hints; // Which changes of the world can help a pod that a plugin refused.
 mod profile; // Which plugins, in which order, with which weights.
+mod remedy; // What is done about a pod that fits nowhere.
 mod state; // What plugins worked out for the pod of one cycle.
 
 pub use filters::{Begun, Filters, Refusal, RefusedAll};
 pub use hints::WorldChange;
 pub use profile::Profile;
+pub use remedy::{Nomination, Preemption, Remedy, Unfit};
 pub use state::{CycleState, Slot};
 
 /// Scores are between 0 and this after normalization.
@@ -184,9 +186,9 @@ pub trait Plugin: Debug + Send + Sync {
     /// Makes of what `pre_filter` kept what it would be without `other` on `node`.
     fn remove_pod(&self, _pod: &PodInfo, _other: &PodInfo, _node: &NodeInfo, _slot: &mut Slot) {}
 
-    /// When no node fits: what it did about it, for the message to the user.
-    fn post_filter(&self, _pod: &PodInfo, _world: &Snapshot) -> Option<String> {
-        None
+    /// When no node fits: what can be done about it. Decides only; the loop does it.
+    fn post_filter(&self, _unfit: &Unfit<'_>) -> Remedy {
+        Remedy::default()
     }
 
     /// Once a cycle, before the nodes that fit are scored: false when it has nothing to say for

@@ -25,6 +25,7 @@ pub mod cycle; // One pod: filter, score, choose. Pure over a snapshot.
 
 mod binding; // Off the cycle: reserve, permit, bind, or undo.
 mod events; // From informers to cache and queue.
+mod preemption; // Off the cycle: ends the pods that must make room for another.
 mod report; // What a user sees: events and conditions.
 mod scheduler; // The loop.
 

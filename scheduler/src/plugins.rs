@@ -24,6 +24,8 @@ pub mod volume_binding;
 pub mod volume_restrictions;
 pub mod volume_zone;
 
+pub mod default_preemption;
+
 pub mod inter_pod_affinity;
 pub mod pod_topology_spread;
 
@@ -72,6 +74,7 @@ pub fn default_profile(scheduler_name: &str, client: Client, views: &Views) -> P
             (Arc::new(volume_zone), 0),
             (Arc::new(spread), 2),
             (Arc::new(affinity), 2),
+            (Arc::new(default_preemption::DefaultPreemption), 0),
             (
                 Arc::new(node_resources_balanced_allocation::BalancedAllocation::default()),
                 1,

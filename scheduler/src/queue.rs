@@ -76,6 +76,10 @@ impl Queue {
         self.state.lock().remove(uid);
     }
 
+    pub fn is_known(&self, uid: &str) -> bool {
+        self.state.lock().is_known(uid)
+    }
+
     /// Waits for the next pod. Dropping the future loses nothing.
     pub async fn next(&self) -> Attempt {
         loop {

@@ -7,7 +7,7 @@ use coracle_client::events::{EventType, Recorder, reference};
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Api, Patch, PatchParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[derive(Clone, Debug)]
 pub struct Reporter {
@@ -51,8 +51,15 @@ impl Reporter {
     }
 
     /// Tells that no node was found, or that the attempt failed; the condition is written only
-    /// where it says something new.
-    pub async fn failed(&self, pod: &PodInfo, reason: &'static str, message: String) {
+    /// where it says something new. `nominated` is the node that the pod was promised, or empty to
+    /// take a promise back, where the API must be told.
+    pub async fn failed(
+        &self,
+        pod: &PodInfo,
+        reason: &'static str,
+        message: String,
+        nominated: Option<&str>,
+    ) {
         let about = reference(pod.pod.as_ref());
         self.recorder.event(
             &about,
@@ -60,11 +67,11 @@ impl Reporter {
             "FailedScheduling",
             message.clone(),
         );
-        if says(pod, reason, &message) {
+        if nominated.is_none() && says(pod, reason, &message) {
             return;
         }
         // The uid keeps the condition off a namesake created meanwhile.
-        let body = json!({
+        let mut body = json!({
             "metadata": { "uid": pod.uid },
             "status": { "conditions": [{
                 "type": "PodScheduled",
@@ -74,6 +81,12 @@ impl Reporter {
                 "lastTransitionTime": self.transition(pod),
             }] },
         });
+        if let Some(node) = nominated {
+            body["status"]["nominatedNodeName"] = match node {
+                "" => Value::Null,
+                node => node.into(),
+            };
+        }
         let api: Api<Pod> = Api::namespaced(self.client.0.clone(), &pod.key.namespace);
         let params = PatchParams::default();
         match api

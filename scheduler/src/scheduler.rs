@@ -2,11 +2,12 @@
 
 use crate::binding::{self, Place, Places};
 use crate::cache::{Cache, Snapshot};
-use crate::cycle::{self, Outcome, Rotation};
+use crate::cycle::{self, Diagnosis, Outcome, Rotation};
 use crate::events::{self, Storage, World};
-use crate::framework::{Profile, WorldChange};
+use crate::framework::{Nomination, Profile, WorldChange};
 use crate::plugins;
 use crate::pod_info::{DEFAULT_SCHEDULER, PodInfo};
+use crate::preemption::Evictor;
 use crate::queue::{Attempt, Queue};
 use crate::report::Reporter;
 use crate::views::Views;
@@ -16,6 +17,7 @@ use coracle_client::events::Recorder;
 use coracle_client::informer::{Filter, Informers};
 use futures::FutureExt;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use parking_lot::Mutex;
 use rand::RngExt;
 use std::panic::AssertUnwindSafe;
@@ -59,13 +61,16 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
     let pods = informers.get_filtered::<Pod>(living);
     let storage = Storage::new(&informers);
     let tables = events::keep_tables(&world.views, &informers, &stop);
+    let budgets = informers.get::<PodDisruptionBudget>();
     if !nodes.synced().await
         || !storage.synced().await
         || !pods.synced().await
         || !tables.synced(&stop).await
+        || !budgets.synced().await
     {
         return;
     }
+    events::follow_budgets(&world, &budgets);
     storage.follow(&world);
     events::follow(&world, &pods, &nodes);
     let recorder = Recorder::with_clock(
@@ -74,8 +79,15 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
         "",
         config.clock.clone(),
     );
+    let evictor = Evictor {
+        client: client.clone(),
+        recorder: recorder.clone(),
+        clock: config.clock.clone(),
+        cache: Arc::clone(&world.views.cache),
+    };
     let scheduler = Scheduler {
         profile,
+        evictor,
         cache: Arc::clone(&world.views.cache),
         queue: Arc::clone(&world.queue),
         reporter: Reporter::new(client, recorder, config.clock),
@@ -94,6 +106,7 @@ struct Scheduler {
     cache: Arc<Mutex<Cache>>,
     queue: Arc<Queue>,
     reporter: Reporter,
+    evictor: Evictor,
     places: Places,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -145,18 +158,60 @@ impl Scheduler {
                 });
             }
             Outcome::NoFit(diagnosis) => {
+                let nominated = self.nominate(&attempt.pod, &diagnosis.remedy().nomination);
                 let message = diagnosis.message(&attempt.pod);
                 tracing::debug!(pod = %attempt.pod.key, message, "no node fits");
-                self.queue
-                    .unschedulable(&attempt, diagnosis.plugins(), Instant::now());
+                if diagnosis.remedy().preemption.is_none() {
+                    let plugins = diagnosis.plugins();
+                    self.queue.unschedulable(&attempt, plugins, Instant::now());
+                }
                 self.tasks.spawn(async move {
+                    let pod = &attempt.pod;
+                    let nominated = nominated.as_deref();
                     this.reporter
-                        .failed(&attempt.pod, "Unschedulable", message)
+                        .failed(pod, "Unschedulable", message, nominated)
                         .await;
+                    this.preempt(&attempt, &diagnosis).await;
                     drop(place);
                 });
             }
         }
+    }
+
+    /// The pod is in flight until all that is to make room for it were asked to go: no attempt
+    /// finds the same victims once more, and no change meanwhile is lost.
+    async fn preempt(&self, attempt: &Attempt, diagnosis: &Diagnosis) {
+        let Some(preemption) = &diagnosis.remedy().preemption else {
+            return;
+        };
+        match self.evictor.evict(&attempt.pod, preemption).await {
+            Ok(()) => {
+                let plugins = diagnosis.plugins();
+                self.queue.unschedulable(attempt, plugins, Instant::now());
+            }
+            Err(error) => {
+                let pod = &attempt.pod.key;
+                tracing::warn!(%pod, error = chain(&error), "preemption failed");
+                self.queue.retry(attempt, Instant::now());
+            }
+        }
+    }
+
+    /// Counts the pod on the node that it was promised, ahead of the API. Gives back what the API
+    /// must be told, if anything.
+    fn nominate(&self, pod: &Arc<PodInfo>, nomination: &Nomination) -> Option<Arc<str>> {
+        let node = match nomination {
+            Nomination::Keep => return None,
+            Nomination::Clear => None,
+            Nomination::Node(node) => Some(&**node),
+        };
+        let is_news = self.cache.lock().nominate(pod, node);
+        // Deleted meanwhile: nobody else would forget it.
+        if !self.queue.is_known(&pod.uid) {
+            self.cache.lock().forget_nominated(&pod.uid);
+            return None;
+        }
+        is_news.then(|| node.unwrap_or_default().into())
     }
 
     async fn bind(&self, attempt: Attempt, node: &str, place: &mut Place) {
@@ -173,6 +228,7 @@ impl Scheduler {
             Err(_) => "a plugin panicked".to_owned(),
         };
         self.cache.lock().forget(&pod.uid);
+        let nominated = self.nominate(&attempt.pod, &Nomination::Clear);
         let now = Instant::now();
         self.queue.retry(&attempt, now);
         // Others may have its room meanwhile.
@@ -183,7 +239,9 @@ impl Scheduler {
             return;
         }
         tracing::warn!(pod = %pod.key, node, failure, "not bound");
-        self.reporter.failed(pod, "SchedulerError", failure).await;
+        self.reporter
+            .failed(pod, "SchedulerError", failure, nominated.as_deref())
+            .await;
     }
 }
 

@@ -48,6 +48,7 @@ mod pod_network;
 mod pod_shapes;
 mod policies;
 mod power;
+mod preemption;
 mod registry;
 mod roles;
 mod secrets_at_rest;

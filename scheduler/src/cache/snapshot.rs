@@ -1,5 +1,6 @@
 //! A stable view of the cache for one scheduling cycle.
 
+use super::{Budgets, Nominated};
 use crate::node_info::NodeInfo;
 use k8s_openapi::api::core::v1::Node;
 use std::collections::{BTreeMap, HashMap};
@@ -16,6 +17,8 @@ pub struct ImageSummary {
 #[derive(Debug, Default)]
 pub struct Snapshot {
     pub nodes: Vec<NodeInfo>,
+    pub nominated: Nominated,
+    pub budgets: Budgets,
     images: HashMap<Arc<str>, ImageSummary>,
     generation: u64,
     shape: u64,
@@ -51,6 +54,12 @@ impl Snapshot {
                 mine.clone_from(theirs);
             }
         }
+    }
+
+    /// The place of a node in `nodes`.
+    pub fn place_of(&self, name: &str) -> Option<usize> {
+        let found = self.nodes.binary_search_by(|node| (*node.name).cmp(name));
+        found.ok()
     }
 
     pub fn image(&self, name: &str) -> Option<ImageSummary> {

@@ -1,6 +1,6 @@
 //! Why no node fits, in the one sentence that users know from upstream.
 
-use crate::framework::{Reason, Refusal, RefusedAll};
+use crate::framework::{Nomination, Reason, Refusal, RefusedAll, Remedy, Verdict};
 use crate::pod_info::PodInfo;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,21 +11,34 @@ pub struct Diagnosis {
     plugins: BTreeSet<&'static str>,
     /// Ends the cycle before any node was looked at.
     for_all: Option<Reason>,
-    pub(super) post_filter: Option<String>,
+    /// Places of the nodes that taking pods off may help with, until PostFilter asks for them.
+    pub(super) helpful: Vec<usize>,
+    pub(super) remedy: Remedy,
 }
 
 impl Diagnosis {
-    pub(super) fn new(nodes: usize) -> Self {
+    pub fn new(nodes: usize) -> Self {
         Self {
             nodes,
             ..Self::default()
         }
     }
 
-    pub(super) fn refuse(&mut self, refusal: Refusal) {
+    /// The node at `place` is refused.
+    pub fn refuse(&mut self, place: usize, refusal: Refusal) {
         self.plugins.insert(refusal.plugin);
+        if matches!(refusal.verdict, Verdict::Unschedulable(_)) {
+            self.helpful.push(place);
+        }
         if let Some(reason) = refusal.verdict.into_reason() {
-            *self.reasons.entry(reason).or_default() += 1;
+            self.count(1, reason);
+        }
+    }
+
+    /// `nodes` more have this against them.
+    pub fn count(&mut self, nodes: usize, reason: Reason) {
+        if nodes > 0 {
+            *self.reasons.entry(reason).or_default() += nodes;
         }
     }
 
@@ -35,8 +48,34 @@ impl Diagnosis {
     }
 
     /// Other nodes might do if these plugins let them.
-    pub(super) fn leave_out(&mut self, by: &[&'static str]) {
+    pub(super) fn leave_out(&mut self, nodes: usize, by: &[&'static str]) {
         self.plugins.extend(by);
+        let mut names = by.to_vec();
+        names.sort_unstable();
+        let text = format!("node(s) didn't satisfy plugin(s) [{}]", names.join(" "));
+        self.count(nodes, Reason::Told(text.into()));
+    }
+
+    /// Takes over what a plugin does about it; true when that ends the search for a remedy.
+    pub(super) fn remedied_by(&mut self, remedy: Remedy) -> bool {
+        let is_remedied = matches!(remedy.nomination, Nomination::Node(_));
+        if is_remedied {
+            self.remedy = remedy;
+            return true;
+        }
+        if remedy.nomination != Nomination::Keep {
+            self.remedy.nomination = remedy.nomination;
+        }
+        if !self.remedy.message.is_empty() && !remedy.message.is_empty() {
+            self.remedy.message.push_str(", ");
+        }
+        self.remedy.message.push_str(&remedy.message);
+        false
+    }
+
+    /// What is done about it.
+    pub fn remedy(&self) -> &Remedy {
+        &self.remedy
     }
 
     /// Who refused: what must change for the pod to fit.
@@ -65,8 +104,8 @@ impl Diagnosis {
             parts.sort();
             text.push_str(&format!(" {}.", parts.join(", ")));
         }
-        if let Some(more) = &self.post_filter {
-            text.push_str(&format!(" {more}."));
+        if !self.remedy.message.is_empty() {
+            text.push_str(&format!(" {}", self.remedy.message));
         }
         text
     }

@@ -116,7 +116,27 @@ impl Filters<'_> {
             )
     }
 
-    /// The state as it would be with `other` on `node`; the caller adds it to the node.
+    /// The same with the pods on the node that were promised it and to which this pod yields, then
+    /// without them: they may never come, and some filters want others there.
+    pub fn refusal_with_nominated(&self, node: &NodeInfo, state: &CycleState) -> Option<Refusal> {
+        let yields_to = |other: &&Arc<PodInfo>| {
+            other.priority >= self.pod.priority && other.uid != self.pod.uid
+        };
+        let promised = self.world.nominated.on(&node.name);
+        let mut promised = promised.iter().filter(yields_to);
+        let Some(first) = promised.next() else {
+            return self.refusal(node, state);
+        };
+        let (mut with, mut with_state) = (node.clone(), state.clone());
+        for other in std::iter::once(first).chain(promised) {
+            with.add_pod(Arc::clone(other));
+            self.add_pod(other, &with, &mut with_state);
+        }
+        let refusal = self.refusal(&with, &with_state);
+        refusal.or_else(|| self.refusal(node, state))
+    }
+
+    /// The state as it would be with `other` on `node`, to which the caller has added it.
     pub fn add_pod(&self, other: &PodInfo, node: &NodeInfo, state: &mut CycleState) {
         for (plugin, kept) in self.profile.plugins().zip(&mut state.0) {
             if !kept.is_skipped {
@@ -125,7 +145,7 @@ impl Filters<'_> {
         }
     }
 
-    /// The state as it would be without `other` on `node`; the caller takes it off the node.
+    /// The state as it would be without `other` on `node`, from which the caller has taken it.
     pub fn remove_pod(&self, other: &PodInfo, node: &NodeInfo, state: &mut CycleState) {
         for (plugin, kept) in self.profile.plugins().zip(&mut state.0) {
             if !kept.is_skipped {

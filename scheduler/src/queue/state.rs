@@ -88,6 +88,10 @@ impl State {
         }
     }
 
+    pub fn is_known(&self, uid: &str) -> bool {
+        self.known.contains_key(uid)
+    }
+
     pub fn remove(&mut self, uid: &str) {
         self.leave(uid);
         self.known.remove(uid);

@@ -46,10 +46,17 @@ fn scheduler(stop: &CancellationToken) -> Scheduler {
     let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
     let recorder = Recorder::with_clock(client.clone(), "test", "", clock.clone());
     let profile = Profile::new("test", vec![(Arc::new(Full) as SharedPlugin, 1)]);
+    let cache = Arc::default();
     Scheduler {
         queue: Arc::new(Queue::new(profile.clone())),
         profile,
-        cache: Arc::default(),
+        evictor: Evictor {
+            client: client.clone(),
+            recorder: recorder.clone(),
+            clock: clock.clone(),
+            cache: Arc::clone(&cache),
+        },
+        cache,
         reporter: Reporter::new(client, recorder, clock),
         places: Places::new(stop.clone()),
         stop: stop.clone(),

@@ -1,0 +1,55 @@
+//! PostFilter: what is done about a pod that fits nowhere.
+
+use super::{CycleState, Filters};
+use crate::pod_info::PodInfo;
+use std::sync::Arc;
+
+/// What the cycle found of a pod that fits nowhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Unfit<'a> {
+    pub filters: Filters<'a>,
+    /// After PreFilter; empty where PreFilter itself refused the pod.
+    pub state: &'a CycleState,
+    /// Places in `world.nodes`, rising, of the nodes that `Verdict::Unschedulable` refused: taking
+    /// pods off them may help, and it does not on others. None where PreFilter refused the pod.
+    pub helpful: &'a [usize],
+    /// By chance: where among `helpful` to begin.
+    pub offset: usize,
+}
+
+/// What becomes of the node that the pod was promised.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Nomination {
+    /// As it was.
+    #[default]
+    Keep,
+    Clear,
+    Node(Arc<str>),
+}
+
+/// Pods that must go so that another has room.
+#[derive(Clone, Debug)]
+pub struct Preemption {
+    pub node: Arc<str>,
+    /// The most important first.
+    pub victims: Vec<Arc<PodInfo>>,
+}
+
+/// What a plugin does about it.
+#[derive(Clone, Debug, Default)]
+pub struct Remedy {
+    /// For users, after the reasons; empty where there is nothing to add.
+    pub message: String,
+    pub nomination: Nomination,
+    pub preemption: Option<Preemption>,
+}
+
+impl Remedy {
+    pub fn none(message: String, nomination: Nomination) -> Self {
+        Self {
+            message,
+            nomination,
+            preemption: None,
+        }
+    }
+}

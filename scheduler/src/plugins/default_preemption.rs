@@ -1,0 +1,138 @@
+//! PostFilter: makes room for a pod that fits nowhere by the end of pods of lower priority.
+//!
+//! Decides which pods on which node; the loop ends them. Pure over the snapshot: every node is
+//! tried on a copy.
+
+mod budgets; // Whose disruption budget has nothing left.
+mod choice; // The node with the least harm.
+mod victims; // Which pods of a node must go.
+
+use crate::cycle::Diagnosis;
+use crate::framework::{
+    Nomination, Plugin, Points, Preemption, Reason, Remedy, Unfit, WorldChange,
+};
+use crate::node_info::NodeInfo;
+use crate::pod_info::PodInfo;
+use std::sync::Arc;
+use victims::Victims;
+
+/// Of the nodes that may help, this part in percent is tried, and no fewer than so many.
+const CANDIDATES_PERCENT: usize = 10;
+const CANDIDATES_MIN: usize = 100;
+
+const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
+/// The reason of the condition `DisruptionTarget` of pods that preemption ends.
+pub const PREEMPTED: &str = "PreemptionByScheduler";
+
+#[derive(Debug)]
+pub struct DefaultPreemption;
+
+/// A node that would have room, and at what price.
+#[derive(Debug)]
+struct Candidate<'a> {
+    node: &'a NodeInfo,
+    victims: Victims,
+}
+
+impl Plugin for DefaultPreemption {
+    fn name(&self) -> &'static str {
+        "DefaultPreemption"
+    }
+
+    fn points(&self) -> Points {
+        Points {
+            post_filter: true,
+            ..Points::NONE
+        }
+    }
+
+    fn post_filter(&self, unfit: &Unfit<'_>) -> Remedy {
+        if let Some(why) = ineligible(unfit) {
+            return Remedy::none(format!("preemption: {why}"), Nomination::Keep);
+        }
+        let mut refusals = Diagnosis::new(unfit.filters.world.nodes.len());
+        let candidates = candidates(unfit, &mut refusals);
+        let Some(best) = choice::best(candidates) else {
+            let message = format!("preemption: {}", refusals.message(unfit.filters.pod));
+            return Remedy::none(message, Nomination::Clear);
+        };
+        let node = Arc::clone(&best.node.name);
+        Remedy {
+            message: String::new(),
+            nomination: Nomination::Node(Arc::clone(&node)),
+            preemption: Some(Preemption {
+                node,
+                victims: best.victims.pods,
+            }),
+        }
+    }
+
+    /// Never: whoever refused the node knows when it is worth another look.
+    fn can_help(&self, _change: &WorldChange, _pod: &PodInfo) -> bool {
+        false
+    }
+}
+
+/// Why the pod may not end others now.
+fn ineligible(unfit: &Unfit<'_>) -> Option<&'static str> {
+    let (world, pod) = (unfit.filters.world, unfit.filters.pod);
+    let spec = pod.pod.spec.as_ref();
+    if spec.and_then(|spec| spec.preemption_policy.as_deref()) == Some("Never") {
+        return Some("not eligible due to preemptionPolicy=Never.");
+    }
+    let nominated = world.nominated.node_of(&pod.uid)?;
+    let place = world.place_of(nominated)?;
+    // A node on which the end of pods helps no more is not waited for.
+    unfit.helpful.binary_search(&place).ok()?;
+    let mut on_node = world.nodes[place].pods.iter();
+    on_node
+        .any(|other| other.priority < pod.priority && is_being_preempted(other))
+        .then_some("not eligible due to a terminating pod on the nominated node.")
+}
+
+fn is_being_preempted(pod: &PodInfo) -> bool {
+    let conditions = pod
+        .pod
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    let mut conditions = conditions.into_iter().flatten();
+    let target = conditions.find(|condition| condition.type_ == "DisruptionTarget");
+    pod.is_deleting()
+        && target.is_some_and(|condition| {
+            condition.status == "True" && condition.reason.as_deref() == Some(PREEMPTED)
+        })
+}
+
+/// How many candidates are enough to choose from.
+fn enough(nodes: usize) -> usize {
+    (nodes * CANDIDATES_PERCENT / 100)
+        .max(CANDIDATES_MIN)
+        .min(nodes)
+}
+
+/// Those that violate no budget first; `refusals` gets why the other nodes are none.
+fn candidates<'a>(unfit: &Unfit<'a>, refusals: &mut Diagnosis) -> Vec<Candidate<'a>> {
+    let (filters, helpful) = (unfit.filters, unfit.helpful);
+    let (mut harmless, mut violating) = (Vec::new(), Vec::new());
+    let enough = enough(helpful.len());
+    for turn in 0..helpful.len() {
+        let place = helpful[(unfit.offset + turn) % helpful.len()];
+        let node = &filters.world.nodes[place];
+        match victims::select(filters, unfit.state, node) {
+            Err(refusal) => refusals.refuse(place, refusal),
+            Ok(victims) if victims.violations == 0 => harmless.push(Candidate { node, victims }),
+            Ok(victims) => violating.push(Candidate { node, victims }),
+        }
+        if !harmless.is_empty() && harmless.len() + violating.len() >= enough {
+            break;
+        }
+    }
+    let absent = filters.world.nodes.len() - helpful.len();
+    refusals.count(absent, Reason::Text(NOT_HELPFUL));
+    harmless.append(&mut violating);
+    harmless
+}
+
+#[cfg(test)]
+mod tests;
