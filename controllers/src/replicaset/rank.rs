@@ -4,7 +4,7 @@
 //! up on a node, ready for a shorter time, restarted more often, younger. Ages are compared by
 //! powers of two and then by uid, so that the youngest are not always the ones to go.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -27,62 +27,53 @@ pub(super) fn first_to_go(
         *on_node.entry(pods::node_name(pod)).or_default() += 1;
     }
     let neighbours = |pod: &Pod| on_node.get(pods::node_name(pod)).copied().unwrap_or(0);
-    let mut sorted: Vec<(&Arc<Pod>, usize)> =
-        active.iter().map(|pod| (pod, neighbours(pod))).collect();
-    sorted.sort_by(|(a, a_neighbours), (b, b_neighbours)| {
-        compare(a, *a_neighbours, b, *b_neighbours, now)
-    });
+    let mut sorted: Vec<(Standing<'_>, &Arc<Pod>)> = active
+        .iter()
+        .map(|pod| (standing(pod, neighbours(pod), now), pod))
+        .collect();
+    sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
     sorted
         .into_iter()
         .take(count)
-        .map(|(pod, _)| pod.clone())
+        .map(|(_, pod)| pod.clone())
         .collect()
 }
 
-fn compare(a: &Pod, a_neighbours: usize, b: &Pod, b_neighbours: usize, now: Timestamp) -> Ordering {
-    let standing = |pod: &Pod, neighbours: usize| {
-        (
-            !pods::node_name(pod).is_empty(),
-            pods::phase_order(pod),
-            pods::is_ready(pod),
-            deletion_cost(pod),
-            Reverse(neighbours),
-        )
+/// What a pod is missed by, in the order of its weight; the least goes first. A total order:
+/// upstream asks for restarts only where the times are equal to the second and for the uid where
+/// they are not, which three pods can answer in a circle, and a sort must not be told that.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Standing<'a> {
+    assigned: bool,
+    phase: u8,
+    ready: bool,
+    deletion_cost: i32,
+    neighbours: Reverse<usize>,
+    ready_for: Age,
+    restarts: Reverse<(i32, i32)>,
+    age: Age,
+    uid: Option<&'a str>,
+}
+
+/// As a power of two of nanoseconds; no time at all counts as youngest.
+type Age = Option<Option<u32>>;
+
+fn standing(pod: &Pod, neighbours: usize, now: Timestamp) -> Standing<'_> {
+    let age = |since: Timestamp| {
+        let age_ns = u128::try_from(now.duration_since(since).as_nanos()).unwrap_or(0);
+        age_ns.checked_ilog2()
     };
-    let ready_for = |pod: &Pod| pods::ready_since(pod);
-    let both_ready = pods::is_ready(a) && pods::is_ready(b);
-    standing(a, a_neighbours)
-        .cmp(&standing(b, b_neighbours))
-        .then_with(|| match both_ready {
-            true => by_age(a, ready_for(a), b, ready_for(b), now),
-            false => Ordering::Equal,
-        })
-        .then_with(|| pods::restarts(b).cmp(&pods::restarts(a)))
-        .then_with(|| by_age(a, created(a), b, created(b), now))
-}
-
-/// Younger by a power of two first, equals by uid; no time at all counts as youngest.
-fn by_age(
-    a: &Pod,
-    a_since: Option<Timestamp>,
-    b: &Pod,
-    b_since: Option<Timestamp>,
-    now: Timestamp,
-) -> Ordering {
-    match (a_since, b_since) {
-        (None, None) => Ordering::Equal,
-        (None, Some(_)) => Ordering::Less,
-        (Some(_), None) => Ordering::Greater,
-        (Some(a_since), Some(b_since)) if a_since == b_since => Ordering::Equal,
-        (Some(a_since), Some(b_since)) => magnitude(now, a_since)
-            .cmp(&magnitude(now, b_since))
-            .then_with(|| a.metadata.uid.cmp(&b.metadata.uid)),
+    Standing {
+        assigned: !pods::node_name(pod).is_empty(),
+        phase: pods::phase_order(pod),
+        ready: pods::is_ready(pod),
+        deletion_cost: deletion_cost(pod),
+        neighbours: Reverse(neighbours),
+        ready_for: pods::ready_since(pod).map(age),
+        restarts: Reverse(pods::restarts(pod)),
+        age: created(pod).map(age),
+        uid: pod.metadata.uid.as_deref(),
     }
-}
-
-fn magnitude(now: Timestamp, since: Timestamp) -> Option<u32> {
-    let age_ns = u128::try_from(now.duration_since(since).as_nanos()).unwrap_or(0);
-    age_ns.checked_ilog2()
 }
 
 fn deletion_cost(pod: &Pod) -> i32 {
