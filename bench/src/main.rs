@@ -21,6 +21,7 @@ mod dns;
 
 mod configmaps; // create, get, list, watch
 mod fake_nodes;
+mod idle;
 mod pods;
 mod rollout;
 mod schedule;
@@ -90,6 +91,12 @@ enum Work {
         /// Measures a new template, once all have settled.
         #[arg(long)]
         update: bool,
+        /// Then tells what this process, of the same machine, costs while nothing changes.
+        #[arg(long, value_name = "PID")]
+        idle: Option<u32>,
+        /// For how long that is watched.
+        #[arg(long, default_value_t = 180, value_parser = bounded(240))]
+        idle_seconds: u64,
     },
     /// Ask a DNS server for the address of one name, over and over; needs no kubeconfig.
     Dns {
@@ -220,12 +227,18 @@ async fn ask(
         Work::Rollout {
             deployments,
             update,
+            idle,
+            idle_seconds,
             ..
         } => {
             let plan = rollout::Plan {
                 deployments: *deployments as usize,
                 pods: count,
                 update: *update,
+                idle: idle.map(|pid| idle::Plan {
+                    pid,
+                    period: Duration::from_secs(*idle_seconds),
+                }),
             };
             rollout::run(scratch, clients, nodes, &plan).await
         }

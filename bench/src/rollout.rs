@@ -1,6 +1,7 @@
 //! How fast Deployments settle, on nodes whose pods are ready at once, and what that takes in writes.
 
 use crate::fake_nodes::{self, PODS_PER_NODE};
+use crate::idle;
 use crate::scratch::Scratch;
 use crate::stats::Report;
 use anyhow::Context;
@@ -26,6 +27,8 @@ pub struct Plan {
     pub pods: usize,
     /// Measures a new template once all have settled.
     pub update: bool,
+    /// Of whom to tell the cost while nothing changes.
+    pub idle: Option<idle::Plan>,
 }
 
 /// A latency is from a Deployment's write to the event that shows all its pods available.
@@ -63,7 +66,8 @@ pub async fn run(
     });
     let made = made.await?;
     if !plan.update {
-        return report("rollout", scratch, plan, made, &before).await;
+        let report = report("rollout", scratch, plan, made, &before).await?;
+        return with_idle(scratch, plan, report).await;
     }
     let before = writes(&scratch.client).await?;
     let changed = settle(&api, plan.deployments, |number| {
@@ -77,7 +81,22 @@ pub async fn run(
                 .map(drop)
         }
     });
-    report("update", scratch, plan, changed.await?, &before).await
+    let report = report("update", scratch, plan, changed.await?, &before).await?;
+    with_idle(scratch, plan, report).await
+}
+
+/// Writes are counted too: there should be none.
+async fn with_idle(scratch: &Scratch, plan: &Plan, mut report: Report) -> anyhow::Result<Report> {
+    let Some(plan) = &plan.idle else {
+        return Ok(report);
+    };
+    idle::rest().await;
+    let before = writes(&scratch.client).await?;
+    report.notes.extend(idle::cost(plan).await?);
+    let after = writes(&scratch.client).await?;
+    let written = after.values().sum::<u64>() - before.values().sum::<u64>();
+    report.notes.push(("writes meanwhile".to_owned(), written));
+    Ok(report)
 }
 
 type Settled = (Vec<Duration>, Duration);

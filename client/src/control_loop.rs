@@ -38,6 +38,17 @@ pub enum Requeue {
     After(Duration),
 }
 
+impl Requeue {
+    /// After the delay at the latest.
+    #[must_use]
+    pub fn within(self, delay: Duration) -> Self {
+        match self {
+            Self::After(own) if own < delay => self,
+            Self::After(_) | Self::Never => Self::After(delay),
+        }
+    }
+}
+
 /// Looks at one key, with what all passes share.
 pub type Pass<C, T, E> = for<'a> fn(&'a C, &'a T) -> BoxFuture<'a, Result<Requeue, E>>;
 

@@ -15,7 +15,8 @@ pub mod queue; // Which keys to look at.
 
 pub mod control_loop; // Looks at them.
 
-pub mod expectations;
+pub mod expectations; // Pods that were asked for and are not seen yet.
+pub mod own_writes; // Whether the copy shows what was written.
 
 pub mod patch; // Writes with preconditions.
 

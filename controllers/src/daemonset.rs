@@ -11,6 +11,7 @@ use coracle_client::control_loop::{self, Requeue};
 use coracle_client::events::{self, EventType, Recorder};
 use coracle_client::expectations::Expectations;
 use coracle_client::informer::{Change, Informer};
+use coracle_client::own_writes::OwnWrites;
 use coracle_client::queue::WorkQueue;
 use coracle_client::{Client, ObjectKey, key_of};
 use futures::FutureExt;
@@ -55,6 +56,7 @@ async fn run_loop(context: Context) {
         nodes: context.informers.get(),
         queue: WorkQueue::new(),
         expectations: Expectations::new(),
+        own_writes: OwnWrites::new(),
         backoff: Mutex::default(),
         recorder: context.recorder(COMPONENT),
         clock: context.clock.clone(),
@@ -84,6 +86,7 @@ struct Controller {
     nodes: Informer<Node>,
     queue: WorkQueue<ObjectKey>,
     expectations: Expectations,
+    own_writes: OwnWrites,
     backoff: Mutex<Backoff>,
     recorder: Recorder,
     clock: Clock,
@@ -93,8 +96,12 @@ impl Controller {
     async fn reconcile(&self, key: &ObjectKey) -> Result<Requeue, ReconcileError> {
         let Some(set) = self.sets.get(key) else {
             self.expectations.forget(key);
+            self.own_writes.forget(key);
             return Ok(Requeue::Never); // Garbage collection owns what is left.
         };
+        if let Some(wait) = self.own_writes.behind(&*set) {
+            return Ok(Requeue::After(wait)); // What it waits for brings the next pass.
+        }
         let Some(spec) = Spec::of(&set) else {
             return Ok(Requeue::Never); // No pass can make sense of its selector.
         };

@@ -6,11 +6,13 @@
 //! that lags causes a conflict and another pass, not a wrong size.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use coracle_client::clock::Clock;
 use coracle_client::control_loop::{self, Requeue};
 use coracle_client::events::Recorder;
 use coracle_client::informer::{Change, Informer};
+use coracle_client::own_writes::OwnWrites;
 use coracle_client::queue::WorkQueue;
 use coracle_client::{Client, ObjectKey, key_of};
 use futures::FutureExt;
@@ -52,6 +54,8 @@ async fn run_loop(context: Context) {
         sets: context.informers.get(),
         pods: context.informers.get(),
         queue: WorkQueue::new(),
+        own_writes: OwnWrites::new(),
+        writes_to_sets: OwnWrites::new(),
         recorder: context.recorder(COMPONENT),
         clock: context.clock.clone(),
     });
@@ -88,6 +92,8 @@ struct Controller {
     sets: Informer<ReplicaSet>,
     pods: Informer<Pod>,
     queue: WorkQueue<ObjectKey>,
+    own_writes: OwnWrites,
+    writes_to_sets: OwnWrites,
     recorder: Recorder,
     clock: Clock,
 }
@@ -95,11 +101,15 @@ struct Controller {
 impl Controller {
     async fn reconcile(&self, key: &ObjectKey) -> Result<Requeue, ReconcileError> {
         let Some(deployment) = self.deployments.get(key) else {
+            self.own_writes.forget(key);
             return Ok(Requeue::Never); // Garbage collection owns what is left.
         };
         let Some(claims) = self.claims(key, &deployment) else {
             return Ok(Requeue::Never); // No pass can make sense of its spec.
         };
+        if let Some(wait) = self.behind(&deployment, &claims.owned) {
+            return Ok(Requeue::After(wait)); // What it waits for brings the next pass.
+        }
         let observed = plan::Observed {
             pods_left: self.pods_left(&claims.owned),
             deployment: deployment.clone(),
@@ -134,6 +144,15 @@ impl Controller {
         Some(claims)
     }
 
+    /// How long to wait at most for the caches to show what earlier passes wrote.
+    fn behind(&self, deployment: &Deployment, sets: &[Arc<ReplicaSet>]) -> Option<Duration> {
+        let sets = || {
+            sets.iter()
+                .find_map(|set| self.writes_to_sets.behind(&**set))
+        };
+        self.own_writes.behind(deployment).or_else(sets)
+    }
+
     /// The sets that still have pods which may run, by uid.
     fn pods_left(&self, sets: &[Arc<ReplicaSet>]) -> Vec<String> {
         let uids = sets.iter().filter_map(|set| set.metadata.uid.clone());
@@ -151,6 +170,9 @@ impl Controller {
             self.enqueue_owner(&old.metadata);
         }
         let set = change.object();
+        if matches!(change, Change::Deleted(_)) {
+            self.writes_to_sets.forget(&key_of(set.as_ref()));
+        }
         match (controller_of(&set.metadata), change) {
             (Some(_), _) => self.enqueue_owner(&set.metadata),
             (None, Change::Deleted(_) | Change::Resync(_)) => {}

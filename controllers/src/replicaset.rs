@@ -12,6 +12,7 @@ use coracle_client::control_loop::{self, Requeue};
 use coracle_client::events::Recorder;
 use coracle_client::expectations::Expectations;
 use coracle_client::informer::{Change, Informer};
+use coracle_client::own_writes::OwnWrites;
 use coracle_client::queue::WorkQueue;
 use coracle_client::{Client, ObjectKey, key_of};
 use futures::FutureExt;
@@ -51,6 +52,7 @@ async fn run<K: Replicated>(context: Context) {
         pods: context.informers.get(),
         queue: WorkQueue::new(),
         expectations: Expectations::new(),
+        own_writes: OwnWrites::new(),
         recorder: context.recorder(K::COMPONENT),
         clock: context.clock.clone(),
     });
@@ -79,6 +81,7 @@ struct Controller<K> {
     pods: Informer<Pod>,
     queue: WorkQueue<ObjectKey>,
     expectations: Expectations,
+    own_writes: OwnWrites,
     recorder: Recorder,
     clock: Clock,
 }
@@ -87,8 +90,12 @@ impl<K: Replicated> Controller<K> {
     async fn reconcile(&self, key: &ObjectKey) -> Result<Requeue, ReconcileError> {
         let Some(set) = self.sets.get(key) else {
             self.expectations.forget(key);
+            self.own_writes.forget(key);
             return Ok(Requeue::Never); // Garbage collection owns what is left.
         };
+        if let Some(wait) = self.own_writes.behind(&*set) {
+            return Ok(Requeue::After(wait)); // What it waits for brings the next pass.
+        }
         let Some(spec) = set.spec() else {
             return Ok(Requeue::Never); // No pass can make sense of its selector.
         };

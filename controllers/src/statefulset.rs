@@ -14,6 +14,7 @@ use coracle_client::control_loop::{self, Requeue};
 use coracle_client::events::Recorder;
 use coracle_client::expectations::{EXPECTATIONS_TIMEOUT, Expectations};
 use coracle_client::informer::Informer;
+use coracle_client::own_writes::OwnWrites;
 use coracle_client::queue::WorkQueue;
 use coracle_client::{Client, ObjectKey};
 use futures::FutureExt;
@@ -57,6 +58,7 @@ async fn run_loop(context: Context) {
         revisions: context.informers.get(),
         queue: WorkQueue::new(),
         expectations: Expectations::new(),
+        own_writes: OwnWrites::new(),
         recorder: context.recorder(COMPONENT),
         clock: context.clock.clone(),
     });
@@ -96,6 +98,7 @@ struct Controller {
     revisions: Informer<ControllerRevision>,
     queue: WorkQueue<ObjectKey>,
     expectations: Expectations,
+    own_writes: OwnWrites,
     recorder: Recorder,
     clock: Clock,
 }
@@ -112,8 +115,12 @@ impl Controller {
     async fn reconcile(&self, key: &ObjectKey) -> Result<Requeue, ReconcileError> {
         let Some(set) = self.sets.get(key) else {
             self.expectations.forget(key);
+            self.own_writes.forget(key);
             return Ok(Requeue::Never); // Garbage collection owns what is left.
         };
+        if let Some(wait) = self.own_writes.behind(&*set) {
+            return Ok(Requeue::After(wait)); // What it waits for brings the next pass.
+        }
         let Some((spec, selector)) = selected(&set) else {
             return Ok(Requeue::Never); // No pass can make sense of its selector.
         };

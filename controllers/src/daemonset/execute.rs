@@ -47,7 +47,7 @@ impl Controller {
         let claims = self.claims(key, set, spec);
         let (adopt, release) = (&claims.adopt, &claims.release);
         ownership::execute(&sets, set.as_ref(), &pods, adopt, release).await?;
-        let mut again = None;
+        let (mut again, mut acted) = (None, false);
         let mut managed = Ok(());
         if satisfied {
             let now = self.clock.monotonic();
@@ -55,6 +55,7 @@ impl Controller {
                 plan::plan(observed, &mut self.backoff.lock(), now)
             });
             again = plan.again;
+            acted = !plan.create.is_empty() || !plan.delete.is_empty();
             managed = self.act(key, set, spec, &history.hash, plan, &pods).await;
             if managed.is_ok() {
                 let limit = spec.history_limit;
@@ -67,16 +68,25 @@ impl Controller {
             let next = status::next(observed, satisfied);
             (next, status::next_check(observed))
         });
+        let soonest = again.into_iter().chain(check).min();
+        let requeue = soonest.map_or(Requeue::Never, Requeue::After);
         if Some(&next) != set.status.as_ref() {
+            if !acted
+                && managed.is_ok()
+                && !status::is_news(set.status.as_ref(), &next)
+                && let Some(pause) = self.own_writes.pause(key)
+            {
+                return Ok(requeue.within(pause));
+            }
             let mut wanted = (**set).clone();
             wanted.status = Some(next);
             let written = patch::replace_status(&sets, &wanted).await;
+            self.own_writes.ended(set.as_ref(), &written);
             // The pods are what failed first, and that is what gets reported.
             managed = managed.and(written.map(drop).map_err(ReconcileError::Status));
         }
         managed?;
-        let soonest = again.into_iter().chain(check).min();
-        Ok(soonest.map_or(Requeue::Never, Requeue::After))
+        Ok(requeue)
     }
 
     /// The pods of the set and the orphans of its namespace.

@@ -103,6 +103,7 @@ impl Controller {
         let status = counted.status.get_or_insert_default();
         status.collision_count = Some(collisions.unwrap_or(0) + 1);
         let written = patch::replace_status(sets, &counted).await;
+        self.own_writes.ended(set.as_ref(), &written);
         written.map_err(ReconcileError::Status)?;
         Ok(None)
     }

@@ -43,6 +43,19 @@ pub(super) fn next(observed: &Observed<'_>, processed: bool) -> DaemonSetStatus 
     status
 }
 
+/// Whether somebody may wait for it: the set has settled, or its spec was seen. Anything else is a
+/// count on the way.
+pub(super) fn is_news(old: Option<&DaemonSetStatus>, new: &DaemonSetStatus) -> bool {
+    let all = |count: i32| count == new.desired_number_scheduled;
+    let settled = all(new.current_number_scheduled)
+        && all(new.number_ready)
+        && all(new.updated_number_scheduled.unwrap_or(0))
+        && all(new.number_available.unwrap_or(0))
+        && new.number_misscheduled == 0;
+    let seen = old.and_then(|old| old.observed_generation);
+    settled || seen != new.observed_generation || old.is_none()
+}
+
 /// When the next ready pod will have been ready for long enough.
 pub(super) fn next_check(observed: &Observed<'_>) -> Option<Duration> {
     let seconds = observed.spec.min_ready_seconds;

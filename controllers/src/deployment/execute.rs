@@ -71,6 +71,13 @@ impl Controller {
         for set in &plan.delete {
             delete(&sets, set).await?;
         }
+        let acted = plan.create.is_some() || !plan.update.is_empty() || !plan.delete.is_empty();
+        if !acted
+            && status::is_count(observed, &plan.deployment)
+            && let Some(pause) = self.own_writes.pause(key)
+        {
+            return Ok(plan.requeue.within(pause));
+        }
         self.write(&deployments, observed, &plan.deployment).await?;
         Ok(plan.requeue)
     }
@@ -133,10 +140,20 @@ impl Controller {
     ) -> Result<(), ReconcileError> {
         let name = name_of(old);
         match patch::object(sets, old, new, Precondition::Unchanged).await {
-            Ok(_) => self.tell_size(observed, &name, size(old), size(new)),
-            Err(source) => return Err(ReconcileError::Update { name, source }),
+            Ok(written) => {
+                if let Some(written) = written {
+                    self.writes_to_sets.wrote(&written);
+                }
+                self.tell_size(observed, &name, size(old), size(new));
+                Ok(())
+            }
+            Err(source) => {
+                if source.status().is_some_and(kube::core::Status::is_conflict) {
+                    self.writes_to_sets.refused(old);
+                }
+                Err(ReconcileError::Update { name, source })
+            }
         }
-        Ok(())
     }
 
     /// The status and the revision, if they differ. A Deployment's status takes annotations along
@@ -154,6 +171,7 @@ impl Controller {
             return Ok(());
         }
         let written = patch::replace_status(deployments, wanted).await;
+        self.own_writes.ended(observed, &written);
         written.map(drop).map_err(ReconcileError::Write)
     }
 

@@ -42,6 +42,23 @@ pub(super) fn write_rollout(
     left
 }
 
+/// Whether what there is to write are counts on the way, which nobody waits for: the rollout goes
+/// on by what the sets say.
+pub(super) fn is_count(observed: &Deployment, wanted: &Deployment) -> bool {
+    let (old, new) = (observed.status.clone(), wanted.status.clone());
+    let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+    let reasons = |status: &DeploymentStatus| -> Vec<_> {
+        let all = status.conditions.iter().flatten();
+        all.map(|one| (one.type_.clone(), one.status.clone(), one.reason.clone()))
+            .collect()
+    };
+    old != new
+        && old.observed_generation == new.observed_generation
+        && observed.metadata.annotations == wanted.metadata.annotations
+        && reasons(&old) == reasons(&new)
+        && !rollout::is_complete(wanted, &new)
+}
+
 fn counted(deployment: &Deployment, sets: &Sets, now: Timestamp) -> DeploymentStatus {
     let old = deployment.status.clone().unwrap_or_default();
     let sum = |count: &dyn Fn(&ReplicaSet) -> i32| sets.iter().map(count).sum::<i32>();

@@ -41,12 +41,22 @@ impl<K: Replicated> Controller<K> {
         let managed = self.manage(key, set, spec, &plan, &pods).await;
         let failure = managed.as_ref().err().map(failure_text);
         let next = status::next(set.as_ref(), spec, &plan, failure.as_deref(), now);
+        let check = status::next_check(&plan.active, spec.min_ready_seconds, now);
         if next != set.status() {
+            let news = plan.create > 0
+                || !plan.delete.is_empty()
+                || status::is_news(&set.status(), &next, spec);
+            if !news
+                && managed.is_ok()
+                && let Some(pause) = self.own_writes.pause(key)
+            {
+                return Ok(check.map_or(Requeue::Never, Requeue::After).within(pause));
+            }
             let written = patch::replace_status(&sets, &set.with_status(next)).await;
+            self.own_writes.ended(set.as_ref(), &written);
             written.map_err(ReconcileError::Status)?;
         }
         managed?;
-        let check = status::next_check(&plan.active, spec.min_ready_seconds, now);
         Ok(check.map_or(Requeue::Never, Requeue::After))
     }
 

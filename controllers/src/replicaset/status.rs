@@ -46,6 +46,19 @@ pub(super) fn next<K: Replicated>(
     }
 }
 
+/// Whether somebody may wait for it: the set has settled, its spec was seen, or a failure has begun
+/// or ended. Anything else is a count on the way.
+pub(super) fn is_news(old: &ReplicaSetStatus, new: &ReplicaSetStatus, spec: &Spec<'_>) -> bool {
+    let all = |count: Option<i32>| count.unwrap_or(0) == spec.replicas;
+    let settled = new.replicas == spec.replicas
+        && all(new.ready_replicas)
+        && all(new.available_replicas)
+        && new.terminating_replicas.unwrap_or(0) == 0;
+    settled
+        || old.observed_generation != new.observed_generation
+        || old.conditions != new.conditions
+}
+
 /// The failure stays as it was first told, until a pass succeeds.
 fn conditions(
     old: Option<Vec<ReplicaSetCondition>>,

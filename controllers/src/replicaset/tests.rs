@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::fixture_text::*;
 
+mod bursts;
+
 struct Fixture {
     set: ReplicaSet,
     pods: Vec<Arc<Pod>>,

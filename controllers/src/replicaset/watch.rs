@@ -37,7 +37,7 @@ impl<K: Replicated> Controller<K> {
             Some(controller) => {
                 if let Some(key) = self.resolve(pod, controller) {
                     self.expectations.creation_observed(&key);
-                    self.queue.add(key);
+                    self.add_counted(key);
                 }
             }
             None => self.offer(pod),
@@ -77,7 +77,24 @@ impl<K: Replicated> Controller<K> {
                 self.queue.add_after(key.clone(), wait + ROUNDING);
             }
         }
-        self.queue.add(key);
+        match pods::is_active(old) == pods::is_active(new) && !moved {
+            true => self.count(key),
+            false => self.queue.add(key),
+        }
+    }
+
+    /// The number of pods is as it was: there is something to count and nothing to do.
+    fn count(&self, key: ObjectKey) {
+        let gathered = self.own_writes.gather(&key);
+        self.queue.add_after(key, gathered);
+    }
+
+    /// A pod came or went. While others are still waited for there is nothing to do.
+    fn add_counted(&self, key: ObjectKey) {
+        match self.expectations.satisfied(&key) {
+            true => self.queue.add(key),
+            false => self.count(key),
+        }
     }
 
     /// Deleted, or asked to stop, which counts the same.
@@ -90,7 +107,7 @@ impl<K: Replicated> Controller<K> {
         };
         let uid = pod.metadata.uid.as_deref().unwrap_or_default();
         self.expectations.deletion_observed(&key, uid);
-        self.queue.add(key);
+        self.add_counted(key);
     }
 
     /// An orphan is offered to every set that it matches; the first to adopt it wins.

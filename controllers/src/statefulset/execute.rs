@@ -82,7 +82,9 @@ impl Controller {
                 status: Some(status),
                 ..observed.set.clone()
             };
-            patch::replace_status(&sets, &wanted).await.map(drop)
+            let written = patch::replace_status(&sets, &wanted).await;
+            self.own_writes.ended(observed.set, &written);
+            written.map(drop)
         } else {
             Ok(())
         };
