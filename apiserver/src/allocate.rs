@@ -55,6 +55,7 @@ struct Taken(HashMap<String, Share>);
 
 #[derive(Debug)]
 struct Share {
+    created: Revision,
     modified: Revision,
     addresses: Vec<IpAddr>,
     ports: Vec<i64>,
@@ -126,6 +127,7 @@ impl Taken {
             };
             let service = Service::of(&object);
             let share = Share {
+                created: entry.created,
                 modified: entry.modified,
                 addresses: cluster_addresses(&service),
                 ports: ports::of(&service),

@@ -287,9 +287,11 @@ impl Server {
     /// Keeps IPAddress objects in line with the Services until the server stops.
     fn repair_addresses(&self) -> impl Future<Output = ()> + Send + 'static {
         let (api, stop) = (Arc::clone(&self.api), self.stop.clone());
-        let clock = Arc::clone(&api.clock);
+        let (inside, host_name) = (self.in_process(Self::master()), self.host_name.clone());
         async move {
-            repair::run(&api.allocator, &api.registry, move || clock(), stop).await;
+            let clock = Arc::clone(&api.clock);
+            let (allocator, registry) = (&api.allocator, &api.registry);
+            repair::run(allocator, registry, inside, &host_name, clock, stop).await;
         }
     }
 

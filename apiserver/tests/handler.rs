@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test may stop where it stands.
 
 mod handler {
+    mod addresses; // Of Services, out of line.
     mod audit; // What plugins leave in the record of a request.
     mod bad_input; // Over the network, from strangers and forgers.
     mod basics; // Get, create, update, and what is refused.

@@ -2,7 +2,7 @@
 //! of their addresses are given out.
 
 use super::Range;
-use crate::registry::{Refusal, Registry};
+use crate::registry::{Refusal, Registry, Stored};
 use crate::view::{self, View};
 use coracle_api::json;
 use coracle_api::object::Object;
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 
 pub const GROUP: &str = "networking.k8s.io";
-const CIDRS: &str = "servicecidrs";
+pub const CIDRS: &str = "servicecidrs";
 pub const ADDRESSES: &str = "ipaddresses";
 
 const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
@@ -83,6 +83,15 @@ impl<'a> Pool<'a> {
     }
 }
 
+/// All networks, ready or not.
+pub fn networks(store: &Store) -> Vec<Range> {
+    let objects = store.list(GROUP, CIDRS, None);
+    let cidrs = objects.iter().flat_map(|one| one.list(&["spec", "cidrs"]));
+    cidrs
+        .filter_map(|cidr| Range::of_object(cidr.as_str()?))
+        .collect()
+}
+
 /// A network that nobody has looked after yet is taken as ready.
 fn is_ready(object: &Object) -> bool {
     object
@@ -113,7 +122,7 @@ pub async fn create(
             "uid": uuid::Uuid::new_v4().to_string(),
             "creationTimestamp": now,
             "labels": {
-                FAMILY_LABEL: if address.is_ipv4() { "IPv4" } else { "IPv6" },
+                FAMILY_LABEL: family(address),
                 MANAGER_LABEL: MANAGER,
             },
         }),
@@ -145,11 +154,42 @@ pub fn is_ours(address: &Object) -> bool {
     address.label(MANAGER_LABEL) == Some(MANAGER)
 }
 
+/// True for an object that is labelled as those made here.
+pub fn is_labelled(object: &Object, address: IpAddr) -> bool {
+    is_ours(object) && object.label(FAMILY_LABEL) == Some(family(address))
+}
+
+fn family(address: IpAddr) -> &'static str {
+    if address.is_ipv4() { "IPv4" } else { "IPv6" }
+}
+
 /// The Service that has the address.
 pub fn parent(address: &Object) -> Option<(&str, &str)> {
     let parent = address.get(&["spec", "parentRef"])?;
-    let is_service = json::text(parent, "resource") == super::PLURAL;
+    let text = |field| json::text(parent, field);
+    let is_service = text("group").is_empty() && text("resource") == super::PLURAL;
     is_service.then(|| (json::text(parent, "namespace"), json::text(parent, "name")))
+}
+
+/// Writes down that a Service has an address of which something else is written.
+pub async fn replace(
+    registry: &Registry,
+    stored: &Stored,
+    service: &Object,
+    address: IpAddr,
+    now: &str,
+) -> Result<(), Refusal> {
+    free(registry, stored).await?;
+    create(registry, service, address, now).await
+}
+
+/// Frees an address, whosever it is.
+pub async fn free(registry: &Registry, stored: &Stored) -> Result<(), Refusal> {
+    let row = addresses_row();
+    let expect = Expect::At(stored.revision);
+    let durability = Durability::Synced;
+    let deleted = registry.delete(row, &stored.object, expect, durability);
+    deleted.await.map(drop)
 }
 
 /// Frees addresses, as far as they are the Service's. What cannot be freed now is found by the next
@@ -164,20 +204,10 @@ pub async fn delete(registry: &Registry, service: &Object, addresses: &[IpAddr])
         if !belongs_to(&stored.object, service.namespace(), service.name()) {
             continue;
         }
-        let expect = Expect::At(stored.revision);
-        let durability = Durability::Synced;
-        let deleted = registry
-            .delete(row, &stored.object, expect, durability)
-            .await;
-        if let Err(error) = deleted {
+        if let Err(error) = free(registry, &stored).await {
             tracing::warn!(%address, %error, "an address was not freed");
         }
     }
-}
-
-/// All IPAddress objects.
-pub fn addresses(store: &Store) -> Vec<Object> {
-    store.list(GROUP, ADDRESSES, None)
 }
 
 /// The default ServiceCIDR of these networks.

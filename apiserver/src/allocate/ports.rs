@@ -10,6 +10,8 @@ use std::collections::{HashMap, HashSet};
 /// Upstream's default `--service-node-port-range`.
 const FIRST: i64 = 30000;
 const LAST: i64 = 32767;
+/// Both are in it.
+pub const RANGE: (i64, i64) = (FIRST, LAST);
 /// Upstream leaves these at the low end to those who ask for a port by number.
 const RESERVED: i64 = 86;
 const TRIES: usize = 16;

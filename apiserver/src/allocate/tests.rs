@@ -1,6 +1,7 @@
 //! Addresses and node ports: what is given, kept, refused and free again.
 
 use super::*;
+use crate::view::View;
 use coracle_api::resource::Part;
 use coracle_store::{Config, Expect};
 use serde_json::json;
@@ -107,9 +108,14 @@ impl Site {
             .await;
     }
 
+    fn addresses(&self) -> Vec<Object> {
+        let store = &self.registry.store;
+        store.list(objects::GROUP, objects::ADDRESSES, None)
+    }
+
     /// Names of the IPAddress objects.
     fn given(&self) -> Vec<String> {
-        let all = objects::addresses(&self.registry.store);
+        let all = self.addresses();
         all.iter().map(|one| one.name().to_owned()).collect()
     }
 }
@@ -294,7 +300,8 @@ async fn each_address_has_an_object_that_names_its_service() {
     let mut both = service("a", spec);
     site.assign(&mut both).await.unwrap();
     assert_eq!(site.given(), ["10.43.0.9", "fd00::9"]);
-    let object = &objects::addresses(&site.registry.store)[1];
+    let all = site.addresses();
+    let object = &all[1];
     let labels: Vec<(&str, &str)> = object.labels().collect();
     assert_eq!(
         labels,
@@ -386,17 +393,22 @@ async fn lost_addresses_are_written_down_and_orphans_freed() {
     site.assign(&mut gone).await.unwrap();
     site.delete(&gone).await;
     let own = one.str(&["spec", "clusterIP"]).to_owned();
-    let all = objects::addresses(&site.registry.store);
+    let all = site.addresses();
     let lost = all.iter().find(|object| object.name() == own).unwrap();
     site.delete(lost).await;
-    let soon = "2026-01-01T00:00:30Z".parse().unwrap();
-    repair::pass(&site.allocator, &site.registry, soon).await;
-    assert_eq!(
-        site.given().len(),
-        2,
-        "an orphan may be about to get its Service"
-    );
-    let later = "2026-01-01T00:05:00Z".parse().unwrap();
-    repair::pass(&site.allocator, &site.registry, later).await;
+    let pass = async |now: &str, address: &Object| {
+        let key = repair::Key::Address(address.str(&["spec", "clusterIP"]).parse().unwrap());
+        let now = now.parse().unwrap();
+        repair::pass(&site.allocator, &site.registry, vec![key], now).await
+    };
+    let soon = pass("2026-01-01T00:00:30Z", &gone).await;
+    assert_eq!(soon.told, [], "it may be about to get its Service");
+    assert_eq!(soon.again[0].1, std::time::Duration::from_secs(30));
+    let told = pass("2026-01-01T00:00:30Z", &one).await.told;
+    assert_eq!(told[0].reason, "ClusterIPNotAllocated");
+    assert_eq!(site.given().len(), 2);
+    let told = pass("2026-01-01T00:01:00Z", &gone).await.told;
+    assert_eq!(told[0].reason, "IPAddressNotAllocated");
     assert_eq!(site.given(), [own]);
+    assert_eq!(pass("2026-01-01T00:01:00Z", &one).await.told, []);
 }
