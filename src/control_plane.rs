@@ -130,6 +130,7 @@ pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
                 text.sample(family.name, &[("name", name)], value);
             }
         }
+        coracle_controllers::autoscaler_metrics(text);
     }));
     let stop_loops = CancellationToken::new();
     let mut loops = start_loops(settings, &server, &stop_loops);

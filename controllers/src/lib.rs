@@ -84,6 +84,7 @@ mod trigger_time;
 mod wire_order; // How upstream sorts ports and subsets.
 
 pub use load_balancer::{AddressPool, PoolError};
+pub use pod_autoscaler::metrics_text as autoscaler_metrics;
 
 /// The identity under which the shared informers read.
 pub const INFORMERS_USER: &str = "system:kube-controller-manager";

@@ -31,6 +31,7 @@ mod plan; // Pure. Start reading here.
 
 mod behaviour;
 mod calculate;
+mod counts;
 mod execute;
 mod measure;
 mod metrics;
@@ -40,9 +41,12 @@ mod requests;
 mod status;
 
 use behaviour::Memory;
+use counts::{Action, COUNTS, Fault};
 use metrics::MetricsClient;
 use overlap::Selectors;
 use plan::First;
+
+pub use counts::text as metrics_text;
 
 /// Upstream's default of `--horizontal-pod-autoscaler-sync-period`.
 const SYNC_PERIOD: Duration = Duration::from_secs(15);
@@ -80,15 +84,23 @@ async fn run_loop(context: Context) {
         match change {
             // Forgotten at once: it must not stand in another's way.
             Change::Deleted(_) => told.forget(&key),
-            _ => told.queue.add_after(key, SYNC_PERIOD),
+            _ => {
+                COUNTS.is_there(&key);
+                told.queue.add_after(key, SYNC_PERIOD);
+            }
         }
     });
     if !controller.autoscalers.synced().await || !controller.pods.synced().await {
         return;
     }
     let queue = controller.queue.clone();
-    let passes = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+    let shared = Arc::clone(&controller);
+    let passes = control_loop::with(shared, |it, key| Box::pin(it.reconcile(key)));
     control_loop::run(LOOP, queue, WORKERS, passes, context.shutdown).await;
+    // Another process leads then.
+    for autoscaler in controller.autoscalers.list() {
+        COUNTS.forget(&key_of(autoscaler.as_ref()));
+    }
 }
 
 struct Controller {
@@ -109,6 +121,8 @@ struct Controller {
 /// Told in conditions and events too; here for the log.
 #[derive(Debug, thiserror::Error)]
 enum ReconcileError {
+    #[error("cannot read the scale of the target: {0}")]
+    Version(String),
     #[error("cannot read the scale of the target: {0}")]
     Scale(String),
     #[error("cannot compute the number of replicas: {0}")]
@@ -138,10 +152,19 @@ impl Controller {
             self.forget(key);
             return Ok(Requeue::Never);
         };
-        match self.pass(key, &autoscaler).await {
+        let begun = self.clock.monotonic();
+        let mut action = Action::None;
+        let done = self.pass(key, &autoscaler, &mut action).await;
+        let took = self.clock.monotonic().duration_since(begun);
+        COUNTS.pass(action, Fault::of(&done), took);
+        match done {
             Ok(()) => {}
             // Its conditions and events say so; a line each 15 s would wear the disk for nothing.
-            Err(error @ (ReconcileError::Scale(_) | ReconcileError::Metrics(_))) => {
+            Err(
+                error @ (ReconcileError::Version(_)
+                | ReconcileError::Scale(_)
+                | ReconcileError::Metrics(_)),
+            ) => {
                 tracing::debug!(control_loop = LOOP, %key, %error, "again");
             }
             Err(error) => return Err(error),
@@ -152,12 +175,14 @@ impl Controller {
     fn forget(&self, key: &ObjectKey) {
         self.selectors.forget(key);
         self.memories.lock().remove(key);
+        COUNTS.forget(key);
     }
 
     async fn pass(
         &self,
         key: &ObjectKey,
         autoscaler: &HorizontalPodAutoscaler,
+        action: &mut Action,
     ) -> Result<(), ReconcileError> {
         let mut status = status::of(autoscaler);
         let (objects, scale) = match self.scale_of(autoscaler).await {
@@ -168,7 +193,10 @@ impl Controller {
                 let text = format!("{text}: {why}");
                 self.set(&mut status, status::ABLE, false, "FailedGetScale", &text);
                 self.write_or_log(autoscaler, status).await;
-                return Err(ReconcileError::Scale(why));
+                return Err(match plan::has_version(autoscaler) {
+                    true => ReconcileError::Scale(why),
+                    false => ReconcileError::Version(why),
+                });
             }
         };
         let text = "the HPA controller was able to get the target's current scale";
@@ -188,7 +216,9 @@ impl Controller {
                 memory.scaled(behavior, current, decision.replicas, now);
             });
             status.last_scale_time = Some(self.clock.time());
+            *action = Action::of(current, decision.replicas);
         }
+        COUNTS.wants(key, decision.replicas);
         status.desired_replicas = decision.replicas;
         status::observed(&mut status, current, decision.statuses);
         self.write(autoscaler, status).await?;

@@ -8,7 +8,7 @@ use kube::core::DynamicObject;
 use coracle_client::events::EventType;
 use coracle_client::patch;
 
-use super::{Controller, Decision, ReconcileError, Scale, Status, status};
+use super::{Controller, Decision, ReconcileError, Scale, Status, plan, status};
 use crate::refusal;
 
 /// Others may scale at the same time; what was decided stands all the same.
@@ -39,7 +39,7 @@ impl Controller {
         autoscaler: &HorizontalPodAutoscaler,
     ) -> Result<(Api<DynamicObject>, Scale), String> {
         let (version, kind, name) = target(autoscaler);
-        if version.matches('/').count() > 1 {
+        if !plan::has_version(autoscaler) {
             return Err(format!("unexpected GroupVersion string: {version}"));
         }
         let found = self.kinds.find_in_group(version, kind).await;

@@ -8,9 +8,10 @@ use k8s_openapi::api::autoscaling::v2::{
 };
 
 use super::calculate::Situation;
+use super::counts::{Action, COUNTS, Fault};
 use super::metrics::Query;
 use super::plan::{self, Measured};
-use super::propose::{Reading, propose};
+use super::propose::{Failure, Proposal, Reading, UNKNOWN, propose};
 use super::{Controller, Scale, Status, execute, overlap, status};
 
 impl Controller {
@@ -53,8 +54,12 @@ impl Controller {
         };
         let (selector, mut outcomes) = (parsed.to_string(), Vec::new());
         for spec in autoscaler.spec.metrics.iter().flatten() {
+            let begun = self.clock.monotonic();
             let reading = self.read(spec, &key.namespace, &selector).await;
             let outcome = propose(spec, reading, situation, &key.namespace);
+            let (action, fault) = counted(autoscaler, &outcome);
+            let took = self.clock.monotonic().duration_since(begun);
+            COUNTS.metric(action, fault, &spec.type_, took);
             if let Err(failure) = &outcome {
                 let (reason, message) = (failure.reason, &failure.message);
                 self.tell(autoscaler, EventType::Warning, reason, message);
@@ -156,6 +161,23 @@ impl Controller {
         let resource = found.qualified();
         let object = Some((resource.as_str(), described.name.as_str()));
         self.metrics.of_object(query, object).await
+    }
+}
+
+/// Upstream compares with what the last look has found.
+fn counted(
+    autoscaler: &HorizontalPodAutoscaler,
+    outcome: &Result<Proposal, Failure>,
+) -> (Action, Fault) {
+    let status = autoscaler.status.as_ref();
+    let last = status.and_then(|status| status.current_replicas);
+    match outcome {
+        Ok(proposal) => {
+            let action = Action::of(last.unwrap_or(0), proposal.replicas);
+            (action, Fault::None)
+        }
+        Err(failure) if failure.reason == UNKNOWN => (Action::None, Fault::Spec),
+        Err(_) => (Action::None, Fault::Internal),
     }
 }
 

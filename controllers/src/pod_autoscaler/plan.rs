@@ -60,6 +60,12 @@ pub(super) fn tolerances(autoscaler: &HorizontalPodAutoscaler) -> Tolerances {
     tolerances
 }
 
+/// Whether the target names a version of a group.
+pub(super) fn has_version(autoscaler: &HorizontalPodAutoscaler) -> bool {
+    let version = autoscaler.spec.scale_target_ref.api_version.as_deref();
+    version.unwrap_or_default().matches('/').count() <= 1
+}
+
 /// What all metrics of an autoscaler come to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Measured {

@@ -15,6 +15,9 @@ use super::calculate::{self, Answer, Situation};
 use super::metrics::{PodMetrics, milli};
 use crate::labels::as_go;
 
+/// Of metrics of a kind that nobody knows.
+pub(super) const UNKNOWN: &str = "InvalidMetricSourceType";
+
 /// What was read of a metric; a failure in words.
 #[derive(Clone, Debug)]
 pub(super) enum Reading {
@@ -62,7 +65,7 @@ pub(super) fn propose(
         Reading::Unknown => {
             let message = format!("unknown metric source type {:?}", spec.type_);
             return Err(Failure {
-                reason: "InvalidMetricSourceType",
+                reason: UNKNOWN,
                 summary: message.clone(),
                 message,
             });

@@ -296,3 +296,40 @@ async fn without_autoscalers_nothing_is_asked() {
     assert_eq!(requests.iter().find(lists), None);
     assert!(requests.len() >= 4, "{requests:?}");
 }
+
+/// The metrics that begin with a name, without upstream's prefix.
+fn counted(name: &str) -> Vec<String> {
+    let mut text = coracle_api::exposition::Text::default();
+    metrics_text(&mut text);
+    let text = text.into_string();
+    let lines = text.lines();
+    let lines = lines.filter_map(|line| line.strip_prefix("horizontal_pod_autoscaler_controller_"));
+    let named = lines.filter(|line| line.starts_with(name));
+    named.map(str::to_owned).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn looks_and_metrics_are_counted() {
+    let site = two_pods();
+    site.cluster.api.delete(&path_of("web"));
+    site.autoscaler("counted", json!({}));
+    let target = json!({"apiVersion": "a/b/c", "kind": "Deployment", "name": "web"});
+    site.autoscaler("misnamed", json!({"scaleTargetRef": target}));
+    site.use_cpu(&[("a", 800), ("b", 1000)]);
+    let running = site.run();
+    let wants = r#"desired_replicas{namespace="default",hpa_name="counted"} 4"#;
+    let shown = || counted("desired_replicas").iter().any(|line| line == wants);
+    eventually("shown", shown).await;
+    // Those of other tests are counted with it.
+    for line in [
+        r#"reconciliations_total{action="scale_up",error="none"} "#,
+        r#"reconciliations_total{action="none",error="spec"} "#,
+        r#"reconciliation_duration_seconds_count{action="scale_up",error="none"} "#,
+        r#"metric_computation_total{action="scale_up",error="none",metric_type="Resource"} "#,
+    ] {
+        eventually(line, || !counted(line).is_empty()).await;
+    }
+    site.cluster.api.delete(&path_of("counted"));
+    eventually("gone", || !shown()).await;
+    drop(running);
+}
