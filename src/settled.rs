@@ -18,8 +18,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use touched::Touched;
 
-/// After READY: enough for first connections, lists and pods.
-const START_MAX: Duration = Duration::from_secs(30);
+/// From READY on: checks, keys and first lists are over; then first connections and pods, too.
+const START_PARTS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(25)];
 /// How often the heap may be looked through, which its users wait for.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// The part of a processor that a process at rest takes at most.
@@ -28,11 +28,13 @@ const REST_MAX: f64 = 0.1;
 /// Ready; what the start needed is given back after a while, and from then on what work left.
 pub fn soon() {
     tokio::spawn(async {
-        tokio::time::sleep(START_MAX).await;
-        match give_back() {
-            Ok(bytes) => tracing::debug!(bytes, "pages of the start are unmapped"),
-            // A kernel without smaps: the process is larger than it need be.
-            Err(error) => tracing::debug!(%error, "pages of the start stay mapped"),
+        for part in START_PARTS {
+            tokio::time::sleep(part).await;
+            match give_back() {
+                Ok(bytes) => tracing::debug!(bytes, "pages of the start are unmapped"),
+                // A kernel without smaps: the process is larger than it need be.
+                Err(error) => tracing::debug!(%error, "pages of the start stay mapped"),
+            }
         }
         loop {
             heap::give_back();
