@@ -5,9 +5,11 @@
 
 mod controllers;
 mod resources;
+mod scheduler;
 
 pub use controllers::ControllersCommand;
 pub use resources::ResourceArgs;
+pub use scheduler::{ExplainArgs, SchedulerCommand, SchedulerWhat};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -27,6 +29,8 @@ pub enum Command {
     Server(Box<ServerCommand>),
     /// Run the controllers alone, against any API server
     Controllers(Box<ControllersCommand>),
+    /// Ask the scheduler why it places a pod as it does
+    Scheduler(SchedulerCommand),
     /// Run this machine as a node of a cluster
     Agent(Box<AgentCommand>),
     /// Make, list and delete the tokens that nodes enrol with

@@ -14,6 +14,7 @@ mod logging;
 mod manifests; // Applies what lies in a directory.
 mod node;
 mod notify;
+mod scheduler;
 mod secrets;
 mod settings;
 mod settled; // Gives back memory that is not needed.
@@ -78,6 +79,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Up(args) => up::run(*args),
         Command::Server(args) => control_plane::run(*args),
         Command::Controllers(args) => controllers::run(*args),
+        Command::Scheduler(command) => scheduler::run(command),
         Command::Agent(args) => node::run(*args),
         Command::Token(args) => tokens::run(args),
         Command::Secrets(args) => secrets::run(args),

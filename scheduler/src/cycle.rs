@@ -143,6 +143,23 @@ fn filter<'a>(
 /// The weighted sum of every plugin's normalized scores, a node.
 fn score(profile: &Profile, world: &Snapshot, pod: &PodInfo, nodes: &[&NodeInfo]) -> Vec<i64> {
     let mut totals = vec![0; nodes.len()];
+    each_score(profile, world, pod, nodes, |place, scores| {
+        for (total, score) in totals.iter_mut().zip(scores) {
+            *total += score * profile.weight(place);
+        }
+    });
+    totals
+}
+
+/// Calls `told` with the place of each plugin that has something to say, and its normalized scores
+/// of the nodes.
+pub fn each_score(
+    profile: &Profile,
+    world: &Snapshot,
+    pod: &PodInfo,
+    nodes: &[&NodeInfo],
+    mut told: impl FnMut(usize, &[i64]),
+) {
     let mut scores = vec![0; nodes.len()];
     for (place, plugin) in profile.at(|points| points.score) {
         let mut slot = Slot::default();
@@ -153,11 +170,8 @@ fn score(profile: &Profile, world: &Snapshot, pod: &PodInfo, nodes: &[&NodeInfo]
             *score = plugin.score(pod, node, world, &slot);
         }
         plugin.normalize(nodes, &mut scores, &slot);
-        for (total, score) in totals.iter_mut().zip(&scores) {
-            *total += score * profile.weight(place);
-        }
+        told(place, &scores);
     }
-    totals
 }
 
 fn choose<'a>(

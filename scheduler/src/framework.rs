@@ -68,6 +68,12 @@ impl Lacking {
 }
 
 impl Reason {
+    pub fn texts(&self, pod: &PodInfo) -> Vec<String> {
+        let mut texts = Vec::new();
+        self.each(pod, |text| texts.push(text));
+        texts
+    }
+
     /// Adds each text of this reason; `pod` names the scalars.
     pub fn each(&self, pod: &PodInfo, mut add: impl FnMut(String)) {
         let lacking = match self {

@@ -34,7 +34,7 @@ pub mod image_locality;
 pub mod default_binder;
 
 #[cfg(test)]
-mod scene; // Worlds in text for the tests of plugins.
+pub(crate) mod scene; // Worlds in text for the tests of plugins.
 
 use crate::framework::Profile;
 use crate::views::Views;

@@ -3,21 +3,16 @@
 use crate::binding::{self, Place, Places};
 use crate::cache::{Cache, Snapshot};
 use crate::cycle::{self, Diagnosis, Outcome, Rotation};
-use crate::events::{self, Storage, World};
 use crate::framework::{Nomination, Profile, WorldChange};
-use crate::plugins;
 use crate::pod_info::{DEFAULT_SCHEDULER, PodInfo};
 use crate::preemption::Evictor;
 use crate::queue::{Attempt, Queue};
 use crate::report::Reporter;
-use crate::views::Views;
+use crate::watched::{Watched, watch};
 use coracle_client::Client;
 use coracle_client::clock::{Clock, Instant};
 use coracle_client::events::Recorder;
-use coracle_client::informer::{Filter, Informers};
 use futures::FutureExt;
-use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use parking_lot::Mutex;
 use rand::RngExt;
 use std::panic::AssertUnwindSafe;
@@ -47,32 +42,11 @@ impl Default for Config {
 
 /// Runs until `stop`; bindings under way are finished first, but for those that wait for others.
 pub async fn run(config: Config, client: Client, stop: CancellationToken) {
-    let views = Views::default();
-    let name = config.scheduler_name.as_str();
-    let profile = plugins::default_profile(name, client.clone(), &views);
-    let world = World {
-        views,
-        queue: Arc::new(Queue::new(profile.clone())),
-        scheduler_name: config.scheduler_name.as_str().into(),
-    };
-    let informers = Informers::new(client.clone(), stop.clone());
-    let nodes = informers.get::<Node>();
-    let living = Filter::fields("status.phase!=Succeeded,status.phase!=Failed");
-    let pods = informers.get_filtered::<Pod>(living);
-    let storage = Storage::new(&informers);
-    let tables = events::keep_tables(&world.views, &informers, &stop);
-    let budgets = informers.get::<PodDisruptionBudget>();
-    if !nodes.synced().await
-        || !storage.synced().await
-        || !pods.synced().await
-        || !tables.synced(&stop).await
-        || !budgets.synced().await
-    {
+    let name = &config.scheduler_name;
+    let Some(watched) = watch(name, &client, &stop).await else {
         return;
-    }
-    events::follow_budgets(&world, &budgets);
-    storage.follow(&world);
-    events::follow(&world, &pods, &nodes);
+    };
+    let Watched { profile, world, .. } = &watched;
     let recorder = Recorder::with_clock(
         client.clone(),
         &config.scheduler_name,
@@ -86,7 +60,7 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
         cache: Arc::clone(&world.views.cache),
     };
     let scheduler = Scheduler {
-        profile,
+        profile: profile.clone(),
         evictor,
         cache: Arc::clone(&world.views.cache),
         queue: Arc::clone(&world.queue),

@@ -102,18 +102,23 @@ impl Filters<'_> {
 
     /// The first filter that refuses the node, if any.
     pub fn refusal(&self, node: &NodeInfo, state: &CycleState) -> Option<Refusal> {
+        self.refusals(node, state).next()
+    }
+
+    /// All filters that refuse the node.
+    pub fn refusals(&self, node: &NodeInfo, state: &CycleState) -> impl Iterator<Item = Refusal> {
         let filters = self.profile.at(|points| points.filter);
         filters
             .filter(|(place, _)| !state.0[*place].is_skipped)
-            .find_map(
-                |(place, plugin)| match plugin.filter(self.pod, node, &state.0[place].slot) {
+            .filter_map(|(place, plugin)| {
+                match plugin.filter(self.pod, node, &state.0[place].slot) {
                     Verdict::Fit => None,
                     verdict => Some(Refusal {
                         plugin: plugin.name(),
                         verdict,
                     }),
-                },
-            )
+                }
+            })
     }
 
     /// The same with the pods on the node that were promised it and to which this pod yields, then

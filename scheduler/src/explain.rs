@@ -1,0 +1,163 @@
+//! Why a pod fits on a node or does not: every filter's verdict and every score, node by node.
+//!
+//! A cycle stops at a node's first refusal, at enough nodes that fit, and does not score the only
+//! one that fits; here nothing is left out. Pure.
+
+mod live; // Of a cluster.
+
+pub use live::{ExplainError, Explained, explain_pod};
+
+use crate::cache::Snapshot;
+use crate::cycle::{self, Outcome, Rotation};
+use crate::framework::{Begun, Filters, Profile};
+use crate::node_info::NodeInfo;
+use crate::pod_info::PodInfo;
+
+/// One plugin's part in the score of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Score {
+    pub plugin: &'static str,
+    pub weight: i64,
+    /// Between 0 and 100.
+    pub score: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Fits(Vec<Score>),
+    /// Which plugins refuse it, each with what it says.
+    Refused(Vec<(&'static str, Vec<String>)>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeVerdict {
+    pub node: String,
+    pub verdict: Verdict,
+}
+
+impl NodeVerdict {
+    /// The weighted sum, where the node fits.
+    pub fn total(&self) -> Option<i64> {
+        let Verdict::Fits(scores) = &self.verdict else {
+            return None;
+        };
+        Some(scores.iter().map(|one| one.score * one.weight).sum())
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Explanation {
+    /// The plugin that keeps the pod out of the queue.
+    pub gated_by: Option<&'static str>,
+    /// The best first, then those that do not fit, each by name. None where the pod is refused
+    /// before any node is looked at.
+    pub nodes: Vec<NodeVerdict>,
+    /// What the pod's event says where no node fits.
+    pub message: Option<String>,
+}
+
+impl Explanation {
+    /// The nodes between which chance decides.
+    pub fn best(&self) -> Vec<&str> {
+        let highest = self.nodes.iter().filter_map(NodeVerdict::total).max();
+        let best = self.nodes.iter();
+        best.filter(|one| one.total().is_some() && one.total() == highest)
+            .map(|one| one.node.as_str())
+            .collect()
+    }
+}
+
+pub fn explain(profile: &Profile, world: &Snapshot, pod: &PodInfo) -> Explanation {
+    let mut told = Explanation::default();
+    let gate = profile.plugins().find(|plugin| !plugin.pre_enqueue(pod));
+    told.gated_by = gate.map(|plugin| plugin.name());
+    let filters = Filters {
+        profile,
+        world,
+        pod,
+    };
+    let first = |_| 0;
+    if let Outcome::NoFit(diagnosis) =
+        cycle::run(profile, world, pod, &mut Rotation::default(), first)
+    {
+        told.message = Some(diagnosis.message(pod));
+    }
+    let Ok(begun) = filters.begin() else {
+        return told;
+    };
+    let mut fitting: Vec<&NodeInfo> = Vec::new();
+    for node in &world.nodes {
+        let refusals = refusals(filters, &begun, node);
+        if refusals.is_empty() {
+            fitting.push(node);
+        } else {
+            told.nodes.push(NodeVerdict {
+                node: node.name.to_string(),
+                verdict: Verdict::Refused(refusals),
+            });
+        }
+    }
+    told.nodes.extend(scored(filters, &fitting));
+    told.nodes.sort_by(|a, b| {
+        let by_total = b.total().cmp(&a.total());
+        by_total.then_with(|| a.node.cmp(&b.node))
+    });
+    told
+}
+
+fn refusals(
+    filters: Filters<'_>,
+    begun: &Begun,
+    node: &NodeInfo,
+) -> Vec<(&'static str, Vec<String>)> {
+    if !begun.may_take(node) {
+        let left_out = "another node is asked for".to_owned();
+        let by = begun.only_by.iter();
+        return by.map(|plugin| (*plugin, vec![left_out.clone()])).collect();
+    }
+    let all = filters.refusals(node, &begun.state);
+    let mut all: Vec<_> = all
+        .filter_map(|refusal| {
+            let reason = refusal.verdict.into_reason()?;
+            Some((refusal.plugin, reason.texts(filters.pod)))
+        })
+        .collect();
+    // Room that was promised to others is seen by whoever yields to them.
+    if all.is_empty()
+        && let Some(refusal) = filters.refusal_with_nominated(node, &begun.state)
+        && let Some(reason) = refusal.verdict.into_reason()
+    {
+        let mut texts = reason.texts(filters.pod);
+        texts.push("with the pods that were promised the node".to_owned());
+        all.push((refusal.plugin, texts));
+    }
+    all
+}
+
+fn scored(filters: Filters<'_>, fitting: &[&NodeInfo]) -> Vec<NodeVerdict> {
+    let Filters {
+        profile,
+        world,
+        pod,
+    } = filters;
+    let names: Vec<_> = profile.plugins().map(|one| one.name()).collect();
+    let mut rows: Vec<Vec<Score>> = vec![Vec::new(); fitting.len()];
+    cycle::each_score(profile, world, pod, fitting, |place, scores| {
+        for (row, score) in rows.iter_mut().zip(scores) {
+            row.push(Score {
+                plugin: names[place],
+                weight: profile.weight(place),
+                score: *score,
+            });
+        }
+    });
+    let rows = fitting.iter().zip(rows);
+    rows.map(|(node, scores)| NodeVerdict {
+        node: node.name.to_string(),
+        verdict: Verdict::Fits(scores),
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests;

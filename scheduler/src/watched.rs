@@ -1,0 +1,54 @@
+//! The world as informers keep it: cache, queue and what plugins see beside them.
+
+use crate::events::{self, Storage, World};
+use crate::framework::Profile;
+use crate::plugins;
+use crate::queue::Queue;
+use crate::views::Views;
+use coracle_client::Client;
+use coracle_client::informer::{Filter, Informers};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// The world as the API server shows it, for as long as this is kept.
+pub struct Watched {
+    pub profile: Profile,
+    pub world: World,
+    _informers: Informers,
+}
+
+/// `None` when it is stopped before everything was read.
+pub async fn watch(name: &str, client: &Client, stop: &CancellationToken) -> Option<Watched> {
+    let views = Views::default();
+    let profile = plugins::default_profile(name, client.clone(), &views);
+    let world = World {
+        views,
+        queue: Arc::new(Queue::new(profile.clone())),
+        scheduler_name: name.into(),
+    };
+    let informers = Informers::new(client.clone(), stop.clone());
+    let nodes = informers.get::<Node>();
+    let living = Filter::fields("status.phase!=Succeeded,status.phase!=Failed");
+    let pods = informers.get_filtered::<Pod>(living);
+    let storage = Storage::new(&informers);
+    let tables = events::keep_tables(&world.views, &informers, stop);
+    let budgets = informers.get::<PodDisruptionBudget>();
+    if !nodes.synced().await
+        || !storage.synced().await
+        || !pods.synced().await
+        || !tables.synced(stop).await
+        || !budgets.synced().await
+    {
+        return None;
+    }
+    events::follow_budgets(&world, &budgets);
+    storage.follow(&world);
+    events::follow(&world, &pods, &nodes);
+    Some(Watched {
+        profile,
+        world,
+        _informers: informers,
+    })
+}
