@@ -1,5 +1,6 @@
 //! Off the cycle: reserve, permit, pre-bind, bind, post-bind; or undo all of it.
 //!
+//! A binding can be called off while it waits, up to Bind: then the pod makes room for another.
 //! The pod is assumed on its node before this begins. Whatever fails, reservations are undone in
 //! reverse order and the pod is taken off the node again.
 
@@ -9,6 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
+use under_way::{PREEMPTED, Revocable, UnderWay};
+
+mod under_way; // Which bindings can still be called off.
 
 /// Upstream's bound on how long Permit may keep a pod waiting.
 const PERMIT_MAX: Duration = Duration::from_secs(15 * 60);
@@ -23,6 +27,7 @@ const WAITS_MAX: usize = 4096;
 pub struct Places {
     at_work: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
+    under_way: UnderWay,
     /// Ends every wait for others.
     stop: CancellationToken,
 }
@@ -33,6 +38,7 @@ impl Places {
             stop,
             at_work: Arc::new(Semaphore::new(BINDINGS_MAX)),
             waiting: Arc::new(Semaphore::new(WAITS_MAX)),
+            under_way: UnderWay::default(),
         }
     }
 
@@ -40,7 +46,16 @@ impl Places {
     pub async fn take(&self) -> Place {
         let places = self.clone();
         let held = Arc::clone(&self.at_work).acquire_owned().await.ok();
-        Place { places, held }
+        Place {
+            places,
+            held,
+            revocable: None,
+        }
+    }
+
+    /// True when the pod had a binding under way, and is not bound by it any more.
+    pub fn call_off(&self, uid: &str) -> bool {
+        self.under_way.call_off(uid)
     }
 
     #[cfg(test)]
@@ -55,19 +70,41 @@ pub struct Place {
     places: Places,
     /// None while others are waited for.
     held: Option<OwnedSemaphorePermit>,
+    /// Of the binding that has this place, once it began.
+    revocable: Option<Revocable>,
 }
 
 impl Place {
+    /// From now on the binding of this pod can be called off.
+    pub fn begin(&mut self, pod: &PodInfo) {
+        self.revocable = Some(self.places.under_way.begin(&pod.uid));
+    }
+
+    /// From now on it cannot; or why it ends here.
+    fn seal(&self) -> Result<(), &'static str> {
+        self.revocable.as_ref().map_or(Ok(()), Revocable::seal)
+    }
+
+    async fn called_off(revocable: Option<&Revocable>) {
+        match revocable {
+            Some(revocable) => revocable.called_off().cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Gives the place to others until `wait` is over; or why it is not waited for.
     async fn while_waiting<T>(&mut self, wait: impl Future<Output = T>) -> Result<T, &'static str> {
         let waiting = Arc::clone(&self.places.waiting).try_acquire_owned();
         let waiting = waiting.map_err(|_| "too many pods wait")?;
         self.held = None;
         let stop = self.places.stop.clone();
-        let waited = stop.run_until_cancelled(wait).await;
+        let waited = tokio::select! {
+            () = Self::called_off(self.revocable.as_ref()) => Err(PREEMPTED),
+            waited = stop.run_until_cancelled(wait) => waited.ok_or("the scheduler stops"),
+        };
         self.held = Arc::clone(&self.places.at_work).acquire_owned().await.ok();
         drop(waiting);
-        waited.ok_or("the scheduler stops")
+        waited
     }
 }
 
@@ -108,6 +145,10 @@ async fn steps(
             settled.unwrap_or_else(|why| Err(not_waited(plugin, why)))?;
         }
     }
+    place.seal().map_err(|why| StepError::Refused {
+        plugin: "Bind",
+        why: why.to_owned(),
+    })?;
     let mut bound = None;
     for plugin in profile.plugins() {
         bound = plugin.bind(pod, node).await;

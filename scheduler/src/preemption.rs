@@ -3,6 +3,7 @@
 //! The pod that they make room for is in flight meanwhile, so it is not looked at before all were
 //! asked to go. Never decides which pods go.
 
+use crate::binding::Places;
 use crate::cache::Cache;
 use crate::framework::Preemption;
 use crate::plugins::default_preemption::PREEMPTED;
@@ -42,6 +43,7 @@ pub struct Evictor {
     pub recorder: Recorder,
     pub clock: Clock,
     pub cache: Arc<Mutex<Cache>>,
+    pub places: Places,
 }
 
 impl std::fmt::Debug for Evictor {
@@ -96,6 +98,13 @@ impl Evictor {
         victim: &PodInfo,
         node: &str,
     ) -> Result<(), kube::Error> {
+        let mut text = format!("Preempted by pod {} on node {node}", preemptor.uid);
+        if self.places.call_off(&victim.uid) {
+            // It is on its node in the cache alone, and may find another one.
+            text.push_str(" (in kube-scheduler memory).");
+            self.tell(preemptor, victim, text);
+            return Ok(());
+        }
         let ended = async {
             if let Some(body) = self.mark(preemptor, victim) {
                 self.patch_status(victim, body).await?;
@@ -109,12 +118,15 @@ impl Evictor {
             Err(error) if is_gone(&error) => return Ok(()),
             result => result?,
         }
-        let text = format!("Preempted by pod {} on node {node}", preemptor.uid);
+        self.tell(preemptor, victim, text);
+        Ok(())
+    }
+
+    fn tell(&self, preemptor: &PodInfo, victim: &PodInfo, text: String) {
+        tracing::info!(pod = %preemptor.key, victim = %victim.key, text, "preempted");
         let about = reference(victim.pod.as_ref());
         self.recorder
             .event(&about, EventType::Normal, "Preempted", text);
-        tracing::info!(pod = %preemptor.key, victim = %victim.key, node, "preempted");
-        Ok(())
     }
 
     async fn patch_status(&self, pod: &PodInfo, body: Value) -> Result<(), kube::Error> {

@@ -53,11 +53,13 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
         "",
         config.clock.clone(),
     );
+    let places = Places::new(stop.clone());
     let evictor = Evictor {
         client: client.clone(),
         recorder: recorder.clone(),
         clock: config.clock.clone(),
         cache: Arc::clone(&world.views.cache),
+        places: places.clone(),
     };
     let scheduler = Scheduler {
         profile: profile.clone(),
@@ -65,7 +67,7 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
         cache: Arc::clone(&world.views.cache),
         queue: Arc::clone(&world.queue),
         reporter: Reporter::new(client, recorder, config.clock),
-        places: Places::new(stop.clone()),
+        places,
         stop: stop.clone(),
         tasks: TaskTracker::new(),
     };
@@ -126,6 +128,7 @@ impl Scheduler {
         let this = self.clone();
         match outcome {
             Outcome::Node(node) => {
+                place.begin(&attempt.pod);
                 self.cache.lock().assume(Arc::clone(&attempt.pod), &node);
                 self.tasks.spawn(async move {
                     this.bind(attempt, &node, &mut place).await;

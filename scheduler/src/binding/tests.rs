@@ -234,3 +234,36 @@ async fn nobody_is_waited_for_once_the_scheduler_stops() {
     drop(place);
     assert_eq!(places.free(), [BINDINGS_MAX, WAITS_MAX]);
 }
+
+/// A pod that waits makes room at once, and one that is being bound is beyond that.
+#[tokio::test(start_paused = true)]
+async fn a_binding_is_called_off_while_it_waits() {
+    let pod = PodInfo::new(Arc::new(Pod::default()));
+    let places = Places::new(CancellationToken::new());
+    let mut place = places.take().await;
+    assert!(!places.call_off(&pod.uid), "it has not begun");
+
+    place.begin(&pod);
+    let (profile, story) = tell("", 3);
+    let bound = bind(&profile, &pod, "n", &mut place);
+    let refused = async {
+        tokio::task::yield_now().await;
+        assert!(places.call_off(&pod.uid));
+    };
+    let (bound, ()) = tokio::join!(bound, refused);
+    assert_eq!(
+        bound.unwrap_err().to_string(),
+        "a refused the pod: preempted"
+    );
+    assert!(story.lock().last().unwrap().ends_with("a unreserve"));
+
+    place.begin(&pod);
+    assert!(places.call_off(&pod.uid), "before its first step");
+    let (profile, story) = tell("", 0);
+    assert!(bind(&profile, &pod, "n", &mut place).await.is_err());
+    assert!(!story.lock().iter().any(|line| line == "b bind"));
+
+    place.begin(&pod);
+    bind(&profile, &pod, "n", &mut place).await.unwrap();
+    assert!(!places.call_off(&pod.uid), "it is bound");
+}

@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use http::{Method, Request, Response};
 use jiff::Timestamp;
 use kube::client::Body;
+use tokio_util::sync::CancellationToken;
 
 /// What was asked, and which requests are refused.
 #[derive(Clone, Default)]
@@ -74,6 +75,16 @@ fn pod(name: &str, priority: i32, status: Value, ends: bool) -> Arc<PodInfo> {
 
 /// Ends `victims` on node `n`; what was asked, and how it ended.
 async fn ended_by(scribe: &Scribe, cache: Cache, victims: Vec<Arc<PodInfo>>) -> String {
+    let places = Places::new(CancellationToken::new());
+    ended_beside(places, scribe, cache, victims).await
+}
+
+async fn ended_beside(
+    places: Places,
+    scribe: &Scribe,
+    cache: Cache,
+    victims: Vec<Arc<PodInfo>>,
+) -> String {
     let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
     let client = scribe.client();
     let evictor = Evictor {
@@ -81,6 +92,7 @@ async fn ended_by(scribe: &Scribe, cache: Cache, victims: Vec<Arc<PodInfo>>) -> 
         client,
         clock,
         cache: Arc::new(Mutex::new(cache)),
+        places,
     };
     let plan = Preemption {
         node: "n".into(),
@@ -116,6 +128,11 @@ async fn a_victim_is_told_why_and_asked_to_go() {
             DELETE pods/low {"uid":"low-uid"}"#]],
     )
     .await;
+    expect![[r#"POST events "Preempted": "Preempted by pod new-uid on node n""#]]
+        .assert_eq(&event(&scribe).await);
+}
+
+async fn event(scribe: &Scribe) -> String {
     let event = async {
         loop {
             let requests = scribe.requests.lock().clone();
@@ -125,8 +142,22 @@ async fn a_victim_is_told_why_and_asked_to_go() {
             tokio::task::yield_now().await;
         }
     };
-    expect![[r#"POST events "Preempted": "Preempted by pod new-uid on node n""#]]
-        .assert_eq(&tokio::time::timeout(EVICTION_MAX, event).await.unwrap());
+    tokio::time::timeout(EVICTION_MAX, event).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_not_bound_yet_is_called_off_and_stays() {
+    let scribe = Scribe::default();
+    let places = Places::new(CancellationToken::new());
+    let victim = pod("low", 1, json!({}), false);
+    let mut place = places.take().await;
+    place.begin(&victim);
+    let ended = ended_beside(places.clone(), &scribe, Cache::default(), vec![victim]).await;
+    assert_eq!(ended, "", "nothing is asked of the API");
+    expect![[
+        r#"POST events "Preempted": "Preempted by pod new-uid on node n (in kube-scheduler memory).""#
+    ]]
+    .assert_eq(&event(&scribe).await);
 }
 
 #[tokio::test(start_paused = true)]

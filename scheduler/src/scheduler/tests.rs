@@ -46,7 +46,7 @@ fn scheduler(stop: &CancellationToken) -> Scheduler {
     let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
     let recorder = Recorder::with_clock(client.clone(), "test", "", clock.clone());
     let profile = Profile::new("test", vec![(Arc::new(Full) as SharedPlugin, 1)]);
-    let cache = Arc::default();
+    let (cache, places) = (Arc::default(), Places::new(stop.clone()));
     Scheduler {
         queue: Arc::new(Queue::new(profile.clone())),
         profile,
@@ -55,10 +55,11 @@ fn scheduler(stop: &CancellationToken) -> Scheduler {
             recorder: recorder.clone(),
             clock: clock.clone(),
             cache: Arc::clone(&cache),
+            places: places.clone(),
         },
         cache,
         reporter: Reporter::new(client, recorder, clock),
-        places: Places::new(stop.clone()),
+        places,
         stop: stop.clone(),
         tasks: TaskTracker::new(),
     }
