@@ -61,6 +61,11 @@ fn an_autoscaler_keeps_its_bounds_and_says_what_it_cannot_read() {
     // Whoever asks for more than the most does not keep it.
     cluster.kubectl(&["scale", "deployment/web", "--replicas=7"]);
     cluster.wait_value(&["deployment", "web"], "{.spec.replicas}", "4");
+    let wants = r#"_autoscaler_controller_desired_replicas{namespace="default",hpa_name="web"} 4"#;
+    wait("the server's metrics say what it wants", || {
+        let metrics = cluster.kubectl(&["get", "--raw", "/metrics"]);
+        metrics.contains(wants).then_some(())
+    });
 
     cluster.apply(ON_JOBS);
     described(
