@@ -7,6 +7,7 @@
 mod faults; // What a client of the loops sees go wrong.
 mod site; // Server, scheduler, nodes, and the loops with their lives.
 mod steps; // What is done to a workload, and where it should end.
+mod volumes; // The same for claims, volumes, attachments and networks.
 
 use std::ops::Range;
 
@@ -54,5 +55,12 @@ fn stateful_sets_end_where_they_should() {
 fn jobs_end_where_they_should() {
     for seed in seeds() {
         steps::run(seed, &steps::job());
+    }
+}
+
+#[test]
+fn volumes_and_networks_end_where_they_should() {
+    for seed in seeds() {
+        volumes::run(seed);
     }
 }
