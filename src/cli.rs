@@ -29,8 +29,8 @@ pub enum Command {
     Server(Box<ServerCommand>),
     /// Run the controllers alone, against any API server
     Controllers(Box<ControllersCommand>),
-    /// Ask the scheduler why it places a pod as it does
-    Scheduler(SchedulerCommand),
+    /// Run the scheduler alone, against any API server, or ask it why it places a pod as it does
+    Scheduler(Box<SchedulerCommand>),
     /// Run this machine as a node of a cluster
     Agent(Box<AgentCommand>),
     /// Make, list and delete the tokens that nodes enrol with
@@ -253,6 +253,10 @@ pub struct ServerArgs {
         value_delimiter = ','
     )]
     pub disable_admission_plugins: Vec<String>,
+    /// Profiles of the scheduler, plugins and their arguments: a kubescheduler.config.k8s.io/v1
+    /// KubeSchedulerConfiguration
+    #[arg(long, value_name = "FILE", env = "CORACLE_SCHEDULER_CONFIG")]
+    pub scheduler_config: Option<String>,
     /// Components or control loops to leave out: scheduler, controllers, node-lifecycle, ...
     #[arg(
         long,

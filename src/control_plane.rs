@@ -4,7 +4,8 @@
 //! API server, then the store.
 
 use crate::cli::ServerCommand;
-use crate::controllers::{self, ClientFor, of_server};
+use crate::controllers::{self, ClientFor};
+use crate::leading::of_server;
 use crate::settings::{self, ServerSettings, file};
 use crate::{Failure, logging, manifests, node, notify, runtime, settled};
 use anyhow::Context;
@@ -220,7 +221,13 @@ fn start_loops(
         let acting = Arc::clone(server);
         let client_for: ClientFor = Arc::new(move |user| client_as(&acting, user));
         let client = client_for(INFORMERS_USER);
-        let leading = controllers::elected(of_server(), config, client, client_for, stop.clone());
+        let leading = controllers::elected(
+            of_server(controllers::LEASE),
+            config,
+            client,
+            client_for,
+            stop.clone(),
+        );
         let running = tokio::spawn(async move {
             if let Err(error) = leading.await {
                 tracing::error!(%error, "the controllers ended");
@@ -229,22 +236,29 @@ fn start_loops(
         report(server, "controller-manager", &running);
         loops.push(running);
     } else {
-        // Others may lead; a server that was killed may have held it.
         let client = client_as(server, INFORMERS_USER);
-        let stop = stop.clone();
-        let letting_go = let_go(client, of_server(), Clock::system());
-        loops.push(tokio::spawn(async move {
-            stop.run_until_cancelled(letting_go).await;
-        }));
+        loops.push(let_others(client, controllers::LEASE, stop));
     }
     if !settings.disabled.contains("scheduler") {
         let client = client_as(server, "system:kube-scheduler");
-        let config = coracle_scheduler::Config::default();
+        let config = coracle_scheduler::Config {
+            configuration: settings.scheduler.clone(),
+            ..coracle_scheduler::Config::default()
+        };
         let running = tokio::spawn(coracle_scheduler::run(config, client, stop.clone()));
         report(server, "scheduler", &running);
         loops.push(running);
     }
     loops
+}
+
+/// Others may lead: a server that was killed may have held the Lease.
+fn let_others(client: Client, lease: &str, stop: &CancellationToken) -> JoinHandle<()> {
+    let (election, stop) = (of_server(lease), stop.clone());
+    tokio::spawn(async move {
+        let letting_go = let_go(client, election, Clock::system());
+        stop.run_until_cancelled(letting_go).await;
+    })
 }
 
 /// Keeps the cluster in line with the directory of manifests.

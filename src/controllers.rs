@@ -6,11 +6,11 @@
 use crate::cli::ControllersCommand;
 use crate::control_plane::until_signalled;
 use crate::settings::controllers::{self as settings, ControllersSettings};
-use crate::{Failure, logging, node, notify, runtime, settled};
+use crate::{Failure, leading, logging, notify, runtime, settled};
 use anyhow::Context;
 use coracle_client::Client;
 use coracle_client::connect::{self, Endpoint};
-use coracle_client::lease::{Election, lead};
+use coracle_client::lease::Election;
 use coracle_controllers::Config;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,9 +18,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Upstream's, so that never two lead where both stand.
-const LEASE: &str = "kube-controller-manager";
-/// What is left of a lease that could not be renewed when its loops must have ended.
-const SPARE: Duration = Duration::from_secs(1);
+pub const LEASE: &str = "kube-controller-manager";
 /// Past this a stop does not wait for the Lease to be let go.
 const DRAIN_MAX: Duration = Duration::from_secs(15);
 
@@ -104,19 +102,8 @@ async fn go_on(
         loops(config, client_for, stop).await;
         return Ok(());
     }
-    let identity = format!("{}_{}", node::host_name()?, uuid::Uuid::new_v4());
-    let election = Election::new(LEASE, identity);
+    let election = Election::new(LEASE, leading::identity()?);
     elected(election, config, client, client_for, stop).await
-}
-
-/// A server's own loops lead for as long as it runs: no other process writes its store, so that
-/// the Lease is only there to be seen by others, and is rarely written.
-pub fn of_server() -> Election {
-    Election {
-        lease_duration: Duration::from_secs(24 * 60 * 60),
-        renew_period: Duration::from_secs(6 * 60 * 60),
-        ..Election::new(LEASE, "coracle-server")
-    }
 }
 
 /// Runs the loops whenever this process leads.
@@ -128,23 +115,8 @@ pub async fn elected(
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let clock = config.clock.clone();
-    // Another may lead once the lease has run out.
-    let stop_max = election.lease_duration - election.renew_deadline - SPARE;
-    while !stop.is_cancelled() {
-        let (config, client_for) = (config.clone(), Arc::clone(&client_for));
-        let mut ended_in_time = true;
-        let work = async |leading: CancellationToken| {
-            let running = tokio::spawn(loops(config, client_for, leading.clone()));
-            leading.cancelled().await;
-            ended_in_time = tokio::time::timeout(stop_max, running).await.is_ok();
-        };
-        let (client, election) = (client.clone(), election.clone());
-        lead(client, election, clock.clone(), stop.clone(), work).await;
-        if !ended_in_time && !stop.is_cancelled() {
-            anyhow::bail!("the Lease was lost and a loop did not end");
-        }
-    }
-    Ok(())
+    let begin = |leading| loops(config.clone(), Arc::clone(&client_for), leading);
+    leading::lead_again(client, election, clock, stop, begin).await
 }
 
 async fn loops(config: Config, client_for: ClientFor, stop: CancellationToken) {

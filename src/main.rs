@@ -10,6 +10,7 @@ mod demo_page;
 mod elevate;
 mod images;
 mod kubeconfigs;
+mod leading; // Work that one of several processes does.
 mod logging;
 mod manifests; // Applies what lies in a directory.
 mod node;
@@ -79,7 +80,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Up(args) => up::run(*args),
         Command::Server(args) => control_plane::run(*args),
         Command::Controllers(args) => controllers::run(*args),
-        Command::Scheduler(command) => scheduler::run(command),
+        Command::Scheduler(args) => scheduler::run(*args),
         Command::Agent(args) => node::run(*args),
         Command::Token(args) => tokens::run(args),
         Command::Secrets(args) => secrets::run(args),

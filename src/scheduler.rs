@@ -1,181 +1,89 @@
-//! `coracle scheduler explain`: why this node, and why not the others.
+//! `coracle scheduler`: the scheduler as a process of its own, against any API server.
+//!
+//! Of several such processes, also upstream's own, one leads by a Lease and the others wait.
 
-use crate::cli::{ExplainArgs, SchedulerCommand, SchedulerWhat};
-use crate::{Failure, runtime, show};
+use crate::cli::{SchedulerCommand, SchedulerWhat};
+use crate::control_plane::until_signalled;
+use crate::settings::scheduler::{self as settings, SchedulerSettings};
+use crate::{Failure, leading, logging, notify, runtime, settled};
 use anyhow::Context;
+use coracle_client::Client;
 use coracle_client::connect;
-use coracle_scheduler::explain::{Explanation, NodeVerdict, Verdict};
-use serde_json::{Value, json};
-use std::path::Path;
+use coracle_client::lease::Election;
+use coracle_scheduler::Config;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
-/// Everything that the scheduler watches is read once; on a slow link that takes a while.
-const READ_MAX: Duration = Duration::from_secs(60);
+mod explain; // Why this node, and why not the others.
 
-pub fn run(command: SchedulerCommand) -> Result<(), Failure> {
-    match command.what {
-        SchedulerWhat::Explain(args) => explain(&args),
+/// Past this a stop does not wait for the Lease to be let go.
+const DRAIN_MAX: Duration = Duration::from_secs(15);
+
+pub fn run(args: SchedulerCommand) -> Result<(), Failure> {
+    if let Some(SchedulerWhat::Explain(args)) = &args.what {
+        return explain::explain(args);
     }
-}
-
-fn explain(args: &ExplainArgs) -> Result<(), Failure> {
-    let path = Path::new(&args.kubeconfig);
-    let loaded = connect::kubeconfig::load(path, None)
-        .with_context(|| format!("cannot use the kubeconfig {}", path.display()))?;
-    let told = runtime()?.block_on(async {
+    let settings = settings::scheduler(&args)?;
+    logging::start(args.log.as_deref(), "info")?;
+    runtime()?.block_on(async {
+        let path = &settings.kubeconfig;
+        let loaded = connect::kubeconfig::load(path, None)
+            .with_context(|| format!("cannot use the kubeconfig {}", path.display()))?;
         let client = connect::client(&loaded.endpoint);
-        let told = coracle_scheduler::explain_pod(client, &args.namespace, &args.pod);
-        let told = tokio::time::timeout(READ_MAX, told).await;
-        told.context("the API server did not answer within a minute")?
-            .map_err(anyhow::Error::from)
+        let stop = CancellationToken::new();
+        let mut running = tokio::spawn(go_on(settings, client, stop.clone()));
+        notify::send("READY=1");
+        settled::soon();
+        tokio::select! {
+            ended = &mut running => return ended.context("the scheduler broke off")?,
+            signalled = until_signalled() => signalled?,
+        }
+        notify::send("STOPPING=1");
+        stop.cancel();
+        match tokio::time::timeout(DRAIN_MAX, running).await {
+            Ok(ended) => ended.context("the scheduler broke off")?,
+            Err(_) => {
+                tracing::warn!("the scheduler did not stop in time");
+                Ok(())
+            }
+        }
     })?;
-    let node = told.node.as_deref();
-    show::line(&match args.json {
-        true => json_of(&told.explanation, node).to_string(),
-        false => text(&told.explanation, node),
-    });
     Ok(())
 }
 
-fn json_of(told: &Explanation, node: Option<&str>) -> Value {
-    let nodes = told.nodes.iter().map(|one| match &one.verdict {
-        Verdict::Fits(scores) => {
-            let parts = scores
-                .iter()
-                .map(|one| json!({"plugin": one.plugin, "weight": one.weight, "score": one.score}));
-            let parts: Vec<_> = parts.collect();
-            json!({"node": one.node, "fits": true, "score": one.total(), "scores": parts})
-        }
-        Verdict::Refused(refusals) => {
-            let parts = refusals
-                .iter()
-                .map(|(plugin, texts)| json!({"plugin": plugin, "reasons": texts}));
-            let parts: Vec<_> = parts.collect();
-            json!({"node": one.node, "fits": false, "refusedBy": parts})
-        }
-    });
-    json!({
-        "nodeName": node,
-        "gatedBy": told.gated_by,
-        "nodes": nodes.collect::<Vec<_>>(),
-        "best": told.best(),
-        "message": told.message,
-    })
-}
-
-/// `node` is where the pod is already.
-fn text(told: &Explanation, node: Option<&str>) -> String {
-    let mut text = String::new();
-    if !told.nodes.is_empty() {
-        let rows: Vec<_> = told.nodes.iter().map(row).collect();
-        text = show::columns(&["NODE", "FITS", "SCORE", "WHY"], &rows);
-        text.push_str("\n\n");
-    }
-    text.push_str(&outcome(told, node));
-    text
-}
-
-fn row(one: &NodeVerdict) -> Vec<String> {
-    let (fits, why) = match &one.verdict {
-        Verdict::Fits(scores) => {
-            let parts = scores
-                .iter()
-                .map(|one| format!("{} {}x{}", one.plugin, one.weight, one.score));
-            ("yes", parts.collect::<Vec<_>>().join(", "))
-        }
-        Verdict::Refused(refusals) => {
-            let parts = refusals
-                .iter()
-                .map(|(plugin, texts)| format!("{plugin}: {}", texts.join(", ")));
-            ("no", parts.collect::<Vec<_>>().join("; "))
-        }
+async fn go_on(
+    settings: SchedulerSettings,
+    client: Client,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let written = settings.configuration.election.clone();
+    let config = Config {
+        configuration: settings.configuration,
+        ..Config::default()
     };
-    let total = one.total().map(|total| total.to_string());
-    let total = total.unwrap_or_default();
-    vec![one.node.clone(), fits.to_owned(), total, why]
-}
-
-fn outcome(told: &Explanation, node: Option<&str>) -> String {
-    let best = told.best();
-    let chosen = match best.as_slice() {
-        [] => told.message.clone().unwrap_or_default(),
-        [one] => format!("The best is {one}."),
-        many => format!("The best are {}: chance decides.", many.join(", ")),
+    if !written.is_on {
+        coracle_scheduler::run(config, client, stop).await;
+        return Ok(());
+    }
+    let election = Election {
+        namespace: written.namespace,
+        lease_duration: written.lease_duration,
+        renew_deadline: written.renew_deadline,
+        renew_period: written.retry_period,
+        retry_period: written.retry_period,
+        ..Election::new(written.name, leading::identity()?)
     };
-    match (node, told.gated_by) {
-        (Some(node), _) => format!("The pod is on {node}. Were it to be placed now: {chosen}"),
-        (None, Some(plugin)) => {
-            format!("{plugin} keeps the pod out of the queue. Without that: {chosen}")
-        }
-        (None, None) => chosen,
-    }
+    elected(election, config, client, stop).await
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use coracle_scheduler::explain::Score;
-    use expect_test::expect;
-
-    const NOWHERE: &str = "0/1 nodes are available: 1 Insufficient cpu.";
-
-    #[test]
-    fn a_table_says_who_refuses_and_what_counts() {
-        let score = |plugin, weight, score| Score {
-            plugin,
-            weight,
-            score,
-        };
-        let node = |name: &str, verdict| NodeVerdict {
-            node: name.to_owned(),
-            verdict,
-        };
-        let refused = vec![
-            ("NodeResourcesFit", vec!["Insufficient cpu".to_owned()]),
-            (
-                "NodeUnschedulable",
-                vec!["node(s) were unschedulable".to_owned()],
-            ),
-        ];
-        let fits = |points| {
-            Verdict::Fits(vec![
-                score("TaintToleration", 3, 100),
-                score("ImageLocality", 1, points),
-            ])
-        };
-        let mut told = Explanation {
-            nodes: vec![
-                node("a", fits(7)),
-                node("b", fits(7)),
-                node("far", Verdict::Refused(refused)),
-            ],
-            ..Explanation::default()
-        };
-        expect![[r#"
-            NODE   FITS   SCORE   WHY
-            a      yes    307     TaintToleration 3x100, ImageLocality 1x7
-            b      yes    307     TaintToleration 3x100, ImageLocality 1x7
-            far    no             NodeResourcesFit: Insufficient cpu; NodeUnschedulable: node(s) were unschedulable
-
-            The best are a, b: chance decides."#]]
-        .assert_eq(&text(&told, None));
-        told.nodes.remove(1);
-        let last = |told: &Explanation, node| text(told, node).lines().last().unwrap().to_owned();
-        expect!["The pod is on far. Were it to be placed now: The best is a."]
-            .assert_eq(&last(&told, Some("far")));
-        told.gated_by = Some("SchedulingGates");
-        told.nodes.remove(0);
-        told.message = Some(NOWHERE.to_owned());
-        expect!["SchedulingGates keeps the pod out of the queue. Without that: 0/1 nodes are available: 1 Insufficient cpu."]
-            .assert_eq(&last(&told, None));
-        let json = json_of(&told, None);
-        assert_eq!(
-            json["nodes"][0]["refusedBy"][0]["reasons"][0],
-            "Insufficient cpu"
-        );
-        assert_eq!(
-            (&json["message"], &json["nodeName"]),
-            (&NOWHERE.into(), &Value::Null)
-        );
-    }
+/// Schedules whenever this process leads.
+pub async fn elected(
+    election: Election,
+    config: Config,
+    client: Client,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let clock = config.clock.clone();
+    let begin = |leading| coracle_scheduler::run(config.clone(), client.clone(), leading);
+    leading::lead_again(client.clone(), election, clock, stop, begin).await
 }

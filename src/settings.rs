@@ -11,6 +11,7 @@ mod joining; // Clusters that are not Coracle's.
 pub mod parse;
 mod resources;
 mod routing;
+pub mod scheduler;
 
 use crate::cli::{AgentArgs, CommonArgs, LoopArgs, ServerArgs};
 use coracle_agent::KubeletDir;
@@ -78,6 +79,7 @@ pub struct ServerSettings {
     pub load_balancer_pool: AddressPool,
     pub write_kubeconfig: PathBuf,
     pub node_monitor_grace_period: Duration,
+    pub scheduler: coracle_scheduler::Configuration,
     pub disabled: BTreeSet<String>,
 }
 
@@ -155,6 +157,7 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         load_balancer_pool: routing::pool(&args.loops.load_balancer_pool)?,
         write_kubeconfig,
         node_monitor_grace_period: grace_period(&args.loops)?,
+        scheduler: scheduler::read("scheduler-config", args.scheduler_config.as_deref())?,
         disabled,
         data_dir,
     })

@@ -4,7 +4,7 @@
 //! The pod is assumed on its node before this begins. Whatever fails, reservations are undone in
 //! reverse order and the pod is taken off the node again.
 
-use crate::framework::{Permission, Profile, SharedPlugin, StepError};
+use crate::framework::{Permission, Point, Profile, SharedPlugin, StepError};
 use crate::pod_info::PodInfo;
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,7 +117,7 @@ pub async fn bind(
 ) -> Result<(), StepError> {
     let result = steps(profile, pod, node, place).await;
     if result.is_err() {
-        for plugin in profile.plugins().rev() {
+        for (_, plugin) in profile.at(Point::Reserve).rev() {
             plugin.unreserve(pod, node);
         }
     }
@@ -130,16 +130,16 @@ async fn steps(
     node: &str,
     place: &mut Place,
 ) -> Result<(), StepError> {
-    for plugin in profile.plugins() {
+    for (_, plugin) in profile.at(Point::Reserve) {
         plugin.reserve(pod, node)?;
     }
-    for plugin in profile.plugins() {
+    for (_, plugin) in profile.at(Point::Permit) {
         permit(plugin, pod, node, place).await?;
     }
-    for plugin in profile.plugins() {
+    for (_, plugin) in profile.at(Point::PreBind) {
         plugin.pre_bind(pod, node).await?;
     }
-    for plugin in profile.plugins() {
+    for (_, plugin) in profile.at(Point::PreBind) {
         if let Some(settled) = plugin.settle(pod, node) {
             let settled = place.while_waiting(settled).await;
             settled.unwrap_or_else(|why| Err(not_waited(plugin, why)))?;
@@ -150,7 +150,7 @@ async fn steps(
         why: why.to_owned(),
     })?;
     let mut bound = None;
-    for plugin in profile.plugins() {
+    for (_, plugin) in profile.at(Point::Bind) {
         bound = plugin.bind(pod, node).await;
         if bound.is_some() {
             break;
@@ -160,7 +160,11 @@ async fn steps(
         plugin: "Bind",
         why: "no plugin binds the pod".to_owned(),
     }))?;
-    for plugin in profile.plugins() {
+    // Who reserved something is told of the end as well.
+    let reserving = |place| profile.has(Point::Reserve, place);
+    let others = profile.at(Point::PostBind);
+    let others = others.filter(|(place, _)| !reserving(*place));
+    for (_, plugin) in profile.at(Point::Reserve).chain(others) {
         plugin.post_bind(pod, node);
     }
     Ok(())

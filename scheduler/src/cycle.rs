@@ -1,7 +1,7 @@
 //! One pod over one snapshot: filter, score, choose. Pure: randomness is an argument.
 
 use crate::cache::Snapshot;
-use crate::framework::{Begun, CycleState, Filters, Nomination, Profile, Slot, Unfit};
+use crate::framework::{Begun, CycleState, Filters, Nomination, Point, Profile, Slot, Unfit};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use std::sync::Arc;
@@ -27,12 +27,15 @@ pub enum Outcome {
 pub struct Rotation(usize);
 
 /// How many fitting nodes are enough to choose from, as upstream samples: all of a small cluster,
-/// half of a middling one, 5% of a huge one.
-fn enough(nodes: usize) -> usize {
+/// half of a middling one, 5% of a huge one; or `percent` of it where that is not 0.
+fn enough(nodes: usize, percent: usize) -> usize {
     if nodes <= NODES_LOOKED_AT_MIN {
         return nodes;
     }
-    let percent = 50_usize.saturating_sub(nodes / 125).max(PERCENT_MIN);
+    let percent = match percent {
+        0 => 50_usize.saturating_sub(nodes / 125).max(PERCENT_MIN),
+        percent => percent,
+    };
     (nodes * percent / 100).max(NODES_LOOKED_AT_MIN)
 }
 
@@ -102,7 +105,7 @@ fn no_fit(
         helpful: &helpful,
         offset,
     };
-    for (_, plugin) in filters.profile.at(|points| points.post_filter) {
+    for (_, plugin) in filters.profile.at(Point::PostFilter) {
         if diagnosis.remedied_by(plugin.post_filter(&unfit)) {
             break;
         }
@@ -117,7 +120,7 @@ fn filter<'a>(
     diagnosis: &mut Diagnosis,
 ) -> Vec<&'a NodeInfo> {
     let nodes = &filters.world.nodes;
-    let enough = enough(nodes.len());
+    let enough = enough(nodes.len(), filters.profile.percentage_of_nodes);
     let mut fitting = Vec::new();
     let (mut looked_at, mut left_out) = (0, 0);
     while looked_at < nodes.len() && fitting.len() < enough {
@@ -161,9 +164,10 @@ pub fn each_score(
     mut told: impl FnMut(usize, &[i64]),
 ) {
     let mut scores = vec![0; nodes.len()];
-    for (place, plugin) in profile.at(|points| points.score) {
+    for (place, plugin) in profile.at(Point::Score) {
         let mut slot = Slot::default();
-        if !plugin.pre_score(pod, nodes, world, &mut slot) {
+        let is_asked = profile.has(Point::PreScore, place);
+        if is_asked && !plugin.pre_score(pod, nodes, world, &mut slot) {
             continue;
         }
         for (score, node) in scores.iter_mut().zip(nodes) {

@@ -1,6 +1,6 @@
 //! From informers to cache and queue: what each change of a pod or a node means here.
 
-use crate::framework::WorldChange;
+use crate::framework::{Profiles, WorldChange};
 use crate::pod_info::PodInfo;
 use crate::queue::Queue;
 use crate::views::Views;
@@ -23,7 +23,7 @@ pub use tables::keep as keep_tables;
 pub struct World {
     pub views: Views,
     pub queue: Arc<Queue>,
-    pub scheduler_name: Arc<str>,
+    pub profiles: Profiles,
 }
 
 pub fn follow(world: &World, pods: &Informer<Pod>, nodes: &Informer<Node>) {
@@ -98,7 +98,7 @@ impl World {
             if let Some(told) = told {
                 self.queue.world_changed(told, now);
             }
-        } else if pod.scheduler_name() == &*self.scheduler_name && !pod.is_deleting() {
+        } else if self.profiles.of(pod).is_some() && !pod.is_deleting() {
             let mut cache = self.views.cache.lock();
             // A pod assumed on a node waits for its binding, not for a cycle.
             if cache.is_assumed(&pod.uid) {

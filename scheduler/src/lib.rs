@@ -23,7 +23,8 @@ pub mod queue; // Which pod is next, and which wait for what.
 
 pub mod cycle; // One pod: filter, score, choose. Pure over a snapshot.
 
-pub mod explain; // Every filter's verdict and every score of one pod. Pure.
+pub mod configuration;
+pub mod explain; // Every filter's verdict and every score of one pod. Pure. // A KubeSchedulerConfiguration.
 
 mod binding; // Off the cycle: reserve, permit, bind, or undo.
 mod events; // From informers to cache and queue.
@@ -32,5 +33,6 @@ mod report; // What a user sees: events and conditions.
 mod scheduler; // The loop.
 mod watched; // The world as informers keep it.
 
+pub use configuration::Configuration;
 pub use explain::explain_pod;
 pub use scheduler::{Config, run};

@@ -8,7 +8,7 @@
 //! Invariants: a known pod is in exactly one place or in flight; a pod is never handed out twice
 //! at a time; the queue holds at most the pods that the API shows.
 
-use crate::framework::{Profile, SortKey, WorldChange};
+use crate::framework::{Point, Profile, Profiles, SortKey, WorldChange};
 use crate::pod_info::PodInfo;
 use coracle_client::clock::Instant;
 use parking_lot::Mutex;
@@ -21,12 +21,34 @@ mod state;
 use state::State;
 
 /// Upstream's bounds of the delay after a failed attempt; it doubles with each.
-const BACKOFF_MIN: Duration = Duration::from_secs(1);
-const BACKOFF_MAX: Duration = Duration::from_secs(10);
+const BACKOFF: Backoff = Backoff {
+    initial: Duration::from_secs(1),
+    max: Duration::from_secs(10),
+};
 /// Nobody waits longer than this without another look, as upstream flushes.
 const UNSCHEDULABLE_MAX: Duration = Duration::from_secs(5 * 60);
 /// Changes kept for pods in flight; past this they count as a change that may help anyone.
 const CHANGES_MAX: usize = 4096;
+
+/// How long a pod waits after a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    pub initial: Duration,
+    pub max: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        BACKOFF
+    }
+}
+
+impl Backoff {
+    fn after(self, attempts: u32) -> Duration {
+        let doublings = attempts.saturating_sub(1).min(16);
+        self.initial.saturating_mul(1 << doublings).min(self.max)
+    }
+}
 
 /// A pod handed out for a cycle.
 #[derive(Clone, Debug)]
@@ -47,16 +69,21 @@ pub struct Depth {
 
 #[derive(Debug)]
 pub struct Queue {
-    profile: Profile,
+    profiles: Profiles,
     state: Mutex<State>,
     changed: Notify,
 }
 
 impl Queue {
+    /// With upstream's delays.
     pub fn new(profile: Profile) -> Self {
+        Self::of(Profiles::new([profile]), Backoff::default())
+    }
+
+    pub fn of(profiles: Profiles, backoff: Backoff) -> Self {
         Self {
-            profile,
-            state: Mutex::default(),
+            profiles,
+            state: Mutex::new(State::new(backoff)),
             changed: Notify::new(),
         }
     }
@@ -64,9 +91,11 @@ impl Queue {
     /// A pod that waits for a node, new or changed.
     pub fn set(&self, pod: Arc<PodInfo>, now: Instant) {
         let may_enter = self
-            .profile
-            .plugins()
-            .all(|plugin| plugin.pre_enqueue(&pod));
+            .profiles
+            .of(&pod)
+            .into_iter()
+            .flat_map(|profile| profile.at(Point::PreEnqueue))
+            .all(|(_, plugin)| plugin.pre_enqueue(&pod));
         let key = self.sort_key(&pod);
         self.state.lock().set(pod, may_enter, key, now);
         self.changed.notify_one();
@@ -141,18 +170,23 @@ impl Queue {
     }
 
     fn helps(&self, change: &WorldChange, plugins: &[&'static str], pod: &PodInfo) -> bool {
+        let Some(profile) = self.profiles.of(pod) else {
+            return false;
+        };
         plugins
             .iter()
-            .filter_map(|name| self.profile.by_name(name))
+            .filter_map(|name| profile.by_name(name))
             .any(|plugin| plugin.can_help(change, pod))
     }
 
     /// The queue is ordered by the one plugin that sorts; the others leave the key at zero.
     fn sort_key(&self, pod: &PodInfo) -> impl Fn(u64) -> SortKey + use<> {
         let keys = self
-            .profile
-            .plugins()
-            .map(|plugin| plugin.sort_key(pod, 0).0);
+            .profiles
+            .of(pod)
+            .into_iter()
+            .flat_map(|profile| profile.at(Point::QueueSort))
+            .map(|(_, plugin)| plugin.sort_key(pod, 0).0);
         let first: i64 = keys.sum();
         move |entered| (first, entered)
     }

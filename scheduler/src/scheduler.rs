@@ -2,13 +2,15 @@
 
 use crate::binding::{self, Place, Places};
 use crate::cache::{Cache, Snapshot};
+use crate::configuration::Configuration;
 use crate::cycle::{self, Diagnosis, Outcome, Rotation};
+use crate::events::World;
 use crate::framework::{Nomination, Profile, WorldChange};
-use crate::pod_info::{DEFAULT_SCHEDULER, PodInfo};
+use crate::pod_info::PodInfo;
 use crate::preemption::Evictor;
 use crate::queue::{Attempt, Queue};
 use crate::report::Reporter;
-use crate::watched::{Watched, watch};
+use crate::watched::watch;
 use coracle_client::Client;
 use coracle_client::clock::{Clock, Instant};
 use coracle_client::events::Recorder;
@@ -26,15 +28,15 @@ const EXPIRE_EVERY: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Only pods of this `spec.schedulerName` are taken.
-    pub scheduler_name: String,
+    /// Only pods whose `spec.schedulerName` has a profile are taken.
+    pub configuration: Configuration,
     pub clock: Clock,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            scheduler_name: DEFAULT_SCHEDULER.to_owned(),
+            configuration: Configuration::default(),
             clock: Clock::system(),
         }
     }
@@ -42,31 +44,24 @@ impl Default for Config {
 
 /// Runs until `stop`; bindings under way are finished first, but for those that wait for others.
 pub async fn run(config: Config, client: Client, stop: CancellationToken) {
-    let name = &config.scheduler_name;
-    let Some(watched) = watch(name, &client, &stop).await else {
+    let Configuration {
+        profiles, backoff, ..
+    } = &config.configuration;
+    let Some(watched) = watch(profiles, *backoff, &client, &stop).await else {
         return;
     };
-    let Watched { profile, world, .. } = &watched;
-    let recorder = Recorder::with_clock(
-        client.clone(),
-        &config.scheduler_name,
-        "",
-        config.clock.clone(),
-    );
+    let World {
+        views,
+        queue,
+        profiles,
+    } = &watched.world;
+    let cache = &views.cache;
     let places = Places::new(stop.clone());
-    let evictor = Evictor {
-        client: client.clone(),
-        recorder: recorder.clone(),
-        clock: config.clock.clone(),
-        cache: Arc::clone(&world.views.cache),
-        places: places.clone(),
-    };
+    let lane = |profile: &Profile| Lane::new(profile, &client, cache, &places, &config.clock);
     let scheduler = Scheduler {
-        profile: profile.clone(),
-        evictor,
-        cache: Arc::clone(&world.views.cache),
-        queue: Arc::clone(&world.queue),
-        reporter: Reporter::new(client, recorder, config.clock),
+        lanes: Arc::new(profiles.each().map(lane).collect()),
+        cache: Arc::clone(cache),
+        queue: Arc::clone(queue),
         places,
         stop: stop.clone(),
         tasks: TaskTracker::new(),
@@ -76,13 +71,44 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
     scheduler.tasks.wait().await;
 }
 
+/// What the pods of one profile have of their own.
 #[derive(Clone, Debug)]
-struct Scheduler {
+struct Lane {
     profile: Profile,
-    cache: Arc<Mutex<Cache>>,
-    queue: Arc<Queue>,
     reporter: Reporter,
     evictor: Evictor,
+}
+
+impl Lane {
+    fn new(
+        profile: &Profile,
+        client: &Client,
+        cache: &Arc<Mutex<Cache>>,
+        places: &Places,
+        clock: &Clock,
+    ) -> Self {
+        let name = &profile.scheduler_name;
+        let recorder = Recorder::with_clock(client.clone(), name, "", clock.clone());
+        Self {
+            profile: profile.clone(),
+            evictor: Evictor {
+                client: client.clone(),
+                recorder: recorder.clone(),
+                clock: clock.clone(),
+                cache: Arc::clone(cache),
+                places: places.clone(),
+            },
+            reporter: Reporter::new(client.clone(), recorder, clock.clone()),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Scheduler {
+    /// One for each profile.
+    lanes: Arc<Vec<Lane>>,
+    cache: Arc<Mutex<Cache>>,
+    queue: Arc<Queue>,
     places: Places,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -115,10 +141,14 @@ impl Scheduler {
     }
 
     async fn attempt(&self, attempt: Attempt, snapshot: &mut Snapshot, rotation: &mut Rotation) {
+        let Some(lane) = self.lane(&attempt.pod) else {
+            // Of another scheduler by now.
+            return self.queue.done(&attempt.pod.uid);
+        };
         self.cache.lock().update(snapshot);
         let decide = AssertUnwindSafe(|| {
             let pick = |count: usize| rand::rng().random_range(0..count);
-            cycle::run(&self.profile, snapshot, &attempt.pod, rotation, pick)
+            cycle::run(&lane.profile, snapshot, &attempt.pod, rotation, pick)
         });
         let Ok(outcome) = std::panic::catch_unwind(decide) else {
             tracing::error!(pod = %attempt.pod.key, "a plugin panicked: trying again later");
@@ -145,10 +175,11 @@ impl Scheduler {
                 self.tasks.spawn(async move {
                     let pod = &attempt.pod;
                     let nominated = nominated.as_deref();
-                    this.reporter
-                        .failed(pod, "Unschedulable", message, nominated)
-                        .await;
-                    this.preempt(&attempt, &diagnosis).await;
+                    if let Some(lane) = this.lane(pod) {
+                        let reason = "Unschedulable";
+                        lane.reporter.failed(pod, reason, message, nominated).await;
+                        this.preempt(&lane.evictor, &attempt, &diagnosis).await;
+                    }
                     drop(place);
                 });
             }
@@ -157,11 +188,11 @@ impl Scheduler {
 
     /// The pod is in flight until all that is to make room for it were asked to go: no attempt
     /// finds the same victims once more, and no change meanwhile is lost.
-    async fn preempt(&self, attempt: &Attempt, diagnosis: &Diagnosis) {
+    async fn preempt(&self, evictor: &Evictor, attempt: &Attempt, diagnosis: &Diagnosis) {
         let Some(preemption) = &diagnosis.remedy().preemption else {
             return;
         };
-        match self.evictor.evict(&attempt.pod, preemption).await {
+        match evictor.evict(&attempt.pod, preemption).await {
             Ok(()) => {
                 let plugins = diagnosis.plugins();
                 self.queue.unschedulable(attempt, plugins, Instant::now());
@@ -191,14 +222,23 @@ impl Scheduler {
         is_news.then(|| node.unwrap_or_default().into())
     }
 
+    fn lane(&self, pod: &PodInfo) -> Option<&Lane> {
+        let name = pod.scheduler_name();
+        let mut lanes = self.lanes.iter();
+        lanes.find(|lane| lane.profile.scheduler_name == name)
+    }
+
     async fn bind(&self, attempt: Attempt, node: &str, place: &mut Place) {
         let pod: &PodInfo = &attempt.pod;
-        let steps = AssertUnwindSafe(binding::bind(&self.profile, pod, node, place)).catch_unwind();
+        let Some(lane) = self.lane(pod) else {
+            return;
+        };
+        let steps = AssertUnwindSafe(binding::bind(&lane.profile, pod, node, place)).catch_unwind();
         let failure = match steps.await {
             Ok(Ok(())) => {
                 self.cache.lock().finish_binding(&pod.uid, Instant::now());
                 self.queue.done(&pod.uid);
-                self.reporter.scheduled(pod, node);
+                lane.reporter.scheduled(pod, node);
                 return;
             }
             Ok(Err(error)) => chain(&error),
@@ -216,7 +256,7 @@ impl Scheduler {
             return;
         }
         tracing::warn!(pod = %pod.key, node, failure, "not bound");
-        self.reporter
+        lane.reporter
             .failed(pod, "SchedulerError", failure, nominated.as_deref())
             .await;
     }

@@ -1,9 +1,9 @@
 //! The world as informers keep it: cache, queue and what plugins see beside them.
 
 use crate::events::{self, Storage, World};
-use crate::framework::Profile;
-use crate::plugins;
-use crate::queue::Queue;
+use crate::framework::Profiles;
+use crate::plugins::registry::Plan;
+use crate::queue::{Backoff, Queue};
 use crate::views::Views;
 use coracle_client::Client;
 use coracle_client::informer::{Filter, Informers};
@@ -14,19 +14,23 @@ use tokio_util::sync::CancellationToken;
 
 /// The world as the API server shows it, for as long as this is kept.
 pub struct Watched {
-    pub profile: Profile,
     pub world: World,
     _informers: Informers,
 }
 
 /// `None` when it is stopped before everything was read.
-pub async fn watch(name: &str, client: &Client, stop: &CancellationToken) -> Option<Watched> {
+pub async fn watch(
+    plans: &[Plan],
+    backoff: Backoff,
+    client: &Client,
+    stop: &CancellationToken,
+) -> Option<Watched> {
     let views = Views::default();
-    let profile = plugins::default_profile(name, client.clone(), &views);
+    let profiles = Profiles::new(plans.iter().map(|plan| plan.build(client, &views)));
     let world = World {
         views,
-        queue: Arc::new(Queue::new(profile.clone())),
-        scheduler_name: name.into(),
+        queue: Arc::new(Queue::of(profiles.clone(), backoff)),
+        profiles,
     };
     let informers = Informers::new(client.clone(), stop.clone());
     let nodes = informers.get::<Node>();
@@ -47,7 +51,6 @@ pub async fn watch(name: &str, client: &Client, stop: &CancellationToken) -> Opt
     storage.follow(&world);
     events::follow(&world, &pods, &nodes);
     Some(Watched {
-        profile,
         world,
         _informers: informers,
     })

@@ -1,11 +1,25 @@
-//! `coracle scheduler`.
+//! `coracle scheduler`. Flags have the names of kube-scheduler's where it has them.
 
 use clap::{Args, Subcommand};
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct SchedulerCommand {
     #[command(subcommand)]
-    pub what: SchedulerWhat,
+    pub what: Option<SchedulerWhat>,
+    /// Log level: error, warn, info, debug, trace, or a filter such as info,coracle_scheduler=debug
+    #[arg(long, value_name = "LEVEL", env = "CORACLE_LOG")]
+    pub log: Option<String>,
+    /// Kubeconfig of the API server; needed to run the scheduler
+    #[arg(long, value_name = "FILE", env = "CORACLE_KUBECONFIG")]
+    pub kubeconfig: Option<String>,
+    /// Profiles, plugins and their arguments: a kubescheduler.config.k8s.io/v1
+    /// KubeSchedulerConfiguration
+    #[arg(long, value_name = "FILE", env = "CORACLE_SCHEDULER_CONFIG")]
+    pub config: Option<String>,
+    /// Schedule only while this process holds the Lease kube-system/kube-scheduler: true or false
+    /// [default: true, or what the file says]
+    #[arg(long, value_name = "BOOL", env = "CORACLE_LEADER_ELECT")]
+    pub leader_elect: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -145,6 +145,7 @@ fn server_slot<'a>(server: &'a mut ServerArgs, key: &str) -> Option<Slot<'a>> {
         "audit-log-maxage" => Slot::One(&mut server.audit_log_maxage),
         "audit-log-maxbackup" => Slot::One(&mut server.audit_log_maxbackup),
         "audit-log-maxsize" => Slot::One(&mut server.audit_log_maxsize),
+        "scheduler-config" => Slot::One(&mut server.scheduler_config),
         "disable" => Slot::Many(&mut server.disable),
         "cluster-dns" => Slot::Many(&mut server.dns.cluster_dns),
         "cluster-domain" => Slot::One(&mut server.dns.cluster_domain),

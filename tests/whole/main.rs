@@ -51,6 +51,7 @@ mod power;
 mod preemption;
 mod registry;
 mod roles;
+mod schedulers;
 mod secrets_at_rest;
 mod server_settings;
 mod server_side_apply;

@@ -99,7 +99,7 @@ fn info(pod: Value) -> Arc<PodInfo> {
 }
 
 fn decide(snapshot: &Snapshot, pod: Value) -> String {
-    let profile = plugins::default_profile("default-scheduler", client(), &Views::default());
+    let profile = plugins::default_profile("default-scheduler", &client(), &Views::default());
     let pod = info(pod);
     match run(&profile, snapshot, &pod, &mut Rotation::default(), |_| 0) {
         Outcome::Node(name) => name.to_string(),
@@ -210,9 +210,14 @@ fn a_node_with_the_image_and_without_avoided_taints_is_preferred() {
 #[test]
 fn large_clusters_are_sampled() {
     assert_eq!(
-        [1, 100, 101, 1000, 5000, 6000].map(enough),
+        [1, 100, 101, 1000, 5000, 6000].map(|nodes| enough(nodes, 0)),
         [1, 100, 100, 420, 500, 300]
     );
+    assert_eq!(
+        [100, 101, 1000, 6000].map(|nodes| enough(nodes, 30)),
+        [100, 100, 300, 1800]
+    );
+    assert_eq!(enough(6000, 100), 6000);
 }
 
 /// Lets the pod on the nodes that it names, and keeps count of pods for its filter.

@@ -2,7 +2,9 @@
 
 use super::Explanation;
 use crate::cache::Snapshot;
+use crate::plugins::registry::Plan;
 use crate::pod_info::PodInfo;
+use crate::queue::Backoff;
 use crate::watched::{Watched, watch};
 use coracle_client::Client;
 use k8s_openapi::api::core::v1::Pod;
@@ -46,15 +48,17 @@ pub async fn explain_pod(
     })?;
     let node = pod.spec.as_mut().and_then(|spec| spec.node_name.take());
     let pod = PodInfo::new(Arc::new(pod));
-    let watched = watch(pod.scheduler_name(), &client, &stop).await;
-    let Watched { profile, world, .. } = watched.ok_or(ExplainError::Stopped)?;
+    let plan = Plan::new(pod.scheduler_name());
+    let watched = watch(&[plan], Backoff::default(), &client, &stop).await;
+    let Watched { world, .. } = watched.ok_or(ExplainError::Stopped)?;
+    let profile = world.profiles.of(&pod).ok_or(ExplainError::Stopped)?;
     let mut snapshot = Snapshot::default();
     let mut cache = world.views.cache.lock();
     cache.remove_pod(&pod.uid);
     cache.update(&mut snapshot);
     drop(cache);
     Ok(Explained {
-        explanation: super::explain(&profile, &snapshot, &pod),
+        explanation: super::explain(profile, &snapshot, &pod),
         node,
     })
 }

@@ -1,7 +1,7 @@
 //! PreFilter and Filter of all plugins of a profile for one pod.
 
 use super::state::{CycleState, Kept};
-use super::{PreFilter, Profile, Reason, Verdict};
+use super::{Point, PreFilter, Profile, Reason, Verdict};
 use crate::cache::Snapshot;
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
@@ -76,20 +76,19 @@ impl Filters<'_> {
     /// Runs PreFilter of all plugins; ends with the first that refuses the pod everywhere.
     pub fn begin(&self) -> Result<Begun, RefusedAll> {
         let mut begun = Begun::default();
-        for plugin in self.profile.plugins() {
-            let mut kept = Kept::default();
-            if plugin.points().pre_filter {
-                match plugin.pre_filter(self.pod, self.world, &mut kept.slot) {
-                    PreFilter::Filter => {}
-                    PreFilter::Skip => kept.is_skipped = true,
-                    PreFilter::Only(nodes) => begun.narrow(nodes, plugin.name()),
-                    PreFilter::Refuse(verdict) => {
-                        let plugins = vec![plugin.name()];
-                        return Err(RefusedAll { plugins, verdict });
-                    }
+        let count = self.profile.plugins().count();
+        begun.state.0.resize_with(count, Kept::default);
+        for (place, plugin) in self.profile.at(Point::PreFilter) {
+            let kept = &mut begun.state.0[place];
+            match plugin.pre_filter(self.pod, self.world, &mut kept.slot) {
+                PreFilter::Filter => {}
+                PreFilter::Skip => kept.is_skipped = true,
+                PreFilter::Only(nodes) => begun.narrow(nodes, plugin.name()),
+                PreFilter::Refuse(verdict) => {
+                    let plugins = vec![plugin.name()];
+                    return Err(RefusedAll { plugins, verdict });
                 }
             }
-            begun.state.0.push(kept);
             if let Some(reason) = begun.left_none() {
                 return Err(RefusedAll {
                     plugins: begun.only_by,
@@ -107,7 +106,7 @@ impl Filters<'_> {
 
     /// All filters that refuse the node.
     pub fn refusals(&self, node: &NodeInfo, state: &CycleState) -> impl Iterator<Item = Refusal> {
-        let filters = self.profile.at(|points| points.filter);
+        let filters = self.profile.at(Point::Filter);
         filters
             .filter(|(place, _)| !state.0[*place].is_skipped)
             .filter_map(|(place, plugin)| {

@@ -17,15 +17,36 @@ use std::sync::Arc;
 use victims::Victims;
 
 /// Of the nodes that may help, this part in percent is tried, and no fewer than so many.
-const CANDIDATES_PERCENT: usize = 10;
-const CANDIDATES_MIN: usize = 100;
+#[derive(Clone, Copy, Debug)]
+pub struct Args {
+    pub candidates_percent_min: usize,
+    pub candidates_min: usize,
+}
+
+/// Upstream's.
+impl Default for Args {
+    fn default() -> Self {
+        Self {
+            candidates_percent_min: 10,
+            candidates_min: 100,
+        }
+    }
+}
 
 const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
 /// The reason of the condition `DisruptionTarget` of pods that preemption ends.
 pub const PREEMPTED: &str = "PreemptionByScheduler";
 
-#[derive(Debug)]
-pub struct DefaultPreemption;
+#[derive(Debug, Default)]
+pub struct DefaultPreemption {
+    args: Args,
+}
+
+impl DefaultPreemption {
+    pub fn new(args: Args) -> Self {
+        Self { args }
+    }
+}
 
 /// A node that would have room, and at what price.
 #[derive(Debug)]
@@ -51,7 +72,7 @@ impl Plugin for DefaultPreemption {
             return Remedy::none(format!("preemption: {why}"), Nomination::Keep);
         }
         let mut refusals = Diagnosis::new(unfit.filters.world.nodes.len());
-        let candidates = candidates(unfit, &mut refusals);
+        let candidates = candidates(unfit, self.args, &mut refusals);
         let Some(best) = choice::best(candidates) else {
             let message = format!("preemption: {}", refusals.message(unfit.filters.pod));
             return Remedy::none(message, Nomination::Clear);
@@ -105,17 +126,17 @@ fn is_being_preempted(pod: &PodInfo) -> bool {
 }
 
 /// How many candidates are enough to choose from.
-fn enough(nodes: usize) -> usize {
-    (nodes * CANDIDATES_PERCENT / 100)
-        .max(CANDIDATES_MIN)
+fn enough(args: Args, nodes: usize) -> usize {
+    (nodes * args.candidates_percent_min / 100)
+        .max(args.candidates_min)
         .min(nodes)
 }
 
 /// Those that violate no budget first; `refusals` gets why the other nodes are none.
-fn candidates<'a>(unfit: &Unfit<'a>, refusals: &mut Diagnosis) -> Vec<Candidate<'a>> {
+fn candidates<'a>(unfit: &Unfit<'a>, args: Args, refusals: &mut Diagnosis) -> Vec<Candidate<'a>> {
     let (filters, helpful) = (unfit.filters, unfit.helpful);
     let (mut harmless, mut violating) = (Vec::new(), Vec::new());
-    let enough = enough(helpful.len());
+    let enough = enough(args, helpful.len());
     for turn in 0..helpful.len() {
         let place = helpful[(unfit.offset + turn) % helpful.len()];
         let node = &filters.world.nodes[place];

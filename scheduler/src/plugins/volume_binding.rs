@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 mod bind; // Writes what was decided, and waits for it.
 mod task; // What a pod's claims need. Pure. Start reading here.
@@ -26,11 +27,15 @@ mod task; // What a pod's claims need. Pure. Start reading here.
 use task::{Decision, Task};
 
 const NAME: &str = "VolumeBinding";
+/// As long as upstream waits for a binding.
+pub const BINDING_MAX: Duration = Duration::from_secs(600);
 
 pub struct VolumeBinding {
     client: Client,
     cache: Arc<Mutex<Cache>>,
     volumes: Arc<Mutex<Volumes>>,
+    /// How long others are waited for.
+    binding_max: Duration,
     /// Of pods on their way to a node, by uid.
     reserved: Mutex<HashMap<String, Reserved>>,
 }
@@ -57,11 +62,17 @@ impl fmt::Debug for VolumeBinding {
 }
 
 impl VolumeBinding {
-    pub fn new(client: Client, cache: Arc<Mutex<Cache>>, volumes: Arc<Mutex<Volumes>>) -> Self {
+    pub fn new(
+        client: Client,
+        cache: Arc<Mutex<Cache>>,
+        volumes: Arc<Mutex<Volumes>>,
+        binding_max: Duration,
+    ) -> Self {
         Self {
             client,
             cache,
             volumes,
+            binding_max,
             reserved: Mutex::default(),
         }
     }

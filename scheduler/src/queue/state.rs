@@ -1,12 +1,11 @@
 //! The places of the queue and the moves between them. Pure: time is an argument.
 
-use super::{Attempt, BACKOFF_MAX, BACKOFF_MIN, CHANGES_MAX, Depth, UNSCHEDULABLE_MAX};
+use super::{Attempt, Backoff, CHANGES_MAX, Depth, UNSCHEDULABLE_MAX};
 use crate::framework::{SortKey, WorldChange};
 use crate::pod_info::PodInfo;
 use coracle_client::clock::Instant;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 #[derive(Debug)]
 enum Place {
@@ -43,9 +42,17 @@ pub struct State {
     changes: VecDeque<WorldChange>,
     changes_from: u64,
     in_flight: usize,
+    delays: Backoff,
 }
 
 impl State {
+    pub fn new(delays: Backoff) -> Self {
+        Self {
+            delays,
+            ..Self::default()
+        }
+    }
+
     pub fn set(
         &mut self,
         pod: Arc<PodInfo>,
@@ -186,7 +193,7 @@ impl State {
         };
         known.refused_by = plugins;
         if again {
-            let key = (now + delay(known.attempts), self.sequence);
+            let key = (now + self.delays.after(known.attempts), self.sequence);
             known.place = Place::Backoff(key);
             self.backoff.insert(key, uid.clone());
         } else {
@@ -216,7 +223,7 @@ impl State {
         let Place::Unschedulable((since, _)) = known.place else {
             return;
         };
-        let ready = since + delay(known.attempts);
+        let ready = since + self.delays.after(known.attempts);
         if ready <= now {
             return self.activate(uid);
         }
@@ -284,9 +291,4 @@ impl State {
             in_flight: self.in_flight,
         }
     }
-}
-
-fn delay(attempts: u32) -> Duration {
-    let doublings = attempts.saturating_sub(1).min(16);
-    BACKOFF_MIN.saturating_mul(1 << doublings).min(BACKOFF_MAX)
 }

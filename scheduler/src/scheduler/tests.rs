@@ -44,21 +44,14 @@ fn scheduler(stop: &CancellationToken) -> Scheduler {
     });
     let client = Client::new(service, "default");
     let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
-    let recorder = Recorder::with_clock(client.clone(), "test", "", clock.clone());
-    let profile = Profile::new("test", vec![(Arc::new(Full) as SharedPlugin, 1)]);
+    let plugins = vec![(Arc::new(Full) as SharedPlugin, 1)];
+    let profile = Profile::new("default-scheduler", plugins);
     let (cache, places) = (Arc::default(), Places::new(stop.clone()));
+    let lane = Lane::new(&profile, &client, &cache, &places, &clock);
     Scheduler {
         queue: Arc::new(Queue::new(profile.clone())),
-        profile,
-        evictor: Evictor {
-            client: client.clone(),
-            recorder: recorder.clone(),
-            clock: clock.clone(),
-            cache: Arc::clone(&cache),
-            places: places.clone(),
-        },
+        lanes: Arc::new(vec![lane]),
         cache,
-        reporter: Reporter::new(client, recorder, clock),
         places,
         stop: stop.clone(),
         tasks: TaskTracker::new(),

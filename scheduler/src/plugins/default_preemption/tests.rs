@@ -21,7 +21,7 @@ pub(super) fn profile() -> Profile {
         Arc::new(NodeAffinity::default()),
         Arc::new(NodePorts),
         Arc::new(NodeResourcesFit::default()),
-        Arc::new(DefaultPreemption),
+        Arc::new(DefaultPreemption::default()),
     ];
     let plugins = plugins.into_iter().map(|plugin| (plugin, 1)).collect();
     Profile::new("default-scheduler", plugins)
@@ -372,7 +372,7 @@ fn the_promised_node_is_tried_first() {
 #[test]
 fn some_candidates_are_enough() {
     assert_eq!(
-        [1, 100, 101, 1000, 5000].map(enough),
+        [1, 100, 101, 1000, 5000].map(|nodes| enough(Args::default(), nodes)),
         [1, 100, 100, 100, 500]
     );
     let mut cache = Cache::default();

@@ -15,8 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// As long as upstream waits for a binding.
-const BINDING_MAX: Duration = Duration::from_secs(600);
 /// Claims tell when they change; this finds what else ends a wait: the pod, the node, the volume.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
@@ -52,7 +50,7 @@ impl VolumeBinding {
         reserved: Reserved,
     ) -> Result<(), StepError> {
         let notify = self.volumes.lock().watch(&reserved.claims);
-        let end = Instant::now() + BINDING_MAX;
+        let end = Instant::now() + self.binding_max;
         let result = loop {
             match self.look(pod, node, &reserved) {
                 Ok(true) => break Ok(()),

@@ -150,7 +150,12 @@ impl Scene {
     }
 
     fn plugin(&self, client: Client) -> VolumeBinding {
-        VolumeBinding::new(client, Arc::clone(&self.cache), Arc::clone(&self.volumes))
+        VolumeBinding::new(
+            client,
+            Arc::clone(&self.cache),
+            Arc::clone(&self.volumes),
+            BINDING_MAX,
+        )
     }
 
     /// For all nodes, or for each: what the pod would get there.
