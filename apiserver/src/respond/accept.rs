@@ -156,9 +156,8 @@ pub fn best(accept: &str, served: Served) -> Result<Accepted, Status> {
     let mut clauses: Vec<Clause<'_>> = clauses(accept).collect();
     // Stable: equals stay in the order in which the client wrote them.
     clauses.sort_by(|a, b| {
-        b.order()
-            .partial_cmp(&a.order())
-            .unwrap_or(std::cmp::Ordering::Equal)
+        let by_quality = b.quality.total_cmp(&a.quality);
+        by_quality.then_with(|| b.is_exact().cmp(&a.is_exact()))
     });
     for clause in &clauses {
         for (form, name) in TYPES {
@@ -212,7 +211,11 @@ impl<'a> Clause<'a> {
             let (name, value) = (name.trim(), value.trim());
             match name {
                 _ if value.is_empty() || value.contains('=') => {}
-                "q" => clause.quality = value.parse().unwrap_or(0.0),
+                // What is no number has no place among the others.
+                "q" => {
+                    let quality = value.parse().ok();
+                    clause.quality = quality.filter(|q: &f32| q.is_finite()).unwrap_or(0.0);
+                }
                 _ => clause.parameters.push((name, value)),
             }
         }
@@ -226,8 +229,8 @@ impl<'a> Clause<'a> {
         found.map_or("", |(_, value)| value)
     }
 
-    fn order(&self) -> (f32, bool, bool) {
-        (self.quality, self.kind != "*", self.subkind != "*")
+    fn is_exact(&self) -> (bool, bool) {
+        (self.kind != "*", self.subkind != "*")
     }
 
     fn names(&self, name: &str) -> bool {

@@ -290,14 +290,16 @@ fn count_matters(function: &str) -> bool {
 
 /// A stable sort by keys of one type.
 pub fn sort<'a, T>(all: &mut [T], key: impl Fn(&T) -> &Val<'a>) -> Result<(), Fault> {
-    let mut is_ordered = true;
-    all.sort_by(|a, b| {
-        compare(key(a), key(b)).unwrap_or_else(|| {
-            is_ordered = false;
-            Ordering::Equal
-        })
-    });
-    is_ordered.then_some(()).ok_or_else(Fault::overload)
+    // Before it begins: a sort by what has no order, such as NaN, may end in a panic.
+    let is_ordered = |one: &T| {
+        let (own, first) = (key(one), key(&all[0]));
+        compare(own, own).is_some() && compare(first, own).is_some()
+    };
+    if !all.iter().all(is_ordered) {
+        return Err(Fault::overload());
+    }
+    all.sort_by(|a, b| compare(key(a), key(b)).unwrap_or(Ordering::Equal));
+    Ok(())
 }
 
 type Pairs<'r, 'a> = Box<dyn Iterator<Item = (Val<'a>, Option<Val<'a>>)> + 'r>;

@@ -47,6 +47,11 @@ fn the_best_form_that_can_be_made_is_taken() {
              application/json;as=Table;g=meta.k8s.io;v=v1beta1",
             Some((Json, Table)),
         ),
+        (
+            "application/yaml;q=nan, application/json;q=0.1",
+            Some((Json, Object)),
+        ),
+        ("application/yaml;q=inf", Some((Yaml, Object))),
         // A quality of nothing is the last choice, not none.
         ("application/json;q=0", Some((Json, Object))),
         (
