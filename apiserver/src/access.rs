@@ -3,6 +3,7 @@
 use crate::admission::policy;
 use crate::admission::webhook::{self, Webhooks};
 use crate::admission::{self, Chain};
+use crate::aggregation::{self, Aggregation};
 use crate::authenticate::impersonate::LastModes;
 use crate::authenticate::{self, Authenticator};
 use crate::authorize::Authorizer;
@@ -35,6 +36,7 @@ pub struct Access {
     pub tunnels: Tunnels,
     pub streams: Streams,
     pub proxy: Proxy,
+    pub aggregation: Arc<Aggregation>,
     store: Store,
     loaded: Mutex<Vec<Followed>>,
 }
@@ -77,7 +79,7 @@ impl Access {
         )?;
         let authenticator = Arc::new(authenticator);
         let authorizer = Arc::new(Authorizer::new(Arc::clone(&view)));
-        let tunnels = Tunnels::new(shutdown);
+        let tunnels = Tunnels::new(shutdown.clone());
         let webhooks = Arc::new(Webhooks::new(
             Arc::clone(&view),
             Arc::clone(&authorizer),
@@ -91,6 +93,12 @@ impl Access {
                 webhooks,
             ),
             reviews: Reviews::new(Arc::clone(&authorizer), Arc::clone(&authenticator)),
+            aggregation: Arc::new(Aggregation::new(
+                Arc::clone(&view),
+                tunnels.clone(),
+                Arc::clone(&pki.front_proxy),
+                shutdown.clone(),
+            )),
             proxy: Proxy::new(Arc::clone(&view), tunnels.clone()),
             streams: Streams::new(view, Arc::clone(&authorizer), tunnels.clone()),
             pki,
@@ -111,11 +119,13 @@ impl Access {
         *self.loaded.lock() = follow::load(&self.store, &self.authorizer);
     }
 
-    /// Reads the admission webhooks that are stored: to be done before anything is served, and after
-    /// what the server itself writes first, as no node is there to reach a webhook by.
+    /// Reads the admission webhooks and the other API servers that are stored: to be done before
+    /// anything is served, and after what the server itself writes first, as no node is there to
+    /// reach a webhook by.
     pub fn load_webhooks(&self) {
         webhook::follow::load(&self.store, &self.admission.webhooks);
         policy::follow::load(&self.store, &self.admission.policies);
+        aggregation::follow::load(&self.store, &self.aggregation);
     }
 
     /// Follows the store from where `load` left off, and looks after the server's certificate and

@@ -258,6 +258,11 @@ impl Api {
             let refused = authorize::forbidden(user, info, decision.reason());
             return Ok(Wishes::of(&parts).refusal(&refused));
         }
+        if let Some(remote) = self.access.aggregation.find(info) {
+            let aggregation = &self.access.aggregation;
+            let passed = aggregation.pass(&remote, parts, body, info, user, now);
+            return Ok(Box::pin(passed).await);
+        }
         if !info.is_resource_request {
             if info.path == at_rest::ROTATE_PATH && parts.method == Method::POST {
                 let rotated = at_rest::rotate(self.at_rest.clone(), self.registry.store.clone());

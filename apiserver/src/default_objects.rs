@@ -40,6 +40,8 @@ pub struct Settings {
     pub advertise_address: IpAddr,
     pub port: u16,
     pub ca_pem: String,
+    /// Of the certificate that this server shows to servers of other APIs.
+    pub front_proxy_ca_pem: String,
     /// None leaves names to others.
     pub cluster_dns: Option<ClusterDns>,
     /// None: what pods of different nodes send each other is not encrypted.
@@ -169,10 +171,18 @@ fn client_ca(settings: &Settings) -> Wanted {
     let object = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "name": "extension-apiserver-authentication", "namespace": "kube-system" },
-        "data": { "client-ca-file": settings.ca_pem },
+        "data": {
+            "client-ca-file": settings.ca_pem,
+            "requestheader-client-ca-file": settings.front_proxy_ca_pem,
+            "requestheader-allowed-names": "[\"front-proxy-client\"]",
+            "requestheader-username-headers": "[\"X-Remote-User\"]",
+            "requestheader-uid-headers": "[\"X-Remote-Uid\"]",
+            "requestheader-group-headers": "[\"X-Remote-Group\"]",
+            "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",
+        },
     });
     let collection = "/api/v1/namespaces/kube-system/configmaps";
-    following(collection, &[&["data", "client-ca-file"]], object)
+    following(collection, &[&["data"]], object)
 }
 
 /// Upstream's controller of old tokens wants to know since when their use is noted.

@@ -5,6 +5,7 @@ mod health; // `/healthz`, `/livez`, `/readyz`.
 mod openid; // How tokens are checked.
 mod version; // `/version`.
 
+use crate::aggregation::{Aggregation, Remote};
 use crate::fairness::{Fairness, dump};
 use crate::metrics::Metrics;
 use crate::metrics::text::{Format, negotiate};
@@ -55,6 +56,8 @@ pub struct Endpoints {
     address: String,
     /// A group of the catalogue that is not served here.
     left_out: Option<&'static str>,
+    /// Whose groups are shown as well.
+    aggregation: Option<Arc<Aggregation>>,
 }
 
 impl Endpoints {
@@ -77,6 +80,7 @@ impl Endpoints {
             ca_pem,
             address,
             left_out: None,
+            aggregation: None,
         }
     }
 
@@ -85,6 +89,18 @@ impl Endpoints {
     pub fn without(mut self, group: Option<&'static str>) -> Self {
         self.left_out = group;
         self
+    }
+
+    /// With the groups of other servers.
+    #[must_use]
+    pub fn beside(mut self, aggregation: Arc<Aggregation>) -> Self {
+        self.aggregation = Some(aggregation);
+        self
+    }
+
+    fn remotes(&self) -> Arc<[Arc<Remote>]> {
+        let aggregation = self.aggregation.as_ref();
+        aggregation.map_or_else(|| Arc::from([]), |aggregation| aggregation.all())
     }
 
     pub fn set_ready(&self) {
@@ -134,10 +150,18 @@ impl Endpoints {
             }
             _ if path.starts_with(dump::PATH) => self.dump(path, query)?,
             _ if path.starts_with("/openapi/") => {
-                documents::open_api(&self.registry.kinds(), path, self.left_out, request, query)?
+                let kinds = self.registry.kinds();
+                let remotes = self.remotes();
+                documents::open_api(&kinds, path, self.left_out, &remotes, request, query)?
             }
             _ => self.health.answer(path, query).or_else(|| {
-                documents::groups(&self.registry.kinds(), path, self.left_out, request)
+                documents::groups(
+                    &self.registry.kinds(),
+                    path,
+                    self.left_out,
+                    &self.remotes(),
+                    request,
+                )
             })?,
         })
     }

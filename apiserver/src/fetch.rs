@@ -16,7 +16,7 @@ use std::time::Duration;
 use url::Url;
 
 pub use dial::{DialError, dial};
-pub use trust::{TrustError, trusting};
+pub use trust::{TrustError, trusting, verifier};
 
 /// Upstream's bound on all of it.
 const TIME_MAX: Duration = Duration::from_secs(30);

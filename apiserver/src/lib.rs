@@ -50,6 +50,7 @@ pub mod flow_configuration; // The flow schemas and priority levels that every s
 mod identity; // That this server is there, said in a Lease.
 
 // Beside resources.
+pub mod aggregation; // APIs of other servers.
 pub mod endpoints; // Health, version, discovery, OpenAPI.
 pub mod fetch; // Documents from elsewhere.
 pub mod metrics; // What is counted.

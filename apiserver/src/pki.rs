@@ -6,6 +6,7 @@
 //! controller that is given the pair.
 
 pub mod authority; // The CA pair: made once, read ever after.
+pub mod front_proxy; // Who this server is to servers of other APIs.
 pub mod kubeconfig; // A kubeconfig with a certificate of its own.
 pub mod names; // The names that the server's certificate answers to.
 pub mod peer; // Client certificates, as a command looks at them.
@@ -14,6 +15,7 @@ pub mod serving; // The server's certificate, replaced while it serves.
 pub mod tls; // rustls' configuration, and the check of client certificates.
 
 use authority::Authority;
+use front_proxy::FrontProxy;
 use jiff::Timestamp;
 use kubeconfig::{Kubeconfig, Order};
 use names::ServerNames;
@@ -60,6 +62,7 @@ pub struct Pki {
     names: ServerNames,
     serving: Arc<ServingCertificate>,
     clients: tls::ClientCertificates,
+    pub front_proxy: Arc<FrontProxy>,
 }
 
 impl Pki {
@@ -68,11 +71,13 @@ impl Pki {
         let authority = Authority::open(directory, now)?;
         let serving = ServingCertificate::new(&authority, &names, now)?;
         let clients = tls::ClientCertificates::new(authority.certificate())?;
+        let front_proxy = Arc::new(FrontProxy::open(directory, now)?);
         Ok(Self {
             authority,
             names,
             serving: Arc::new(serving),
             clients,
+            front_proxy,
         })
     }
 

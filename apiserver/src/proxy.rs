@@ -30,10 +30,12 @@ use rewrite::Rewriter;
 use std::sync::Arc;
 use target::Target;
 
-pub use dial::{DialError, Duplex, raw};
+pub use dial::{DialError, Duplex, anybody, raw};
 pub use endpoint::{OfAgentAlone, finer};
-pub use path::below;
+pub use headers::{is_upgrade, prepare_passed_on, prepare_upgrade, strip_answer};
+pub use path::{below, encode};
 pub use target::{Place, allowed, owns_address, place_of};
+pub use upgrade::switch;
 
 pub const SUBRESOURCE: &str = "proxy";
 

@@ -2,6 +2,7 @@
 
 use crate::access::{self, Access};
 use crate::admission::resource_quota::Quotas;
+use crate::aggregation;
 use crate::allocate::{Allocator, repair};
 use crate::api::{Api, Caller};
 use crate::api_services;
@@ -144,11 +145,11 @@ impl Server {
         let tls = Arc::new(access.pki.server_config()?);
         let api = Api {
             registry,
+            endpoints: endpoints.beside(Arc::clone(&access.aggregation)),
             access,
             allocator,
             quotas: Quotas::default(),
             converter,
-            endpoints,
             metrics,
             clock: Arc::clone(&config.clock),
             components: Components::default(),
@@ -295,6 +296,20 @@ impl Server {
         }
     }
 
+    /// Looks after the servers of other APIs until the server stops.
+    fn follow_aggregation(&self) -> impl Future<Output = ()> + Send + 'static {
+        let aggregation = Arc::clone(&self.api.access.aggregation);
+        let (inside, store) = (
+            self.in_process(Self::master()),
+            self.api.registry.store.clone(),
+        );
+        let (clock, stop) = (Arc::clone(&self.api.clock), self.stop.clone());
+        async move {
+            let following = aggregation::follow::run(aggregation, store, inside, move || clock());
+            stop.run_until_cancelled(following).await;
+        }
+    }
+
     /// Labels Secrets of tokens with the day of their last use until the server stops.
     fn label_legacy_uses(&self) -> impl Future<Output = ()> + Send + 'static {
         let uses = self.api.access.legacy_uses.take();
@@ -354,6 +369,7 @@ impl Server {
         let labelling = tokio::spawn(self.label_legacy_uses());
         let looking = tokio::spawn(self.look_after_own_service());
         let holding = tokio::spawn(self.hold_identity());
+        let aggregating = tokio::spawn(self.follow_aggregation());
         self.api.endpoints.set_ready();
         let connections =
             connection::accept(&self.listener, &self.tls, &self.api, stop.clone()).await;
@@ -377,6 +393,7 @@ impl Server {
         drop(labelling.await);
         drop(looking.await);
         drop(holding.await);
+        drop(aggregating.await);
     }
 }
 
@@ -408,6 +425,7 @@ fn default_settings(config: &Config, api: &Api, own: SocketAddr) -> default_obje
         advertise_address: own.ip(),
         port: own.port(),
         ca_pem: api.access.pki.ca_pem().to_owned(),
+        front_proxy_ca_pem: api.access.pki.front_proxy.ca_pem().to_owned(),
         today: (config.clock)().strftime("%Y-%m-%d").to_string(),
     }
 }

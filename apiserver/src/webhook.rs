@@ -34,6 +34,8 @@ use std::time::Duration;
 use tokio_rustls::TlsConnector;
 
 pub use config::{Address, ClientConfig, Service};
+pub use endpoint::find as endpoint;
+pub use words::{of_http as http_words, of_tls as tls_words};
 
 /// An object with what a patch makes of it, base64 included, is some megabytes.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -4,6 +4,7 @@
 
 mod handler {
     mod addresses; // Of Services, out of line.
+    mod aggregation; // APIs of other servers.
     mod audit; // What plugins leave in the record of a request.
     mod bad_input; // Over the network, from strangers and forgers.
     mod basics; // Get, create, update, and what is refused.

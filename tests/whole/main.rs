@@ -10,6 +10,7 @@ mod hostile_registry; // Serves images that are bad.
 mod lab; // Hosts in network namespaces, and what runs on them.
 mod pictures; // Image archives made from this machine's busybox.
 
+mod aggregation;
 mod autoscaling;
 mod bad_containers;
 mod bad_images;

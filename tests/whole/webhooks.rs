@@ -1,7 +1,7 @@
 //! Admission webhooks that run in the cluster: asked by the server, which is not on the pods' network,
 //! through a Service.
 
-use crate::lab::{Lab, wait};
+use crate::lab::{Cluster, Lab, wait};
 use crate::workloads::{IMAGE, with_images};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -41,10 +41,14 @@ server.socket = tls.wrap_socket(server.socket, server_side=True)
 server.serve_forever()
 "#;
 
+/// A pod `NAME` that runs a script beside its files, in `/NAME`, and a Service before its port 8444.
 /// Python is the machine's own.
-fn pod(certificate: &str, key: &str) -> String {
-    let [hook, certificate, key] =
-        [HOOK, certificate, key].map(|text| serde_json::Value::from(text).to_string());
+pub fn scripted(name: &str, files: &[(&str, &str)]) -> String {
+    let files: serde_json::Map<String, serde_json::Value> = files
+        .iter()
+        .map(|(file, text)| ((*file).to_owned(), (*text).into()))
+        .collect();
+    let files = serde_json::Value::Object(files);
     let all = ["usr", "lib", "lib64"].into_iter();
     let there = all.filter(|name| Path::new(&format!("/{name}")).exists());
     let (mounts, volumes): (Vec<String>, Vec<String>) = there
@@ -61,31 +65,31 @@ fn pod(certificate: &str, key: &str) -> String {
         r#"
 apiVersion: v1
 kind: Secret
-metadata: {{ name: hook }}
-stringData: {{ hook.py: {hook}, cert.pem: {certificate}, key.pem: {key} }}
+metadata: {{ name: {name} }}
+stringData: {files}
 ---
 apiVersion: v1
 kind: Service
-metadata: {{ name: hook }}
+metadata: {{ name: {name} }}
 spec:
-  selector: {{ app: hook }}
+  selector: {{ app: {name} }}
   ports: [{{ name: https, port: 8443, targetPort: 8444 }}]
 ---
 apiVersion: v1
 kind: Pod
-metadata: {{ name: hook, labels: {{ app: hook }} }}
+metadata: {{ name: {name}, labels: {{ app: {name} }} }}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: hook
+  - name: main
     image: {IMAGE}
-    command: ["/usr/bin/python3", "/hook/hook.py"]
+    command: ["/usr/bin/python3", "/{name}/main.py"]
     readinessProbe: {{ tcpSocket: {{ port: 8444 }}, periodSeconds: 1 }}
     volumeMounts:
-    - {{ name: hook, mountPath: /hook }}
+    - {{ name: own, mountPath: /{name} }}
 {mounts}
   volumes:
-  - {{ name: hook, secret: {{ secretName: hook }} }}
+  - {{ name: own, secret: {{ secretName: {name} }} }}
 {volumes}
 "#
     )
@@ -116,14 +120,18 @@ data: {{ a: b }}
     )
 }
 
-#[test]
-fn webhooks_run_in_the_cluster_that_asks_them() {
-    let mut lab = Lab::new();
-    let cluster = with_images(&mut lab, "hooks");
+/// Starts the pod, and gives the bundle to trust it by once its Service leads to it.
+fn hook_pod(cluster: &Cluster) -> String {
     let key = rcgen::KeyPair::generate().unwrap();
     let params = rcgen::CertificateParams::new(["hook.default.svc".to_owned()]).unwrap();
     let certificate = params.self_signed(&key).unwrap().pem();
-    cluster.apply(&pod(&certificate, &key.serialize_pem()));
+    let key = key.serialize_pem();
+    let files = [
+        ("main.py", HOOK),
+        ("cert.pem", &certificate),
+        ("key.pem", &key),
+    ];
+    cluster.apply(&scripted("hook", &files));
     cluster.kubectl(&[
         "wait",
         "pod/hook",
@@ -132,7 +140,14 @@ fn webhooks_run_in_the_cluster_that_asks_them() {
     ]);
     let slices = ["endpointslices", "-l", "kubernetes.io/service-name=hook"];
     cluster.wait_value(&slices, "{.items[0].endpoints[0].conditions.ready}", "true");
-    let bundle = STANDARD.encode(&certificate);
+    STANDARD.encode(&certificate)
+}
+
+#[test]
+fn webhooks_run_in_the_cluster_that_asks_them() {
+    let mut lab = Lab::new();
+    let cluster = with_images(&mut lab, "hooks");
+    let bundle = hook_pod(&cluster);
     let colour = webhook(
         "colour",
         "operations: [CREATE], resources: [configmaps]",

@@ -19,6 +19,7 @@ fn settings(address: &str, cidr: &str) -> Settings {
         advertise_address: address.parse().unwrap(),
         port: 6443,
         ca_pem: "a certificate".to_owned(),
+        front_proxy_ca_pem: "another".to_owned(),
         cluster_dns: None,
         pod_encryption: None,
         today: "2026-06-01".to_owned(),

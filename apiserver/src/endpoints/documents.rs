@@ -1,5 +1,7 @@
 //! Discovery and OpenAPI documents, with an `ETag` each, so that clients fetch them once.
 
+use crate::aggregation::Remote;
+use crate::aggregation::documents as others;
 use crate::query::Query;
 use crate::respond::{self, Route, Served, Shape, Wishes, yaml};
 use crate::tunnel::Body;
@@ -14,6 +16,7 @@ use http::request::Parts;
 use http::{Response, StatusCode};
 use ring::digest;
 use serde_json::Value;
+use std::sync::Arc;
 
 const OPENAPI_V3: &str = "/openapi/v3";
 const AGGREGATION: &str = "apiregistration.k8s.io";
@@ -46,6 +49,7 @@ pub fn groups(
     kinds: &Kinds,
     path: &str,
     left_out: LeftOut,
+    remotes: &[Arc<Remote>],
     request: &Parts,
 ) -> Option<Response<Body>> {
     let rest = path.strip_prefix("/apis")?;
@@ -56,20 +60,24 @@ pub fn groups(
             match discovery::aggregated_form(&respond::accepted(request)) {
                 Some(form) => {
                     let all = discovery::aggregated_groups(kinds);
-                    aggregated(&without(all, "items", left_out), form, request)
+                    let mut all = without(all, "items", left_out);
+                    others::add_aggregated(&mut all, remotes);
+                    aggregated(&all, form, request)
                 }
                 None => {
-                    let all = without(discovery::group_list(kinds), "groups", left_out);
+                    let mut all = without(discovery::group_list(kinds), "groups", left_out);
+                    others::add_groups(&mut all, remotes);
                     shaped(&all, request, Shape::beside_routes)
                 }
             },
         );
     }
     // The group of what is aggregated is served by the one who does that, by its router.
-    if name == AGGREGATION || left_out == Some(name) {
+    if name == AGGREGATION {
         return None;
     }
-    let group = discovery::group(kinds, name)?;
+    let own = discovery::group(kinds, name).filter(|_| left_out != Some(name));
+    let group = others::group(own, name, remotes)?;
     Some(shaped(&group, request, Shape::beside_routes))
 }
 
@@ -187,6 +195,7 @@ pub fn open_api(
     kinds: &Kinds,
     path: &str,
     left_out: LeftOut,
+    remotes: &[Arc<Remote>],
     request: &Parts,
     query: &Query,
 ) -> Option<Response<Body>> {
@@ -206,6 +215,7 @@ pub fn open_api(
         if let Some(paths) = index["paths"].as_object_mut() {
             paths.retain(|path, _| !is_left_out(path, left_out));
         }
+        others::add_schemas(&mut index, remotes);
         let index = index.to_string();
         // Upstream calls it a text.
         return Some(document("text/plain; charset=utf-8", index));

@@ -30,14 +30,23 @@ pub enum TrustError {
 /// TLS that trusts the certificates of a PEM text, or those of the machine without one.
 pub fn trusting(authority_pem: Option<&str>) -> Result<Arc<ClientConfig>, TrustError> {
     let provider = Arc::new(ring::default_provider());
-    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+    let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .expect("ring has the default versions of TLS");
+        .expect("ring has the default versions of TLS")
+        .dangerous()
+        .with_custom_certificate_verifier(verifier(authority_pem)?)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+/// The trust alone.
+pub fn verifier(authority_pem: Option<&str>) -> Result<Arc<dyn ServerCertVerifier>, TrustError> {
+    let provider = Arc::new(ring::default_provider());
     let Some(text) = authority_pem else {
         let roots = roots(rustls_native_certs::load_native_certs().certs);
-        let roots = roots.ok_or(TrustError::NoneHere)?;
-        let config = config.with_root_certificates(roots).with_no_client_auth();
-        return Ok(Arc::new(config));
+        let roots = Arc::new(roots.ok_or(TrustError::NoneHere)?);
+        let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider);
+        return Ok(verifier.build().map_err(|_| TrustError::NoneHere)?);
     };
     let read = CertificateDer::pem_slice_iter(text.as_bytes());
     let certificates: Vec<CertificateDer<'static>> = read.filter_map(Result::ok).collect();
@@ -45,15 +54,10 @@ pub fn trusting(authority_pem: Option<&str>) -> Result<Arc<ClientConfig>, TrustE
     let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
         .build()
         .map_err(|_| TrustError::NoCertificates)?;
-    let named = Named {
+    Ok(Arc::new(Named {
         certificates,
         authorities,
-    };
-    let config = config
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(named))
-        .with_no_client_auth();
-    Ok(Arc::new(config))
+    }))
 }
 
 fn roots(certificates: Vec<CertificateDer<'static>>) -> Option<RootCertStore> {

@@ -66,6 +66,13 @@ pub fn prepare(request: &mut Parts, rewriter: &Rewriter, path: &str) {
     name_host(request);
 }
 
+/// The same for another API server, which has this server's paths.
+pub fn prepare_passed_on(request: &mut Parts) {
+    strip_hop_by_hop(&mut request.headers);
+    strip_credentials(&mut request.headers);
+    append_forwarded_for(request);
+}
+
 /// The same for a request to upgrade, whose hop-by-hop headers are what it is about.
 pub fn prepare_upgrade(request: &mut Parts) {
     strip_credentials(&mut request.headers);

@@ -6,7 +6,7 @@ use crate::respond;
 use crate::tunnel::Body;
 use coracle_api::status::Status;
 use http::request::Parts;
-use http::{Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
@@ -33,34 +33,44 @@ impl Proxy {
             Status::internal(format!("error dialing backend: {error}"))
         };
         let stream = dialled.map_err(|error| failed(&error))?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(stream)
-            .await
-            .map_err(unreachable)?;
-        // Its errors reach us through the response and the upgraded stream.
-        tokio::spawn(connection.with_upgrades());
-        let mut answer = sender
-            .send_request(outgoing(request, body, path)?)
-            .await
-            .map_err(|error| Status::internal(format!("error sending request: {error}")))?;
-        let code = answer.status();
-        if code != StatusCode::SWITCHING_PROTOCOLS {
-            if code.as_u16() < 400 {
-                let code = code.as_u16();
-                let why = format!("invalid upgrade response: status code {code}");
-                return Err(Status::internal(why));
-            }
-            let (mut parts, body) = answer.into_parts();
-            headers::strip_answer(&mut parts.headers);
-            parts.extensions.clear();
-            let body = body.map_err(Into::into).boxed_unsync();
-            return Ok(Response::from_parts(parts, body));
-        }
-        let far = hyper::upgrade::on(&mut answer);
-        tokio::spawn(join(client, far));
-        let (mut parts, _) = answer.into_parts();
-        parts.extensions.clear();
-        Ok(Response::from_parts(parts, respond::full("")))
+        switch(stream, outgoing(request, body, path)?, client).await
     }
+}
+
+/// Sends a request to upgrade, and joins both sides when it is granted.
+pub async fn switch<S>(
+    stream: S,
+    request: Request<Body>,
+    client: OnUpgrade,
+) -> Result<Response<Body>, Status>
+where
+    S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
+{
+    let shaken = hyper::client::conn::http1::handshake(stream).await;
+    let (mut sender, connection) = shaken.map_err(unreachable)?;
+    // Its errors reach us through the response and the upgraded stream.
+    tokio::spawn(connection.with_upgrades());
+    let sent = sender.send_request(request).await;
+    let failed = |error: hyper::Error| Status::internal(format!("error sending request: {error}"));
+    let mut answer = sent.map_err(failed)?;
+    let code = answer.status();
+    if code != StatusCode::SWITCHING_PROTOCOLS {
+        if code.as_u16() < 400 {
+            let code = code.as_u16();
+            let why = format!("invalid upgrade response: status code {code}");
+            return Err(Status::internal(why));
+        }
+        let (mut parts, body) = answer.into_parts();
+        headers::strip_answer(&mut parts.headers);
+        parts.extensions.clear();
+        let body = body.map_err(Into::into).boxed_unsync();
+        return Ok(Response::from_parts(parts, body));
+    }
+    let far = hyper::upgrade::on(&mut answer);
+    tokio::spawn(join(client, far));
+    let (mut parts, _) = answer.into_parts();
+    parts.extensions.clear();
+    Ok(Response::from_parts(parts, respond::full("")))
 }
 
 /// Passes bytes on until one side ends, as upstream: then the other side is let go too.
