@@ -124,7 +124,7 @@ async fn a_webhook_is_asked_over_connections_that_are_kept() {
     let (site, caller) = (Site::start().await, caller());
     for _ in 0..3 {
         let told = site.post(&caller, "/echo", PATIENCE).await;
-        expect!["timeout=20s localhost:PORT kube-apiserver-admission application/json 2"]
+        expect!["timeout=60s localhost:PORT kube-apiserver-admission application/json 2"]
             .assert_eq(&told);
     }
     assert_eq!(site.connections.load(Ordering::SeqCst), 1);
@@ -147,7 +147,7 @@ async fn a_review_that_was_sent_is_not_sent_again() {
     let (site, caller) = (Site::start().await, caller());
     site.post(&caller, "/cut", PATIENCE).await;
     let told = site.post(&caller, "/cut", PATIENCE).await;
-    expect![[r#"Post "https://localhost:PORT/cut?timeout=20s": EOF"#]].assert_eq(&told);
+    expect![[r#"Post "https://localhost:PORT/cut?timeout=60s": EOF"#]].assert_eq(&told);
     let count = |of: &AtomicUsize| of.load(Ordering::SeqCst);
     assert_eq!((count(&site.reviews), count(&site.connections)), (2, 1));
 }
@@ -158,7 +158,7 @@ async fn what_goes_wrong_is_told_in_upstreams_words() {
     let short = Duration::from_millis(300);
     expect![[r#"Post "https://localhost:PORT/never?timeout=1s": context deadline exceeded"#]]
         .assert_eq(&site.post(&caller, "/never", short).await);
-    expect![[r#"Post "https://localhost:PORT/huge?timeout=20s": unexpected error when reading response body. Please retry. Original error: length limit exceeded"#]]
+    expect![[r#"Post "https://localhost:PORT/huge?timeout=60s": unexpected error when reading response body. Please retry. Original error: length limit exceeded"#]]
         .assert_eq(&site.post(&caller, "/huge", PATIENCE).await);
     expect!["the server could not find the requested resource"]
         .assert_eq(&site.post(&caller, "/none", PATIENCE).await);
@@ -168,7 +168,7 @@ async fn what_goes_wrong_is_told_in_upstreams_words() {
     let config = ClientConfig::read(&config).unwrap();
     let error = caller.post(&config, "{}".into(), PATIENCE).await;
     let told = error.unwrap_err().to_string();
-    expect![[r#"Post "https://localhost:PORT/echo?timeout=20s": tls: failed to verify certificate: x509: certificate signed by unknown authority"#]]
+    expect![[r#"Post "https://localhost:PORT/echo?timeout=60s": tls: failed to verify certificate: x509: certificate signed by unknown authority"#]]
         .assert_eq(&told.replace(&site.port.to_string(), "PORT"));
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://localhost:{}/", closed.local_addr().unwrap().port());
