@@ -5,6 +5,7 @@
 //! A seed names a run. `CORACLE_LOOPS_SEEDS=1..200` runs more of them than each build does.
 
 mod faults; // What a client of the loops sees go wrong.
+mod preemption; // A site that is full, and who goes for whom.
 mod site; // Server, scheduler, nodes, and the loops with their lives.
 mod steps; // What is done to a workload, and where it should end.
 mod volumes; // The same for claims, volumes, attachments and networks.
@@ -62,5 +63,12 @@ fn jobs_end_where_they_should() {
 fn volumes_and_networks_end_where_they_should() {
     for seed in seeds() {
         volumes::run(seed);
+    }
+}
+
+#[test]
+fn who_makes_room_goes_and_nobody_else() {
+    for seed in seeds() {
+        preemption::run(seed);
     }
 }
