@@ -34,6 +34,11 @@ impl Handle {
     /// Whether the pod has its share of the node.
     fn has_share(&self) -> bool {
         let desired = self.desired.borrow();
+        // Deleted by force: the scheduler has given its room to others, and so does upstream's
+        // kubelet, while its containers end.
+        if desired.is_gone {
+            return false;
+        }
         let status = desired.pod.status.as_ref();
         let phase = status.and_then(|status| status.phase.as_deref());
         // After a start of the agent, one that ran before may not have been asked yet.

@@ -86,5 +86,13 @@ async fn a_resize_that_waits_takes_no_room() {
     };
     assert_eq!(try_in("1500m"), [""; 0]);
     assert_eq!(try_in("1501m"), ["OutOfcpu"]);
+    let gone = |handle: &Handle| handle.desired.send_modify(|desired| desired.is_gone = true);
+    shared.workers.lock().get("old").map(gone).unwrap();
+    assert_eq!(
+        try_in("2"),
+        [""; 0],
+        "what is deleted by force holds no room"
+    );
+    assert_eq!(try_in("2001m"), ["OutOfcpu"]);
     stop.cancel();
 }
