@@ -10,8 +10,8 @@ use crate::seal::{Codec, DecodeError};
 use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub(crate) const FORMAT: &str = "1";
@@ -37,6 +37,8 @@ pub(crate) struct SledBackend {
     blobs: Arc<PathBuf>,
     /// The newest of these that is on stable storage.
     synced_blob: Arc<AtomicI64>,
+    /// The first write that failed: it was the last one.
+    failed: Arc<OnceLock<String>>,
 }
 
 impl From<sled::Error> for BackendError {
@@ -61,9 +63,23 @@ fn io(error: std::io::Error) -> BackendError {
 }
 
 impl SledBackend {
-    /// On stable storage when it returns, power loss or not.
-    fn sync(&self) -> Result<(), BackendError> {
-        self.db.flush()?;
+    /// Writes, and has it on stable storage when it returns, power loss or not.
+    ///
+    /// A write that fails keeps its place in sled's log for ever, and whoever flushes after it waits
+    /// for it, also when the database is dropped, with a lock that all databases of the process
+    /// share. So it is neither flushed nor dropped after that.
+    fn write(
+        &self,
+        write: impl FnOnce(&sled::Db) -> Result<(), sled::Error>,
+    ) -> Result<(), BackendError> {
+        if let Some(why) = self.failed.get() {
+            return Err(BackendError::Io(why.clone()));
+        }
+        if let Err(error) = write(&self.db).and_then(|()| self.db.flush().map(drop)) {
+            let _ = self.failed.set(error.to_string());
+            std::mem::forget(self.db.clone());
+            return Err(error.into());
+        }
         self.sync_blobs()?;
         self.file.sync_data().map_err(io)
     }
@@ -127,6 +143,7 @@ impl SledBackend {
             file,
             blobs,
             synced_blob: Arc::default(),
+            failed: Arc::default(),
         };
         match backend.db.get(FORMAT_KEY)? {
             Some(found) if found == FORMAT.as_bytes() => {}
@@ -135,8 +152,7 @@ impl SledBackend {
                 return Err(BackendError::Format { found });
             }
             None if backend.db.is_empty() => {
-                backend.db.insert(FORMAT_KEY, FORMAT.as_bytes())?;
-                backend.sync()?;
+                backend.write(|db| db.insert(FORMAT_KEY, FORMAT.as_bytes()).map(drop))?;
             }
             None => {
                 return Err(BackendError::Format {
@@ -230,13 +246,11 @@ impl Backend for SledBackend {
         for (revision, record) in batch {
             writes.insert(&key(*revision), self.codec.encode(record)?);
         }
-        self.db.apply_batch(writes)?;
-        self.sync()
+        self.write(|db| db.apply_batch(writes))
     }
 
     fn reserve(&mut self, up_to: Revision) -> Result<(), BackendError> {
-        self.db.insert(RESERVED_KEY, &key(up_to))?;
-        self.sync()
+        self.write(|db| db.insert(RESERVED_KEY, &key(up_to)).map(drop))
     }
 
     /// The directory is locked: nobody else commits.
@@ -250,8 +264,7 @@ impl Backend for SledBackend {
             writes.remove(&key(*revision));
         }
         writes.insert(COMPACTED_KEY, &key(to));
-        self.db.apply_batch(writes)?;
-        self.sync()
+        self.write(|db| db.apply_batch(writes))
     }
 
     fn beside(&self, directory: &Path) -> Result<Box<dyn Backend>, BackendError> {
@@ -288,3 +301,6 @@ impl Reader for SledBackend {
         found.map(|bytes| self.decode(revision, &bytes)).transpose()
     }
 }
+
+#[cfg(test)]
+mod tests;
