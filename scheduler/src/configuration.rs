@@ -24,6 +24,8 @@ const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
 const KIND: &str = "KubeSchedulerConfiguration";
 /// Both bounds of a backoff, in seconds, unless the file says otherwise.
 const BACKOFF_SECONDS: (i64, i64) = (1, 10);
+/// More cannot be added to every time; it is 68 years.
+const SECONDS_MAX: i64 = i32::MAX as i64;
 
 #[derive(Clone, Debug)]
 pub struct Configuration {
@@ -131,6 +133,11 @@ fn backoff_seconds(document: &Document, errors: &mut ErrorList) -> (i64, i64) {
             initial,
             "must be greater than 0",
         ));
+    }
+    if max > SECONDS_MAX {
+        let path = Path::root("podMaxBackoffSeconds");
+        let why = format!("must be less than or equal to {SECONDS_MAX}");
+        errors.push(FieldError::invalid(&path, max, why));
     }
     if max < initial {
         let path = Path::root("podMaxBackoffSeconds");

@@ -26,6 +26,13 @@ pub enum Outcome {
 #[derive(Debug, Default)]
 pub struct Rotation(usize);
 
+#[cfg(test)]
+impl Rotation {
+    pub fn at(place: usize) -> Self {
+        Self(place)
+    }
+}
+
 /// How many fitting nodes are enough to choose from, as upstream samples: all of a small cluster,
 /// half of a middling one, 5% of a huge one; or `percent` of it where that is not 0.
 fn enough(nodes: usize, percent: usize) -> usize {
@@ -94,7 +101,9 @@ fn no_fit(
         diagnosis.remedy.nomination = Nomination::Clear;
         return Outcome::NoFit(diagnosis);
     }
-    let helpful = std::mem::take(&mut diagnosis.helpful);
+    let mut helpful = std::mem::take(&mut diagnosis.helpful);
+    // They were found from wherever the rotation began.
+    helpful.sort_unstable();
     let offset = match helpful.len() {
         0 => 0,
         many => pick(many),

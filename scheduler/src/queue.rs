@@ -173,10 +173,12 @@ impl Queue {
         let Some(profile) = self.profiles.of(pod) else {
             return false;
         };
-        plugins
-            .iter()
-            .filter_map(|name| profile.by_name(name))
-            .any(|plugin| plugin.can_help(change, pod))
+        // Nobody refused it: there was no node at all.
+        plugins.is_empty()
+            || plugins
+                .iter()
+                .filter_map(|name| profile.by_name(name))
+                .any(|plugin| plugin.can_help(change, pod))
     }
 
     /// The queue is ordered by the one plugin that sorts; the others leave the key at zero.

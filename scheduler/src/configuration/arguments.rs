@@ -1,5 +1,6 @@
 //! What plugins are told: `pluginConfig`.
 
+use super::SECONDS_MAX;
 use super::document::{PluginConfig, Unknown, note};
 use super::plugins::{is_removed, removed};
 use crate::plugins::registry::{self, Arguments};
@@ -187,6 +188,11 @@ impl Entry<'_> {
             return Ok(());
         };
         match u64::try_from(seconds) {
+            Ok(_) if seconds > SECONDS_MAX => {
+                let path = self.path.child("bindTimeoutSeconds");
+                let why = format!("must be less than or equal to {SECONDS_MAX}");
+                errors.push(FieldError::invalid(&path, seconds, why));
+            }
             Ok(seconds) => arguments.volume_binding_timeout = Duration::from_secs(seconds),
             Err(_) => {
                 let path = self.path.child("bindTimeoutSeconds");

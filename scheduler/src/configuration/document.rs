@@ -98,7 +98,7 @@ pub struct PluginSet {
 #[serde(rename_all = "camelCase", default)]
 pub struct Plugin {
     pub name: String,
-    pub weight: Option<i64>,
+    pub weight: Option<i32>,
     #[serde(flatten)]
     unknown: Unknown,
 }
@@ -116,7 +116,7 @@ impl Plugin {
     pub fn new(name: &str, weight: i64) -> Self {
         Self {
             name: name.to_owned(),
-            weight: Some(weight),
+            weight: i32::try_from(weight).ok(),
             ..Self::default()
         }
     }

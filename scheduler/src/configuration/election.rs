@@ -5,6 +5,9 @@ use coracle_api::field::{ErrorList, FieldError, Path};
 use coracle_api::go_duration;
 use std::time::Duration;
 
+/// By so much upstream's retry period may be longer.
+const JITTER_FACTOR: f64 = 1.2;
+
 /// The defaults are upstream's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaderElection {
@@ -75,9 +78,23 @@ pub fn read(written: Option<&document::LeaderElection>, errors: &mut ErrorList) 
     if let Some(namespace) = named(&written.resource_namespace) {
         election.namespace = namespace;
     }
-    if !election.is_on {
-        return election;
+    if election.is_on {
+        check(&election, written, &path, errors);
+        if let Some(lock) = named(&written.resource_lock).filter(|lock| lock != "leases") {
+            let why = "resourceLock value must be \"leases\"";
+            errors.push(FieldError::invalid(&path.child("resourceLock"), lock, why));
+        }
     }
+    election
+}
+
+/// Whether the times go together.
+fn check(
+    election: &LeaderElection,
+    written: &document::LeaderElection,
+    path: &Path,
+    errors: &mut ErrorList,
+) {
     if election.lease_duration <= election.renew_deadline {
         let shown = written.lease_duration.clone().unwrap_or_default();
         let why = "must be greater than `RenewDeadline`";
@@ -87,9 +104,24 @@ pub fn read(written: Option<&document::LeaderElection>, errors: &mut ErrorList) 
             why,
         ));
     }
-    if let Some(lock) = named(&written.resource_lock).filter(|lock| lock != "leases") {
-        let why = "resourceLock value must be \"leases\"";
-        errors.push(FieldError::invalid(&path.child("resourceLock"), lock, why));
+    // Else it would be renewed after others may take it.
+    if election.renew_deadline <= election.retry_period.mul_f64(JITTER_FACTOR) {
+        let shown = written.renew_deadline.clone().unwrap_or_default();
+        let why = "must be greater than retryPeriod*JitterFactor";
+        errors.push(FieldError::invalid(
+            &path.child("renewDeadline"),
+            shown,
+            why,
+        ));
     }
-    election
+    // A Lease is written in whole seconds.
+    if election.lease_duration < Duration::from_secs(1) {
+        let shown = written.lease_duration.clone().unwrap_or_default();
+        let why = "must be at least a second";
+        errors.push(FieldError::invalid(
+            &path.child("leaseDuration"),
+            shown,
+            why,
+        ));
+    }
 }

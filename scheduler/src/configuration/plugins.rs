@@ -177,7 +177,7 @@ fn weights(here: &[Plugin], everywhere: &[Plugin]) -> BTreeMap<&'static str, i64
     for plugin in here.iter().chain(everywhere) {
         if let Some(row) = registry::by_name(&plugin.name) {
             let weight = plugin.weight.filter(|weight| *weight != 0).unwrap_or(1);
-            weights.entry(row.name).or_insert(weight);
+            weights.entry(row.name).or_insert(i64::from(weight));
         }
     }
     weights

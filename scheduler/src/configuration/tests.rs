@@ -125,6 +125,18 @@ fn numbers_have_bounds() {
             r#"[leaderElection.leaseDuration: Invalid value: "5s": must be greater than `RenewDeadline`, leaderElection.resourceLock: Invalid value: "endpoints": resourceLock value must be "leases"]"#
         ]],
     );
+    refused(
+        "leaderElection: {retryPeriod: 20s}",
+        expect![
+            r#"leaderElection.renewDeadline: Invalid value: "": must be greater than retryPeriod*JitterFactor"#
+        ],
+    );
+    refused(
+        "leaderElection: {leaseDuration: 900ms, renewDeadline: 500ms, retryPeriod: 100ms}",
+        expect![
+            r#"leaderElection.leaseDuration: Invalid value: "900ms": must be at least a second"#
+        ],
+    );
     let election = of("leaderElection: {leaderElect: false, resourceName: mine}").election;
     assert_eq!((election.is_on, election.name.as_str()), (false, "mine"));
 }

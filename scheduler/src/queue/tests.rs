@@ -58,6 +58,19 @@ async fn higher_priority_goes_first_then_who_came_first() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pod_that_found_no_nodes_at_all_wakes_with_the_first() {
+    let queue = Queue::new(profile());
+    queue.set(pod("a", 0), Instant::now());
+    let attempt = queue.next().await;
+    queue.unschedulable(&attempt, Vec::new(), Instant::now());
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert!(take(&queue).is_none());
+    let change = WorldChange::NodeAdded(node(json!([])));
+    queue.world_changed(change, Instant::now());
+    assert_eq!(take(&queue).map(|attempt| attempt.number), Some(2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_pod_that_no_node_fits_waits_for_a_change_that_can_help() {
     let queue = Queue::new(profile());
     queue.set(pod("a", 0), Instant::now());

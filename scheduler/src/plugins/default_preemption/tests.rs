@@ -135,10 +135,18 @@ fn names(pods: &[Arc<PodInfo>]) -> String {
 }
 
 fn decide(cache: &mut Cache, pod: &Arc<PodInfo>, offset: usize) -> Outcome {
+    decide_from(Rotation::default(), cache, pod, offset)
+}
+
+fn decide_from(
+    mut rotation: Rotation,
+    cache: &mut Cache,
+    pod: &Arc<PodInfo>,
+    offset: usize,
+) -> Outcome {
     cache.set_nominated(pod);
     let mut snapshot = Snapshot::default();
     cache.update(&mut snapshot);
-    let mut rotation = Rotation::default();
     cycle::run(&profile(), &snapshot, pod, &mut rotation, |many| {
         offset % many
     })
@@ -333,6 +341,27 @@ fn who_may_not_end_others_says_so() {
         "priority=2 cpu=1 nominated=a",
         expect!["b without lower"],
     );
+}
+
+#[test]
+fn the_promised_node_is_known_wherever_the_look_at_nodes_began() {
+    for place in 0..3 {
+        let mut cache = world(
+            "node a
+             node b
+             node c
+             pod low on=a priority=1 cpu=2 ending
+             pod lower on=b priority=0 cpu=2
+             pod lowest on=c priority=0 cpu=2",
+        );
+        let pod = info("new", &["priority=2", "cpu=1", "nominated=a"]);
+        let outcome = decide_from(Rotation::at(place), &mut cache, &pod, 0);
+        let told = told(&outcome, &pod);
+        assert!(
+            told.contains("a terminating pod on the nominated node"),
+            "{place}: {told}"
+        );
+    }
 }
 
 #[test]
