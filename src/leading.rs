@@ -32,20 +32,27 @@ pub async fn lead_again<F>(
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    // Another may lead once the lease has run out.
-    let stop_max = election
-        .lease_duration
-        .saturating_sub(election.renew_deadline);
-    let stop_max = stop_max.saturating_sub(SPARE);
     while !stop.is_cancelled() {
-        let mut ended_in_time = true;
+        let (mut ended_in_time, mut is_broken) = (true, false);
         let work = async |leading: CancellationToken| {
-            let running = tokio::spawn(begin(leading.clone()));
-            leading.cancelled().await;
-            ended_in_time = tokio::time::timeout(stop_max, running).await.is_ok();
+            let mut running = tokio::spawn(begin(leading.clone()));
+            tokio::select! {
+                biased;
+                () = leading.cancelled() => {}
+                // Another process does better.
+                _ = &mut running => {
+                    is_broken = true;
+                    return;
+                }
+            }
+            let rest = left(&election, stop.is_cancelled());
+            ended_in_time = tokio::time::timeout(rest, running).await.is_ok();
         };
-        let (client, election) = (client.clone(), election.clone());
-        lead(client, election, clock.clone(), stop.clone(), work).await;
+        let client = client.clone();
+        lead(client, election.clone(), clock.clone(), stop.clone(), work).await;
+        if is_broken {
+            anyhow::bail!("the work broke off");
+        }
         if !ended_in_time && !stop.is_cancelled() {
             anyhow::bail!("the Lease was lost and the work did not end");
         }
@@ -53,8 +60,38 @@ where
     Ok(())
 }
 
+/// How long the work may take to end until another may lead: the lease runs from its last renewal.
+/// That was at most a period ago, and before a loss the tries to renew it took their time as well.
+fn left(election: &Election, is_stopped: bool) -> Duration {
+    let tries = if is_stopped {
+        Duration::ZERO
+    } else {
+        election.renew_deadline
+    };
+    let since = election.renew_period + tries + SPARE;
+    election.lease_duration.saturating_sub(since)
+}
+
 /// A name of this process among those that stand.
 pub fn identity() -> anyhow::Result<String> {
     let host = crate::node::host_name().context("the host has no name")?;
     Ok(format!("{host}_{}", uuid::Uuid::new_v4()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_work_has_what_is_left_of_the_lease() {
+        let seconds = Duration::from_secs;
+        let election = Election::new("a", "b");
+        assert_eq!(left(&election, true), seconds(12));
+        assert_eq!(left(&election, false), seconds(2));
+        let short = Election {
+            lease_duration: seconds(5),
+            ..election
+        };
+        assert_eq!(left(&short, false), Duration::ZERO);
+    }
 }
