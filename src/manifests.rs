@@ -176,7 +176,7 @@ impl Keeper {
         let found = self.applier.find(&kind, &identity).await?;
         let is_made = self.is_made(&identity, found.as_ref());
         // Before it is made: a crash must not leave what nobody knows of.
-        if found.is_none() && record.entry(&identity).is_none() {
+        if found.is_none() && !record.foresees(&identity) {
             record.put(Entry::new(identity.clone(), "", true));
             self.keep_record(record.clone()).await?;
         }

@@ -80,10 +80,16 @@ pub fn plan(
             .cloned()
             .partition(|entry| entry.is_made);
         record.entries.retain(|one| !let_go.contains(one));
-        // What another file says now is its affair.
+        // What another file says now is its affair, once it was applied for that one: until then
+        // nothing else tells that it was made for a file.
         if is_gone {
-            let is_left = |one: &Entry| !wanted.contains(&one.identity.key());
-            record.entries.retain(is_left);
+            record.entries.retain(|one| {
+                let has_it = |file: &&str| {
+                    let other = records.get(*file);
+                    other.is_some_and(|other| other.entry(&one.identity).is_some())
+                };
+                !wanted.contains(&one.identity.key()) || !present.iter().any(has_it)
+            });
         }
         Step {
             record,

@@ -100,6 +100,12 @@ impl Record {
         entries.find(|one| one.identity.key() == identity.key())
     }
 
+    /// That it is made is written down, and that it was not there before.
+    pub fn foresees(&self, identity: &Identity) -> bool {
+        let entry = self.entry(identity);
+        entry.is_some_and(|entry| entry.is_made && entry.uid.is_empty())
+    }
+
     pub fn put(&mut self, entry: Entry) {
         let mut known = self.entries.iter_mut();
         match known.find(|one| one.identity.key() == entry.identity.key()) {

@@ -82,7 +82,11 @@ fn a_file_that_is_gone_takes_all_along_but_what_was_there_before_it() {
 #[test]
 fn what_another_file_says_stays() {
     let known = [record("f", "a b")];
-    assert_eq!(check(&known, &[(file("g"), saying("a"))]), ["f gone: b; b"]);
+    let said = [(file("g"), saying("a"))];
+    // It was not applied for the other one yet: that it was made is still to be known.
+    assert_eq!(check(&known, &said), ["f gone: b; a b"]);
+    let known = [record("f", "a b"), record("g", "a")];
+    assert_eq!(check(&known, &said), ["f gone: b; b"]);
 }
 
 #[test]
@@ -117,6 +121,9 @@ fn what_moves_to_a_new_file_stays_until_it_is_known_what_that_one_says() {
     let known = [record("old", "a b"), record("new", "")];
     assert_eq!(check(&known, &[bad()]), [""; 0]);
     let settled = [(file("new"), saying("a b"))];
+    // It may yet be refused.
+    assert_eq!(check(&known, &settled), ["old gone: ; a b"]);
+    let known = [record("old", "a b"), record("new", "a b")];
     assert_eq!(check(&known, &settled), ["old gone: ; "]);
 }
 

@@ -71,3 +71,19 @@ fn what_somebody_wrote_over_is_not_believed() {
     empty.data = None;
     assert_eq!(Record::from_config_map(&empty), None);
 }
+
+#[test]
+fn only_what_is_not_there_yet_is_foreseen() {
+    let mut known = record("a.yaml");
+    let identity = known.entries[0].identity.clone();
+    for (uid, is_made, is_foreseen) in [
+        ("", true, true),
+        // Deleted since, and made again: its next uid is not known yet.
+        ("u", true, false),
+        ("u", false, false),
+    ] {
+        known.put(Entry::new(identity.clone(), uid, is_made));
+        assert_eq!(known.foresees(&identity), is_foreseen, "{uid} {is_made}");
+    }
+    assert!(!Record::of("b.yaml").foresees(&identity));
+}
