@@ -122,7 +122,8 @@ impl Controller {
     /// Other nodes may wait for a volume that is detached.
     fn attachment_changed(&self, change: &Change<VolumeAttachment>) {
         let attachment = change.object();
-        if !matches!(change, Change::Resync(_)) {
+        // One that is gone may have a namesake already that was begun since.
+        if matches!(change, Change::Added(_) | Change::Updated { .. }) {
             self.begun.lock().end(attachment);
         }
         self.add(&attachment.spec.node_name);
