@@ -14,6 +14,7 @@ mod remote; // One of them.
 
 use crate::authenticate::User;
 use crate::authenticate::user::MASTERS;
+use crate::fairness;
 use crate::pki::front_proxy::FrontProxy;
 use crate::proxy::{self, Duplex};
 use crate::request_info::RequestInfo;
@@ -104,6 +105,10 @@ impl Aggregation {
             return None;
         }
         let of_document = info.path.strip_prefix(OPENAPI);
+        // It is asked for with rights of this server's own: it is read, and nothing else.
+        if of_document.is_some() && !matches!(info.verb.as_str(), "get" | "head") {
+            return None;
+        }
         let mut steps = match of_document {
             Some(rest) => rest.split('/'),
             None => info.path.strip_prefix("/apis/")?.split('/'),
@@ -141,7 +146,10 @@ impl Aggregation {
         // A document shows no objects: it is asked for by this server itself, as upstream.
         let own = info.path.starts_with(OPENAPI).then(aggregator);
         let user = own.as_ref().unwrap_or(user);
-        let is_upgrade = proxy::is_upgrade(&request.headers);
+        // Another protocol by which requests are made would go past the headers that name the user.
+        let is_upgrade = own.is_none()
+            && proxy::is_upgrade(&request.headers)
+            && !proxy::is_upgrade_to_requests(&request.headers);
         let client = request.extensions.remove::<OnUpgrade>();
         if is_upgrade {
             proxy::prepare_upgrade(&mut request);
@@ -156,7 +164,9 @@ impl Aggregation {
         let answered = match (is_upgrade, client) {
             (false, _) => {
                 let sent = self.send(remote, outgoing, now).await;
-                sent.map(|answer| passed_on(answer, self.shutdown.clone()))
+                let is_endless = info.verb == "watch" || fairness::is_stream(info);
+                let ends = is_endless.then(|| self.shutdown.clone());
+                sent.map(|answer| passed_on(answer, ends))
             }
             (true, Some(client)) => self.switch(remote, outgoing, client, now).await,
             (true, None) => {
@@ -267,15 +277,22 @@ fn unavailable(why: &str) -> Response<Body> {
     response
 }
 
-/// The answer as the client gets it: as it comes, until this server stops.
-fn passed_on(answer: Response<Incoming>, shutdown: CancellationToken) -> Response<Body> {
+/// The answer as the client gets it: as it comes; one that has no end by itself until this server
+/// stops.
+fn passed_on(answer: Response<Incoming>, ends: Option<CancellationToken>) -> Response<Body> {
     let (mut parts, body) = answer.into_parts();
     proxy::strip_answer(&mut parts.headers);
     parts.version = http::Version::default();
     parts.extensions.clear();
     let body = body.map_err(Into::into).boxed_unsync();
-    let frames = BodyStream::new(body).take_until(shutdown.cancelled_owned());
-    Response::from_parts(parts, StreamBody::new(frames).boxed_unsync())
+    let body = match ends {
+        None => body,
+        Some(ends) => {
+            let frames = BodyStream::new(body).take_until(ends.cancelled_owned());
+            StreamBody::new(frames).boxed_unsync()
+        }
+    };
+    Response::from_parts(parts, body)
 }
 
 #[cfg(test)]

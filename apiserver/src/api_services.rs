@@ -8,6 +8,7 @@ use crate::bootstrap::{ReconcileError, refused, send};
 use crate::server::InProcess;
 use coracle_api::json;
 use coracle_api::kinds::api_service::{GROUP, MANAGED, ON_START, local};
+use coracle_api::kinds::metrics;
 use coracle_api::object::Object;
 use futures::StreamExt;
 use http::{Method, StatusCode};
@@ -38,15 +39,26 @@ fn plan(existing: &[Object], left_out: Option<&str>) -> Vec<Step> {
         }
     }
     let is_gone = |one: &&Object| {
-        one.label(MANAGED) == Some(ON_START) && !own().any(|wanted| wanted.name() == one.name())
+        one.label(MANAGED) == Some(ON_START)
+            && !is_handed_over(one)
+            && !own().any(|wanted| wanted.name() == one.name())
     };
     steps.extend(existing.iter().filter(is_gone).cloned().map(Step::Delete));
     steps
 }
 
+/// Metrics may be left to another server. Its manifest, applied over what is here, keeps the label.
+fn is_handed_over(one: &Object) -> bool {
+    one.str(&["spec", "group"]) == metrics::GROUP
+        && one
+            .get(&["spec", "service"])
+            .is_some_and(|service| !service.is_null())
+}
+
 fn updated(current: &Object, wanted: &Object) -> Option<Object> {
     let [is, ought] = [current, wanted].map(|one| one.get(&["spec"]).unwrap_or(&json::NULL));
-    if current.label(MANAGED) != Some(ON_START) || json::same(is, ought) {
+    let is_kept = current.label(MANAGED) != Some(ON_START) || is_handed_over(current);
+    if is_kept || json::same(is, ought) {
         return None;
     }
     let mut updated = current.clone();

@@ -32,7 +32,9 @@ use target::Target;
 
 pub use dial::{DialError, Duplex, anybody, raw};
 pub use endpoint::{OfAgentAlone, finer};
-pub use headers::{is_upgrade, prepare_passed_on, prepare_upgrade, strip_answer};
+pub use headers::{
+    is_upgrade, is_upgrade_to_requests, prepare_passed_on, prepare_upgrade, strip_answer,
+};
 pub use path::{below, encode};
 pub use target::{Place, allowed, owns_address, place_of};
 pub use upgrade::switch;

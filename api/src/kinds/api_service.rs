@@ -117,7 +117,7 @@ impl Rules for ApiService {
         object.set(&["status"], json!({}));
     }
 
-    /// What is local is there from the first moment.
+    /// What is local is there from the first moment, also what another server had before.
     fn stamp(
         &self,
         object: &mut Object,
@@ -126,7 +126,7 @@ impl Rules for ApiService {
         _by: &Requester<'_>,
         now: &str,
     ) {
-        if old.is_none() && is_local(object) {
+        if is_local(object) && old.is_none_or(|old| !is_local(old)) {
             let available = json!({
                 "type": "Available", "status": "True", "lastTransitionTime": now,
                 "reason": "Local", "message": "Local APIServices are always available",

@@ -38,6 +38,8 @@ const CHECKS_AT_ONCE: usize = 32;
 const ATTEMPTS: usize = 5;
 /// As upstream: all that a server may take to tell its resources.
 const DISCOVERY_MAX: Duration = Duration::from_secs(5);
+/// Of that, for the first try.
+const FIRST_MAX: Duration = Duration::from_secs(1);
 /// Where its OpenAPI document is, a server is asked now and then, as that is known by a hash.
 const SCHEMA_PERIOD: Duration = Duration::from_secs(60);
 /// Hundreds of resources are some hundred kilobytes.
@@ -161,10 +163,10 @@ impl Aggregation {
         let url = format!("https://{}{path}", remote.authority());
         let attempt = || Box::pin(self.ask(remote, &path, now));
         let discovered = async {
-            // Nearly always the first will do.
-            match attempt().await {
-                Ok(list) => Ok(list),
-                Err(_) => {
+            // Nearly always the first will do. One that hangs must leave time for the others.
+            match tokio::time::timeout(FIRST_MAX, attempt()).await {
+                Ok(Ok(list)) => Ok(list),
+                Ok(Err(_)) | Err(_) => {
                     let others = select_ok((1..ATTEMPTS).map(|_| attempt()));
                     others.await.map(|(list, _)| list)
                 }

@@ -77,7 +77,10 @@ pub async fn run(
                     for (key, after) in outcome.again {
                         due.at(key, after);
                     }
-                    telling.tell(outcome.told, clock()).await;
+                    let telling = telling.tell(outcome.told, clock());
+                    if stop.run_until_cancelled(telling).await.is_none() {
+                        return;
+                    }
                 }
             }
         };
@@ -166,7 +169,7 @@ impl Due {
         let previous = event.previous.iter();
         for address in previous.flat_map(|entry| addresses(&entry.value)) {
             // Whoever deletes a Service frees its addresses, but not in the same moment.
-            self.0.insert(Key::Address(address), Instant::now() + GRACE);
+            self.at(Key::Address(address), GRACE);
         }
         if event.kind == EventKind::Deleted {
             return;

@@ -41,3 +41,18 @@ fn a_group_that_is_left_out_has_none_and_loses_its_own() {
     let rest: Vec<Object> = all.iter().filter(|one| *one != gone).cloned().collect();
     assert_eq!(plan(&rest, Some("metrics.k8s.io")), []);
 }
+
+#[test]
+fn metrics_that_were_left_to_another_server_stay_with_it() {
+    let mut all: Vec<Object> = local().collect();
+    let name = "v1beta1.metrics.k8s.io";
+    let metrics = all.iter_mut().find(|one| one.name() == name).unwrap();
+    let service = serde_json::json!({ "namespace": "kube-system", "name": "metrics-server" });
+    metrics.set(&["spec", "service"], service.clone());
+    assert_eq!(plan(&all, None), []);
+    assert_eq!(plan(&all, Some("metrics.k8s.io")), []);
+    // What is this server's alone can always be mended.
+    let apps = all.iter_mut().find(|one| one.name() == "v1.apps").unwrap();
+    apps.set(&["spec", "service"], service);
+    assert_eq!(plan(&all, None).len(), 1);
+}

@@ -48,6 +48,13 @@ pub fn is_upgrade(headers: &HeaderMap) -> bool {
     headers.contains_key(UPGRADE) && words(headers, &CONNECTION).iter().any(|w| w == "upgrade")
 }
 
+/// To HTTP/2, on which the client would make requests of its own.
+pub fn is_upgrade_to_requests(headers: &HeaderMap) -> bool {
+    words(headers, &UPGRADE)
+        .iter()
+        .any(|word| word.starts_with("h2") || word.starts_with("http/"))
+}
+
 /// Turns the client's headers into those for the target.
 pub fn prepare(request: &mut Parts, rewriter: &Rewriter, path: &str) {
     let wants_trailers = words(&request.headers, &TE).iter().any(|w| w == "trailers");

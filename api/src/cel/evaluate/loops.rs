@@ -197,7 +197,6 @@ impl<'a> Machine<'a> {
         ))
     }
 
-    /// About as many comparisons as it takes.
     /// What a loop goes over: elements or keys; with two variables places and elements, or entries.
     /// Elements are taken as turns come; entries are copied before, which has its price.
     fn pairs<'r>(&mut self, range: &'r Val<'a>, is_double: bool) -> Result<Pairs<'r, 'a>, Fault> {
@@ -222,6 +221,7 @@ impl<'a> Machine<'a> {
         })))
     }
 
+    /// About as many comparisons as it takes.
     pub fn spend_on_sort(&mut self, count: usize) -> Result<(), Fault> {
         let each = count.checked_ilog2().unwrap_or(0) as usize + 1;
         self.spend_on(count.saturating_mul(each))

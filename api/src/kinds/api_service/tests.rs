@@ -36,6 +36,29 @@ fn what_is_local_is_there_at_once() {
     ROW.rules
         .stamp(&mut one, None, Part::Main, &by, "2026-06-01T00:00:00Z");
     expect![[r#"{"conditions":[{"lastTransitionTime":"2026-06-01T00:00:00Z","message":"Local APIServices are always available","reason":"Local","status":"True","type":"Available"}]}"#]].assert_eq(&one.get(&["status"]).unwrap().to_string());
+    // Also what another server had before.
+    let mut others = one.clone();
+    others.set(
+        &["spec", "service"],
+        json!({ "namespace": "n", "name": "s" }),
+    );
+    others.set(
+        &["status", "conditions"],
+        json!([{ "type": "Available", "status": "False" }]),
+    );
+    let mut taken_back = others.clone();
+    taken_back.remove(&["spec", "service"]);
+    let stamp = |object: &mut Object, old: &Object| {
+        ROW.rules
+            .stamp(object, Some(old), Part::Main, &by, "2026-06-01T00:00:00Z");
+    };
+    stamp(&mut taken_back, &others);
+    assert_eq!(taken_back.get(&["status"]), one.get(&["status"]));
+    // And it is not stamped at each change.
+    let mut changed = one.clone();
+    changed.set(&["status", "conditions"], json!([]));
+    stamp(&mut changed, &one);
+    assert_eq!(changed.get(&["status", "conditions"]), Some(&json!([])));
     check_row(
         PLURAL,
         one.into_value(),

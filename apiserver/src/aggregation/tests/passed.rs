@@ -40,7 +40,7 @@ fn now() -> Timestamp {
     Timestamp::now()
 }
 
-/// Echoes what it was asked; `/watch` has no end; what upgrades echoes bytes.
+/// Echoes what it was asked; a watch has no end; what upgrades echoes bytes.
 async fn answer(mut request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let path = request.uri().path().to_owned();
     if request.headers().contains_key(UPGRADE) {
@@ -59,7 +59,7 @@ async fn answer(mut request: Request<Incoming>) -> Result<Response<Body>, Infall
             .header("to", user);
         return Ok(switched.body(respond::full("")).unwrap());
     }
-    if path.ends_with("/watch") {
+    if request.uri().query() == Some("watch=true") {
         let first = futures::stream::iter([Ok(Frame::data(Bytes::from("event\n")))]);
         let body = StreamBody::new(first.chain(futures::stream::pending()));
         return Ok(Response::new(body.boxed_unsync()));
@@ -269,7 +269,7 @@ async fn a_request_is_passed_on_in_the_name_of_its_user() {
 #[tokio::test]
 async fn a_watch_comes_as_it_is_made_and_ends_with_this_server() {
     let site = Site::start().await;
-    let request = Request::get("/apis/shop.example.test/v1/watch");
+    let request = Request::get("/apis/shop.example.test/v1/carts?watch=true");
     let answer = site.pass(request.body(respond::full("")).unwrap()).await;
     let mut body = answer.into_body();
     let read = tokio::time::timeout(PATIENCE, body.frame()).await.unwrap();
@@ -277,6 +277,13 @@ async fn a_watch_comes_as_it_is_made_and_ends_with_this_server() {
     site.shutdown.cancel();
     let read = tokio::time::timeout(PATIENCE, body.frame()).await.unwrap();
     assert!(read.is_none());
+    // An answer that has an end comes whole, or its client would take a part of it for all.
+    let (code, told) = site.get("/apis/shop.example.test/v1/carts").await;
+    assert_eq!(code, 200);
+    assert!(
+        told.contains("GET /apis/shop.example.test/v1/carts"),
+        "{told}"
+    );
 }
 
 /// Serves one connection as this server does, and upgrades it from the other end.
@@ -317,6 +324,38 @@ async fn another_protocol_is_passed_through() {
     let read = tokio::time::timeout(PATIENCE, stream.read_exact(&mut word));
     read.await.unwrap().unwrap();
     assert_eq!(&word, b"hello");
+}
+
+#[tokio::test]
+async fn nobody_makes_requests_of_his_own_on_the_connection() {
+    let site = Site::start().await;
+    let upgrading = |path: &str| {
+        Request::get(path)
+            .header(CONNECTION, "upgrade, http2-settings")
+            .header(UPGRADE, "h2c")
+            .header("http2-settings", "AAMAAABk")
+            .body(respond::full(""))
+            .unwrap()
+    };
+    let answer = site
+        .pass(upgrading("/apis/shop.example.test/v1/carts"))
+        .await;
+    assert_eq!(answer.status(), 200);
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    let told = String::from_utf8(body.to_vec()).unwrap();
+    assert!(
+        !told.contains("h2c") && !told.contains("http2-settings"),
+        "{told}"
+    );
+    // A document that is asked for with rights of this server is read, and nothing else.
+    let path = "/openapi/v3/apis/shop.example.test/v1";
+    site.remote.tell(|told| told.schema = Some(path.to_owned()));
+    let found = |method: Method| {
+        let info = RequestInfo::of(&method, &path.parse().unwrap(), &Query::parse(""));
+        site.aggregation.find(&info).is_some()
+    };
+    assert!(found(Method::GET) && found(Method::HEAD));
+    assert!(!found(Method::POST) && !found(Method::DELETE));
 }
 
 #[tokio::test]
