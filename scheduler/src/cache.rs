@@ -24,6 +24,15 @@ pub use budgets::{Budget, Budgets};
 pub use nominated::Nominated;
 pub use snapshot::{ImageSummary, Snapshot};
 
+/// What a pod's coming to a node, or being promised one, changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// The API shows, or must be told, something new.
+    pub is_news: bool,
+    /// There is room on another node, which was kept for the pod until now.
+    pub gave_up: bool,
+}
+
 /// A binding that was answered is seen by the watch within this, or the pod is taken off again.
 const ASSUMED_MAX: Duration = Duration::from_secs(15 * 60);
 
@@ -78,22 +87,54 @@ impl Cache {
     }
 
     /// A pod that the API shows on a node. Confirms an assumed pod, or moves it where it really is.
-    pub fn set_pod(&mut self, pod: Arc<PodInfo>) {
+    pub fn set_pod(&mut self, pod: Arc<PodInfo>) -> Settled {
+        let node = pod.node_name().to_owned();
+        let before = self.pods.get(&pod.uid);
+        let is_news = before.is_none_or(|placed| placed.assumed.is_some());
+        let was_elsewhere = before.is_some_and(|placed| *placed.node != *node);
+        let gave_up = self.gives_up(&pod.uid, &node) || was_elsewhere;
         self.take_off(&pod.uid);
         self.nominated.forget(&pod.uid);
-        let node = pod.node_name().to_owned();
         self.place(pod, &node, None);
+        Settled { is_news, gave_up }
+    }
+
+    /// Whether the pod was promised another node than this one.
+    fn gives_up(&self, uid: &str, node: &str) -> bool {
+        let promised = self.nominated.node_of(uid);
+        promised.is_some_and(|promised| **promised != *node)
     }
 
     pub fn remove_pod(&mut self, uid: &str) {
         self.take_off(uid);
     }
 
-    /// Counts the pod on the node from now on, ahead of the API.
-    pub fn assume(&mut self, pod: Arc<PodInfo>, node: &str) {
-        self.take_off(&pod.uid);
+    /// Counts the pod on the node from now on, ahead of the API. `None` where it is on a node
+    /// already: the API may show it there since the cycle began, and knows better.
+    pub fn assume(&mut self, pod: Arc<PodInfo>, node: &str) -> Option<Settled> {
+        if self.contains(&pod.uid) {
+            return None;
+        }
+        let gave_up = self.gives_up(&pod.uid, node);
         self.nominated.forget(&pod.uid);
         self.place(pod, node, Some(None));
+        Some(Settled {
+            is_news: true,
+            gave_up,
+        })
+    }
+
+    /// What the API shows of an assumed pod by now; false where it is none.
+    pub fn update_assumed(&mut self, pod: &Arc<PodInfo>) -> bool {
+        let Some(placed) = self.pods.get(&pod.uid) else {
+            return false;
+        };
+        let (node, assumed) = (Arc::clone(&placed.node), placed.assumed);
+        if assumed.is_some() {
+            self.take_off(&pod.uid);
+            self.place(Arc::clone(pod), &node, assumed);
+        }
+        assumed.is_some()
     }
 
     /// The binding of an assumed pod was answered: from now on the watch must confirm it in time.
@@ -118,9 +159,15 @@ impl Cache {
         self.nominated.set(pod)
     }
 
-    /// Promises a waiting pod a node, or none any more. True when the API must be told.
-    pub fn nominate(&mut self, pod: &Arc<PodInfo>, node: Option<&str>) -> bool {
-        !self.contains(&pod.uid) && self.nominated.nominate(pod, node)
+    /// Promises a waiting pod a node, or none any more.
+    pub fn nominate(&mut self, pod: &Arc<PodInfo>, node: Option<&str>) -> Settled {
+        if self.contains(&pod.uid) {
+            return Settled::default();
+        }
+        Settled {
+            gave_up: self.gives_up(&pod.uid, node.unwrap_or_default()),
+            is_news: self.nominated.nominate(pod, node),
+        }
     }
 
     /// True when the pod was promised a node.
@@ -154,6 +201,12 @@ impl Cache {
             .is_some_and(|placed| placed.assumed.is_some())
     }
 
+    /// Whether the pod is, or is assumed to be, on this node.
+    pub fn is_on(&self, uid: &str, node: &str) -> bool {
+        let placed = self.pods.get(uid);
+        placed.is_some_and(|placed| *placed.node == *node)
+    }
+
     pub fn contains(&self, uid: &str) -> bool {
         self.pods.contains_key(uid)
     }
@@ -161,12 +214,13 @@ impl Cache {
     /// Takes off the assumed pods whose confirmation never came; gives back which.
     pub fn expire(&mut self, now: Instant) -> Vec<Arc<PodInfo>> {
         let is_over = |placed: &Placed| matches!(placed.assumed, Some(Some(end)) if end <= now);
-        let over: Vec<Arc<PodInfo>> = self
+        let mut over: Vec<Arc<PodInfo>> = self
             .pods
             .values()
             .filter(|placed| is_over(placed))
             .map(|placed| Arc::clone(&placed.pod))
             .collect();
+        over.sort_by(|one, other| one.uid.cmp(&other.uid));
         for pod in &over {
             self.take_off(&pod.uid);
         }

@@ -7,7 +7,7 @@ use crate::views::Views;
 use coracle_client::clock::Instant;
 use coracle_client::informer::{Change, Informer};
 use coracle_client::volumes::{LOCAL_PATH_DIRECTORY, annotation};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod, ResourceRequirements};
 use std::sync::Arc;
 
 mod budgets;
@@ -82,15 +82,13 @@ impl World {
             return self.gone(Arc::clone(pod), now);
         }
         if !pod.node_name().is_empty() {
-            let is_news = {
-                let mut cache = self.views.cache.lock();
-                // Pods that wait for others looked at this one while it was on its way at most.
-                let is_news = !cache.contains(&pod.uid) || cache.is_assumed(&pod.uid);
-                cache.set_pod(Arc::clone(pod));
-                is_news
-            };
+            // Pods that wait for others looked at this one while it was on its way at most.
+            let settled = self.views.cache.lock().set_pod(Arc::clone(pod));
             self.queue.remove(&pod.uid);
-            let told = if is_news {
+            if settled.gave_up {
+                self.gave_up_its_node(pod, now);
+            }
+            let told = if settled.is_news {
                 Some(WorldChange::PodPlaced(Arc::clone(pod)))
             } else {
                 old.and_then(|old| updated(old, pod))
@@ -100,9 +98,11 @@ impl World {
             }
         } else if self.profiles.of(pod).is_some() && !pod.is_deleting() {
             let mut cache = self.views.cache.lock();
-            // A pod assumed on a node waits for its binding, not for a cycle.
-            if cache.is_assumed(&pod.uid) {
-                return;
+            // A pod assumed on a node waits for its binding, not for a cycle; if that fails, it
+            // is tried again as it is by now.
+            if cache.update_assumed(pod) {
+                drop(cache);
+                return self.queue.set_known(Arc::clone(pod), now);
             }
             let gave_up = cache.set_nominated(pod);
             drop(cache);
@@ -111,6 +111,7 @@ impl World {
                 self.gave_up_its_node(pod, now);
             }
         } else {
+            self.views.cache.lock().update_assumed(pod);
             self.withdrawn(pod, now);
         }
     }
@@ -142,16 +143,28 @@ impl World {
     }
 }
 
+/// What the containers of a pod ask for; the sidecars among the init containers can be resized.
+fn resources(pod: &Pod) -> impl Iterator<Item = Option<&ResourceRequirements>> {
+    let spec = pod.spec.iter();
+    let all = spec.flat_map(|spec| {
+        spec.init_containers
+            .iter()
+            .flatten()
+            .chain(&spec.containers)
+    });
+    all.map(|container| container.resources.as_ref())
+}
+
+/// What a pod asks for as a whole.
+fn of_pod(pod: &Pod) -> Option<&ResourceRequirements> {
+    pod.spec.as_ref()?.resources.as_ref()
+}
+
 /// What the update of a pod on a node means, if anything: most updates are of its status.
 fn updated(old: &Arc<Pod>, new: &Arc<PodInfo>) -> Option<WorldChange> {
-    let resources = |pod: &Pod| {
-        let containers = pod.spec.as_ref().map(|spec| &spec.containers);
-        let all = containers.into_iter().flatten();
-        let all = all.map(|container| container.resources.clone());
-        all.collect::<Vec<_>>()
-    };
-    let is_same =
-        old.metadata.labels == new.pod.metadata.labels && resources(old) == resources(&new.pod);
+    let is_same = old.metadata.labels == new.pod.metadata.labels
+        && resources(old).eq(resources(&new.pod))
+        && of_pod(old) == of_pod(&new.pod);
     (!is_same).then(|| WorldChange::PodUpdated {
         old: Arc::new(PodInfo::new(Arc::clone(old))),
         new: Arc::clone(new),
@@ -174,3 +187,6 @@ fn is_heartbeat(old: &Node, new: &Node) -> bool {
         && directory(old) == directory(new)
         && status(old) == status(new)
 }
+
+#[cfg(test)]
+mod tests;

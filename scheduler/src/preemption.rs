@@ -105,6 +105,10 @@ impl Evictor {
             self.tell(preemptor, victim, text);
             return Ok(());
         }
+        // Its binding failed or was called off since: it waits again, and is in nobody's way.
+        if !self.cache.lock().is_on(&victim.uid, node) {
+            return Ok(());
+        }
         let ended = async {
             if let Some(body) = self.mark(preemptor, victim) {
                 self.patch_status(victim, body).await?;

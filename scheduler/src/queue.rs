@@ -90,6 +90,15 @@ impl Queue {
 
     /// A pod that waits for a node, new or changed.
     pub fn set(&self, pod: Arc<PodInfo>, now: Instant) {
+        self.put(pod, true, now);
+    }
+
+    /// A pod that is in flight was changed; one that is not here stays out.
+    pub fn set_known(&self, pod: Arc<PodInfo>, now: Instant) {
+        self.put(pod, false, now);
+    }
+
+    fn put(&self, pod: Arc<PodInfo>, may_be_new: bool, now: Instant) {
         let may_enter = self
             .profiles
             .of(&pod)
@@ -97,7 +106,11 @@ impl Queue {
             .flat_map(|profile| profile.at(Point::PreEnqueue))
             .all(|(_, plugin)| plugin.pre_enqueue(&pod));
         let key = self.sort_key(&pod);
-        self.state.lock().set(pod, may_enter, key, now);
+        let mut state = self.state.lock();
+        if may_be_new || state.is_known(&pod.uid) {
+            state.set(pod, may_enter, key, now);
+        }
+        drop(state);
         self.changed.notify_one();
     }
 
@@ -173,6 +186,10 @@ impl Queue {
         let Some(profile) = self.profiles.of(pod) else {
             return false;
         };
+        // What was kept for the pod itself never was in its way.
+        if matches!(change, WorldChange::PodGone(gone) if gone.uid == pod.uid) {
+            return false;
+        }
         // Nobody refused it: there was no node at all.
         plugins.is_empty()
             || plugins

@@ -136,8 +136,17 @@ impl Scheduler {
         let now = Instant::now();
         for pod in self.cache.lock().expire(now) {
             tracing::warn!(pod = %pod.key, "the binding was never confirmed: trying again");
-            self.queue.set(pod, now);
+            if !pod.is_deleting() {
+                self.queue.set(Arc::clone(&pod), now);
+            }
+            self.gave_up_its_node(&pod, now);
         }
+    }
+
+    /// Others may have the room that was kept for the pod.
+    fn gave_up_its_node(&self, pod: &Arc<PodInfo>, now: Instant) {
+        let gone = WorldChange::PodGone(Arc::clone(pod));
+        self.queue.world_changed(gone, now);
     }
 
     async fn attempt(&self, attempt: Attempt, snapshot: &mut Snapshot, rotation: &mut Rotation) {
@@ -145,6 +154,10 @@ impl Scheduler {
             // Of another scheduler by now.
             return self.queue.done(&attempt.pod.uid);
         };
+        // It may have been shown on a node since it was queued.
+        if self.cache.lock().contains(&attempt.pod.uid) {
+            return self.queue.done(&attempt.pod.uid);
+        }
         self.cache.lock().update(snapshot);
         let decide = AssertUnwindSafe(|| {
             let pick = |count: usize| rand::rng().random_range(0..count);
@@ -159,7 +172,14 @@ impl Scheduler {
         match outcome {
             Outcome::Node(node) => {
                 place.begin(&attempt.pod);
-                self.cache.lock().assume(Arc::clone(&attempt.pod), &node);
+                let pod = &attempt.pod;
+                let assumed = self.cache.lock().assume(Arc::clone(pod), &node);
+                let Some(settled) = assumed else {
+                    return self.queue.done(&pod.uid);
+                };
+                if settled.gave_up {
+                    self.gave_up_its_node(pod, Instant::now());
+                }
                 self.tasks.spawn(async move {
                     this.bind(attempt, &node, &mut place).await;
                 });
@@ -213,13 +233,18 @@ impl Scheduler {
             Nomination::Clear => None,
             Nomination::Node(node) => Some(&**node),
         };
-        let is_news = self.cache.lock().nominate(pod, node);
+        let settled = self.cache.lock().nominate(pod, node);
+        if settled.gave_up {
+            self.gave_up_its_node(pod, Instant::now());
+        }
         // Deleted meanwhile: nobody else would forget it.
         if !self.queue.is_known(&pod.uid) {
-            self.cache.lock().forget_nominated(&pod.uid);
+            if self.cache.lock().forget_nominated(&pod.uid) {
+                self.gave_up_its_node(pod, Instant::now());
+            }
             return None;
         }
-        is_news.then(|| node.unwrap_or_default().into())
+        settled.is_news.then(|| node.unwrap_or_default().into())
     }
 
     fn lane(&self, pod: &PodInfo) -> Option<&Lane> {
@@ -248,9 +273,7 @@ impl Scheduler {
         let nominated = self.nominate(&attempt.pod, &Nomination::Clear);
         let now = Instant::now();
         self.queue.retry(&attempt, now);
-        // Others may have its room meanwhile.
-        let gone = WorldChange::PodGone(Arc::clone(&attempt.pod));
-        self.queue.world_changed(gone, now);
+        self.gave_up_its_node(&attempt.pod, now);
         if self.stop.is_cancelled() {
             tracing::info!(pod = %pod.key, node, failure, "not bound: left to the next start");
             return;

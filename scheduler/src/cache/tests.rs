@@ -75,6 +75,39 @@ async fn an_assumed_pod_counts_until_confirmed_forgotten_or_expired() {
 }
 
 #[test]
+fn what_the_api_shows_is_not_taken_over_by_what_is_assumed() {
+    let (mut cache, mut snapshot) = (Cache::default(), Snapshot::default());
+    cache.set_node(&node("a"));
+    cache.set_node(&node("b"));
+    cache.set_pod(pod("p", "a"));
+    assert_eq!(cache.assume(pod("p", ""), "b"), None);
+    cache.forget("p");
+    assert_eq!(shown(&cache, &mut snapshot), ["a 1000/1/1", "b 0/0/0"]);
+}
+
+#[test]
+fn a_pod_that_comes_elsewhere_gives_up_what_was_kept_for_it() {
+    let mut cache = Cache::default();
+    let (news, gave_up) = (true, true);
+    let promised = |cache: &mut Cache| cache.nominate(&pod("p", ""), Some("a"));
+    assert_eq!(promised(&mut cache).gave_up, !gave_up);
+    let settled = |is_news, gave_up| Settled { is_news, gave_up };
+    assert_eq!(cache.nominate(&pod("p", ""), None), settled(news, gave_up));
+    promised(&mut cache);
+    let there = cache.assume(pod("p", ""), "a");
+    assert_eq!(there, Some(settled(news, !gave_up)));
+    let moved = cache.set_pod(pod("p", "b"));
+    assert_eq!(moved, settled(news, gave_up));
+    assert_eq!(cache.set_pod(pod("p", "b")), settled(!news, !gave_up));
+    cache.remove_pod("p");
+    promised(&mut cache);
+    assert_eq!(
+        cache.assume(pod("p", ""), "b"),
+        Some(settled(news, gave_up))
+    );
+}
+
+#[test]
 fn a_node_that_goes_and_comes_back_keeps_its_pods() {
     let (mut cache, mut snapshot) = (Cache::default(), Snapshot::default());
     cache.set_pod(pod("p", "a"));

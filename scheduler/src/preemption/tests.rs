@@ -73,9 +73,12 @@ fn pod(name: &str, priority: i32, status: Value, ends: bool) -> Arc<PodInfo> {
     Arc::new(PodInfo::new(Arc::new(pod)))
 }
 
-/// Ends `victims` on node `n`; what was asked, and how it ended.
-async fn ended_by(scribe: &Scribe, cache: Cache, victims: Vec<Arc<PodInfo>>) -> String {
+/// Ends `victims`, which are on node `n`; what was asked, and how it ended.
+async fn ended_by(scribe: &Scribe, mut cache: Cache, victims: Vec<Arc<PodInfo>>) -> String {
     let places = Places::new(CancellationToken::new());
+    for victim in &victims {
+        cache.assume(Arc::clone(victim), "n");
+    }
     ended_beside(places, scribe, cache, victims).await
 }
 
@@ -158,6 +161,17 @@ async fn who_is_not_bound_yet_is_called_off_and_stays() {
         r#"POST events "Preempted": "Preempted by pod new-uid on node n (in kube-scheduler memory).""#
     ]]
     .assert_eq(&event(&scribe).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_again_or_is_elsewhere_by_now_stays() {
+    let scribe = Scribe::default();
+    let victims = ["waits", "elsewhere"].map(|name| pod(name, 1, json!({}), false));
+    let mut cache = Cache::default();
+    cache.assume(Arc::clone(&victims[1]), "m");
+    let places = Places::new(CancellationToken::new());
+    let ended = ended_beside(places, &scribe, cache, victims.to_vec()).await;
+    assert_eq!(ended, "", "nothing is asked of the API");
 }
 
 #[tokio::test(start_paused = true)]

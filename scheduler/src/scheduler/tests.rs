@@ -84,3 +84,77 @@ async fn a_binding_that_fails_wakes_those_who_wait_for_its_room() {
     assert_eq!((depth.unschedulable, depth.backoff + depth.active), (0, 2));
     assert!(!scheduler.cache.lock().contains("fails"));
 }
+
+/// One waits for room, and another one is there.
+async fn with_one_that_waits() -> (Scheduler, Arc<PodInfo>) {
+    let scheduler = scheduler(&CancellationToken::new());
+    let queue = &scheduler.queue;
+    queue.set(pod("waits"), Instant::now());
+    let waits = queue.next().await;
+    queue.unschedulable(&waits, vec!["Full"], Instant::now());
+    (scheduler, pod("other"))
+}
+
+fn node(name: &str) -> Arc<k8s_openapi::api::core::v1::Node> {
+    let node = json!({"metadata": {"name": name}, "status": {"allocatable": {"pods": "9"}}});
+    Arc::new(serde_json::from_value(node).expect("a node"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_promise_taken_back_wakes_those_who_wait_for_its_room() {
+    let (scheduler, other) = with_one_that_waits().await;
+    let queue = &scheduler.queue;
+    queue.set(Arc::clone(&other), Instant::now());
+    let attempt = queue.next().await;
+    scheduler.nominate(&other, &Nomination::Node("n".into()));
+    assert_eq!(queue.depth().unschedulable, 1, "nothing was given up yet");
+    scheduler.nominate(&other, &Nomination::Clear);
+    assert_eq!(queue.depth().unschedulable, 0);
+    queue.unschedulable(&attempt, vec!["Full"], Instant::now());
+    assert_eq!(queue.depth().unschedulable, 1, "it does not help itself");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_goes_elsewhere_than_it_was_promised_wakes_those_who_wait_for_its_room() {
+    let (scheduler, other) = with_one_that_waits().await;
+    scheduler.queue.set(Arc::clone(&other), Instant::now());
+    let attempt = scheduler.queue.next().await;
+    scheduler.nominate(&other, &Nomination::Node("gone".into()));
+    scheduler.cache.lock().set_node(&node("n"));
+    let (mut snapshot, mut rotation) = Default::default();
+    scheduler
+        .attempt(attempt, &mut snapshot, &mut rotation)
+        .await;
+    assert!(scheduler.cache.lock().is_on("other", "n"));
+    assert_eq!(scheduler.queue.depth().unschedulable, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_binding_that_is_never_confirmed_wakes_those_who_wait_for_its_room() {
+    let (scheduler, other) = with_one_that_waits().await;
+    scheduler.cache.lock().assume(other, "n");
+    let long_ago = Instant::now();
+    scheduler.cache.lock().finish_binding("other", long_ago);
+    tokio::time::advance(Duration::from_secs(60 * 60)).await;
+    scheduler.expire();
+    let depth = scheduler.queue.depth();
+    assert_eq!((depth.unschedulable, depth.active), (0, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_shown_on_a_node_since_it_was_queued_is_left_there() {
+    let scheduler = scheduler(&CancellationToken::new());
+    scheduler.cache.lock().set_node(&node("n"));
+    scheduler.queue.set(pod("p"), Instant::now());
+    let attempt = scheduler.queue.next().await;
+    let mut shown = (*attempt.pod.pod).clone();
+    shown.spec.get_or_insert_default().node_name = Some("m".to_owned());
+    let shown = Arc::new(PodInfo::new(Arc::new(shown)));
+    scheduler.cache.lock().set_pod(shown);
+    let (mut snapshot, mut rotation) = Default::default();
+    scheduler
+        .attempt(attempt, &mut snapshot, &mut rotation)
+        .await;
+    assert!(scheduler.cache.lock().is_on("p", "m"));
+    assert_eq!(scheduler.queue.depth(), crate::queue::Depth::default());
+}

@@ -40,7 +40,7 @@ fn world(text: &str) -> Cache {
         let words: Vec<&str> = words.collect();
         match what {
             "node" => cache.set_node(&Arc::new(from(node(name, &words)))),
-            "pod" => cache.set_pod(info(name, &words)),
+            "pod" => drop(cache.set_pod(info(name, &words))),
             "waits" => assert!(!cache.set_nominated(&info(name, &words))),
             "budget" => cache.set_budget(&from(budget(name, &words))),
             other => panic!("what is {other}?"),
