@@ -9,7 +9,7 @@ pub use live::{ExplainError, Explained, explain_pod};
 
 use crate::cache::Snapshot;
 use crate::cycle::{self, Outcome, Rotation};
-use crate::framework::{Begun, Filters, Profile};
+use crate::framework::{Begun, Filters, Preemption, Profile};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 
@@ -45,6 +45,14 @@ impl NodeVerdict {
     }
 }
 
+/// Who would have to go, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preempts {
+    pub node: String,
+    /// As `namespace/name`, the most important first.
+    pub victims: Vec<String>,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
     /// The plugin that keeps the pod out of the queue.
@@ -54,6 +62,8 @@ pub struct Explanation {
     pub nodes: Vec<NodeVerdict>,
     /// What the pod's event says where no node fits.
     pub message: Option<String>,
+    /// What would be done about it where no node fits.
+    pub preempts: Option<Preempts>,
 }
 
 impl Explanation {
@@ -81,6 +91,7 @@ pub fn explain(profile: &Profile, world: &Snapshot, pod: &PodInfo) -> Explanatio
         cycle::run(profile, world, pod, &mut Rotation::default(), first)
     {
         told.message = Some(diagnosis.message(pod));
+        told.preempts = diagnosis.remedy().preemption.as_ref().map(preempts);
     }
     let Ok(begun) = filters.begin() else {
         return told;
@@ -103,6 +114,14 @@ pub fn explain(profile: &Profile, world: &Snapshot, pod: &PodInfo) -> Explanatio
         by_total.then_with(|| a.node.cmp(&b.node))
     });
     told
+}
+
+fn preempts(plan: &Preemption) -> Preempts {
+    let victims = plan.victims.iter().map(|pod| pod.key.to_string());
+    Preempts {
+        node: plan.node.to_string(),
+        victims: victims.collect(),
+    }
 }
 
 fn refusals(

@@ -54,6 +54,9 @@ fn json_of(told: &Explanation, node: Option<&str>) -> Value {
         "nodes": nodes.collect::<Vec<_>>(),
         "best": told.best(),
         "message": told.message,
+        "preempts": told.preempts.as_ref().map(|plan| {
+            json!({"node": plan.node, "victims": plan.victims})
+        }),
     })
 }
 
@@ -92,7 +95,7 @@ fn row(one: &NodeVerdict) -> Vec<String> {
 fn outcome(told: &Explanation, node: Option<&str>) -> String {
     let best = told.best();
     let chosen = match best.as_slice() {
-        [] => told.message.clone().unwrap_or_default(),
+        [] => nowhere(told),
         [one] => format!("The best is {one}."),
         many => format!("The best are {}: chance decides.", many.join(", ")),
     };
@@ -105,10 +108,22 @@ fn outcome(told: &Explanation, node: Option<&str>) -> String {
     }
 }
 
+fn nowhere(told: &Explanation) -> String {
+    let mut text = told.message.clone().unwrap_or_default();
+    if let Some(plan) = &told.preempts {
+        let victims = plan.victims.join(", ");
+        text.push_str(&format!(
+            " To make room on {}, these would have to go: {victims}.",
+            plan.node
+        ));
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coracle_scheduler::explain::Score;
+    use coracle_scheduler::explain::{Preempts, Score};
     use expect_test::expect;
 
     const NOWHERE: &str = "0/1 nodes are available: 1 Insufficient cpu.";
@@ -171,5 +186,12 @@ mod tests {
             (&json["message"], &json["nodeName"]),
             (&NOWHERE.into(), &Value::Null)
         );
+        told.preempts = Some(Preempts {
+            node: "far".to_owned(),
+            victims: vec!["default/low".to_owned()],
+        });
+        expect!["SchedulingGates keeps the pod out of the queue. Without that: 0/1 nodes are available: 1 Insufficient cpu. To make room on far, these would have to go: default/low."]
+            .assert_eq(&last(&told, None));
+        assert_eq!(json_of(&told, None)["preempts"]["node"], "far");
     }
 }

@@ -1,7 +1,9 @@
 use super::*;
 use crate::framework::SharedPlugin;
+use crate::plugins::default_preemption::DefaultPreemption;
 use crate::plugins::scene::{pod, world};
-use crate::plugins::{node_affinity, node_name, scheduling_gates, taint_toleration};
+use crate::plugins::{node_affinity, node_name, node_ports};
+use crate::plugins::{scheduling_gates, taint_toleration};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -12,6 +14,8 @@ fn profile() -> Profile {
         (Arc::new(node_name::NodeName), 0),
         (Arc::new(taint_toleration::TaintToleration), 3),
         (Arc::new(node_affinity::NodeAffinity::default()), 2),
+        (Arc::new(node_ports::NodePorts), 0),
+        (Arc::new(DefaultPreemption::default()), 0),
     ];
     Profile::new("default-scheduler", plugins)
 }
@@ -21,6 +25,10 @@ fn check(nodes: &str, spec: Value, expected: Expect) {
     let mut lines: Vec<String> = told.nodes.iter().map(line).collect();
     lines.push(format!("best: {}", told.best().join(" ")));
     lines.extend(told.message);
+    lines.extend(told.preempts.map(|plan| {
+        let victims = plan.victims.join(" ");
+        format!("{victims} would have to go from {}", plan.node)
+    }));
     lines.extend(told.gated_by.map(|plugin| format!("gated by {plugin}")));
     expected.assert_eq(&lines.join("\n"));
 }
@@ -86,7 +94,7 @@ fn what_the_pods_event_says_is_told_where_nothing_fits() {
         expect![[r#"
             a [("TaintToleration", ["node(s) had untolerated taint(s)"])]
             best: 
-            0/1 nodes are available: 1 node(s) had untolerated taint(s).
+            0/1 nodes are available: 1 node(s) had untolerated taint(s). preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.
             gated by SchedulingGates"#]],
     );
     check(
@@ -95,5 +103,19 @@ fn what_the_pods_event_says_is_told_where_nothing_fits() {
         expect![[r#"
         best: 
         no nodes available to schedule pods"#]],
+    );
+}
+
+#[test]
+fn who_would_have_to_go_is_told() {
+    let port = json!([{ "name": "c", "ports": [{ "containerPort": 80, "hostPort": 80 }] }]);
+    check(
+        &format!("node a\npod low a {{\"containers\": {port}, \"priority\": 1}}"),
+        json!({ "containers": port, "priority": 5 }),
+        expect![[r#"
+            a [("NodePorts", ["node(s) didn't have free ports for the requested pod ports"])]
+            best: 
+            0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports.
+            default/low would have to go from a"#]],
     );
 }
