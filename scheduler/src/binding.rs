@@ -34,9 +34,14 @@ pub struct Places {
 
 impl Places {
     pub fn new(stop: CancellationToken) -> Self {
+        Self::of(stop, BINDINGS_MAX)
+    }
+
+    /// With places for so many bindings at a time.
+    pub fn of(stop: CancellationToken, bindings: usize) -> Self {
         Self {
             stop,
-            at_work: Arc::new(Semaphore::new(BINDINGS_MAX)),
+            at_work: Arc::new(Semaphore::new(bindings)),
             waiting: Arc::new(Semaphore::new(WAITS_MAX)),
             under_way: UnderWay::default(),
         }
@@ -59,7 +64,7 @@ impl Places {
     }
 
     #[cfg(test)]
-    fn free(&self) -> [usize; 2] {
+    pub fn free(&self) -> [usize; 2] {
         [&self.at_work, &self.waiting].map(|places| places.available_permits())
     }
 }

@@ -285,4 +285,6 @@ impl Cache {
 }
 
 #[cfg(test)]
+mod audit; // What a test may ask of all of it.
+#[cfg(test)]
 mod tests;

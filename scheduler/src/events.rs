@@ -34,7 +34,7 @@ pub fn follow(world: &World, pods: &Informer<Pod>, nodes: &Informer<Node>) {
 }
 
 impl World {
-    fn node(&self, change: &Change<Node>, now: Instant) {
+    pub(crate) fn node(&self, change: &Change<Node>, now: Instant) {
         let told = match change {
             Change::Added(node) => {
                 self.views.cache.lock().set_node(node);
@@ -60,7 +60,7 @@ impl World {
         self.queue.world_changed(told, now);
     }
 
-    fn pod(&self, change: &Change<Pod>, now: Instant) {
+    pub(crate) fn pod(&self, change: &Change<Pod>, now: Instant) {
         match change {
             Change::Added(pod) | Change::Resync(pod) => {
                 self.set_pod(&Arc::new(PodInfo::new(Arc::clone(pod))), None, now);

@@ -182,6 +182,12 @@ impl Queue {
         self.state.lock().depth()
     }
 
+    /// The uids of all pods, each with its place; complains of what contradicts itself.
+    #[cfg(test)]
+    pub fn places(&self) -> Result<Vec<(String, &'static str)>, String> {
+        self.state.lock().places()
+    }
+
     fn helps(&self, change: &WorldChange, plugins: &[&'static str], pod: &PodInfo) -> bool {
         let Some(profile) = self.profiles.of(pod) else {
             return false;

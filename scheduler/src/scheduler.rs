@@ -17,6 +17,7 @@ use coracle_client::events::Recorder;
 use futures::FutureExt;
 use parking_lot::Mutex;
 use rand::RngExt;
+use rand::rngs::StdRng;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,6 +64,7 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
         cache: Arc::clone(cache),
         queue: Arc::clone(queue),
         places,
+        chance: Arc::new(Mutex::new(rand::make_rng())),
         stop: stop.clone(),
         tasks: TaskTracker::new(),
     };
@@ -110,6 +112,8 @@ struct Scheduler {
     cache: Arc<Mutex<Cache>>,
     queue: Arc<Queue>,
     places: Places,
+    /// Chooses among nodes that are as good.
+    chance: Arc<Mutex<StdRng>>,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -160,7 +164,7 @@ impl Scheduler {
         }
         self.cache.lock().update(snapshot);
         let decide = AssertUnwindSafe(|| {
-            let pick = |count: usize| rand::rng().random_range(0..count);
+            let pick = |count: usize| self.chance.lock().random_range(0..count);
             cycle::run(&lane.profile, snapshot, &attempt.pod, rotation, pick)
         });
         let Ok(outcome) = std::panic::catch_unwind(decide) else {
@@ -295,5 +299,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
+#[cfg(test)]
+mod simulation; // Queue, cache and loop in a made-up world where much goes wrong.
 #[cfg(test)]
 mod tests;

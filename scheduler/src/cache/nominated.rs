@@ -103,6 +103,17 @@ impl Nominated {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn promises(&self) -> Vec<String> {
+        let entries = self.entries.iter();
+        let promised = entries.filter_map(|(uid, entry)| Some((uid, entry.node.as_ref()?)));
+        let mut promised: Vec<String> = promised
+            .map(|(uid, node)| format!("{uid} for {node}"))
+            .collect();
+        promised.sort();
+        promised
+    }
+
     fn unlink(&mut self, entry: &Entry) {
         let Some(node) = &entry.node else {
             return;

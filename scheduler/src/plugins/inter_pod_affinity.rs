@@ -62,43 +62,42 @@ impl InterPodAffinity {
     fn pod_can_help(&self, change: &WorldChange, pod: &PodInfo) -> bool {
         let [near, far] = pod.required_terms();
         let [near, far] = [near, far].map(|terms| terms::resolved(terms, &self.namespaces));
+        // The first of pods that want to be with each other may go anywhere.
+        let may_be_first = || meets_all(&near, pod);
         match change {
             WorldChange::PodPlaced(other) => meets_all(&near, other),
             WorldChange::PodUpdated { old, new } => {
-                !meets_all(&near, old) && meets_all(&near, new)
-                    || meets_all(&far, old) && !meets_all(&far, new)
+                let ends =
+                    |term: &AffinityTerm| term.matches(old, None) && !term.matches(new, None);
+                let (met, meets) = (meets_all(&near, old), meets_all(&near, new));
+                !met && meets || met && !meets && may_be_first() || far.iter().any(ends)
             }
             WorldChange::PodGone(other) => {
                 let [_, theirs] = other.required_terms();
-                meets_all(&far, other) || meets_all(&terms::resolved(theirs, &self.namespaces), pod)
+                let theirs = terms::resolved(theirs, &self.namespaces);
+                far.iter().any(|term| term.matches(other, None))
+                    || theirs.iter().any(|term| term.matches(pod, None))
+                    || meets_all(&near, other) && may_be_first()
             }
             _ => false,
         }
     }
 }
 
-/// Whether a change of a node's labels changes something for terms of affinity and anti-affinity.
+/// Whether a node can change something for a pod with these terms of affinity and anti-affinity.
 fn node_can_help(change: &WorldChange, [near, far]: [&[AffinityTerm]; 2]) -> bool {
-    let label = |node: &Node, term: &AffinityTerm| {
-        let labels = node.metadata.labels.as_ref()?;
-        labels.get(&*term.topology_key).cloned()
+    let has = |node: &Node, term: &AffinityTerm| {
+        let labels = node.metadata.labels.as_ref();
+        labels.is_some_and(|labels| labels.contains_key(&*term.topology_key))
     };
     match change {
-        // A node without the key is open to pods with terms of anti-affinity.
+        // Others' terms keep a pod without terms away, and a node without the key is open to pods
+        // with terms of anti-affinity.
         WorldChange::NodeAdded(node) => {
-            !far.is_empty() || near.iter().any(|term| label(node, term).is_some())
+            near.is_empty() || !far.is_empty() || near.iter().any(|term| has(node, term))
         }
-        WorldChange::NodeUpdated { old, new } => {
-            let moved = |term: &&AffinityTerm| label(old, term) != label(new, term);
-            near.iter()
-                .filter(moved)
-                .any(|term| label(new, term).is_some())
-                || far
-                    .iter()
-                    .filter(moved)
-                    .any(|term| label(old, term).is_some())
-        }
-        _ => false,
+        // By which of its labels others' terms keep the pod away is not known here.
+        _ => change.changes(|node| node.metadata.labels.clone()),
     }
 }
 

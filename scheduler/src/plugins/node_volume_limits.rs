@@ -85,7 +85,8 @@ impl Plugin for NodeVolumeLimits {
 
     fn can_help(&self, change: &WorldChange, pod: &PodInfo) -> bool {
         match change {
-            WorldChange::Itself => true,
+            // A node that says nothing of its drivers has no limits.
+            WorldChange::Itself | WorldChange::NodeAdded(_) => true,
             WorldChange::PodGone(other) => {
                 !other.claims.is_empty() || driven::built_in(other).next().is_some()
             }

@@ -7,6 +7,7 @@
 use crate::cache::Snapshot;
 use crate::framework::{Plugin, Points, PreFilter, Reason, Slot, Verdict, WorldChange};
 use crate::node_info::NodeInfo;
+use crate::plugins::node_selector::required_matches;
 use crate::pod_info::{PodInfo, SpreadConstraint};
 use crate::selector;
 use crate::views::Owners;
@@ -92,12 +93,21 @@ impl PodTopologySpread {
         };
         let is_in = |node: &Node| constraints.iter().all(|one| label(node, one).is_some());
         let taints = |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.clone());
+        // Where the pod may not go does not count, in most cases.
+        let is_for = |node: &Arc<Node>| {
+            let mut info = NodeInfo::new(node.metadata.name.as_deref().unwrap_or_default());
+            info.set_node(Arc::clone(node));
+            required_matches(pod, &info)
+        };
         match change {
             WorldChange::NodeAdded(node) | WorldChange::NodeRemoved(node) => is_in(node),
             WorldChange::NodeUpdated { old, new } => {
                 let moved = |one| label(old, one) != label(new, one);
                 is_in(old) != is_in(new)
-                    || is_in(new) && (constraints.iter().any(moved) || taints(old) != taints(new))
+                    || is_in(new)
+                        && (constraints.iter().any(moved)
+                            || taints(old) != taints(new)
+                            || is_for(old) != is_for(new))
             }
             _ => false,
         }

@@ -138,7 +138,8 @@ impl Plugin for VolumeRestrictions {
             WorldChange::Itself | WorldChange::NodeAdded(_) => true,
             WorldChange::PodGone(other) => {
                 let shares = || named(other).any(|claim| named(pod).any(|own| own == claim));
-                other.key.namespace == pod.key.namespace && (clash(pod, other) || shares())
+                // Disks have no namespace.
+                clash(pod, other) || other.key.namespace == pod.key.namespace && shares()
             }
             WorldChange::Claim(claim) => {
                 let key = key_of(claim.as_ref());

@@ -291,4 +291,40 @@ impl State {
             in_flight: self.in_flight,
         }
     }
+
+    #[cfg(test)]
+    pub fn places(&self) -> Result<Vec<(String, &'static str)>, String> {
+        let mut places = Vec::new();
+        let mut in_flight = 0;
+        for (uid, known) in &self.known {
+            let (place, is_there) = match &known.place {
+                Place::Gated => ("gated", true),
+                Place::Active(key) => ("active", self.active.get(key) == Some(uid)),
+                Place::Backoff(key) => ("backoff", self.backoff.get(key) == Some(uid)),
+                Place::Unschedulable(key) => {
+                    ("unschedulable", self.unschedulable.get(key) == Some(uid))
+                }
+                Place::InFlight(_) => {
+                    in_flight += 1;
+                    ("in flight", true)
+                }
+            };
+            if !is_there {
+                return Err(format!("{uid} is not where it says: {place}"));
+            }
+            places.push((uid.clone(), place));
+        }
+        let waiting = self.active.len() + self.backoff.len() + self.unschedulable.len();
+        let placed = places
+            .iter()
+            .filter(|(_, place)| !matches!(*place, "gated" | "in flight"));
+        if waiting != placed.count() || in_flight != self.in_flight {
+            return Err(format!("the queue's places do not add up: {self:?}"));
+        }
+        if self.changes.len() > CHANGES_MAX || self.in_flight == 0 && !self.changes.is_empty() {
+            return Err(format!("{} changes are kept", self.changes.len()));
+        }
+        places.sort();
+        Ok(places)
+    }
 }

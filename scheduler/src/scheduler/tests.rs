@@ -53,6 +53,7 @@ fn scheduler(stop: &CancellationToken) -> Scheduler {
         lanes: Arc::new(vec![lane]),
         cache,
         places,
+        chance: Arc::new(Mutex::new(rand::make_rng())),
         stop: stop.clone(),
         tasks: TaskTracker::new(),
     }

@@ -380,6 +380,40 @@ fn pods_wake_those_that_wait_for_them() {
     assert!(helps(&shuns, update("app=web", "app=db")));
 }
 
+/// Whose terms keep it away, and by which key, is not the pod's to know.
+#[test]
+fn a_pod_that_others_keep_away_wakes_with_new_nodes_and_labels() {
+    use WorldChange::{NodeAdded, NodeUpdated};
+    let node = |line: &str| world(line).nodes[0].node.clone().unwrap();
+    let text = format!("node a zone=1\npod p a {}", far("app In db by zone"));
+    let new = pod("app=db", json!({}));
+    let said = filter(&plugin(), &new, &world(&text));
+    assert_eq!(said, format!("a {REASON_EXISTING}"));
+    assert!(helps(&new, NodeAdded(node("node b zone=2"))));
+    let (old, new_zone) = (node("node a zone=1"), node("node a zone=2"));
+    assert!(helps(&new, NodeUpdated { old, new: new_zone }));
+}
+
+#[test]
+fn one_of_several_terms_is_enough_to_wait_for() {
+    use WorldChange::{PodGone, PodUpdated};
+    let shuns = pod("app=db", far("app In web by zone; app In api by zone"));
+    let plain = |labels: &str| placed(labels, json!({}));
+    assert!(helps(&shuns, PodGone(plain("app=api"))));
+    let (old, new) = (plain("app=api"), plain("app=x"));
+    assert!(helps(&shuns, PodUpdated { old, new }));
+    let theirs = placed("app=x", far("app In web by zone; app In db by zone"));
+    assert!(helps(&shuns, PodGone(theirs)));
+}
+
+#[test]
+fn who_may_be_the_first_wakes_when_the_last_is_gone() {
+    use WorldChange::PodGone;
+    let gone = || PodGone(placed("app=web", json!({})));
+    assert!(helps(&pod("app=web", near("app In web by zone")), gone()));
+    assert!(!helps(&pod("app=db", near("app In web by zone")), gone()));
+}
+
 #[test]
 fn nodes_wake_by_their_keys() {
     use WorldChange::{NodeAdded, NodeRemoved, NodeUpdated};
@@ -394,10 +428,11 @@ fn nodes_wake_by_their_keys() {
         new: node(new),
     };
     assert!(helps(&wants, update("node a", "node a zone=1")));
-    assert!(!helps(&shuns, update("node a", "node a zone=1")));
     assert!(helps(&shuns, update("node a zone=1", "node a")));
-    assert!(!helps(&wants, update("node a zone=1", "node a")));
     assert!(helps(&shuns, update("node a zone=1", "node a zone=2")));
-    assert!(!helps(&shuns, update("node a zone=1", "node a zone=1 x=1")));
+    assert!(!helps(
+        &shuns,
+        update("node a zone=1", "node a zone=1 taint=k")
+    ));
     assert!(!helps(&wants, NodeRemoved(node("node a zone=1"))));
 }

@@ -172,5 +172,6 @@ fn what_makes_room_wakes() {
     assert!(!helps(changed(Some(node(Some(2))), Some(1))));
     let detached = || WorldChange::Detached(Arc::new(attachment("x", "csi", "1", "a")));
     assert!(helps(detached()));
+    assert!(helps(WorldChange::NodeAdded(Arc::default())));
     assert!(!plugin.can_help(&detached(), &pod("", json!({}))));
 }

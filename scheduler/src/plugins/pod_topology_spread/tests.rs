@@ -349,5 +349,12 @@ fn only_what_changes_the_counts_wakes() {
     assert!(helps(&updated("node a zone=1", "node a zone=2")));
     assert!(helps(&updated("node a zone=1", "node a")));
     assert!(helps(&updated("node a zone=1", "node a zone=1 taint=k")));
-    assert!(!helps(&updated("node a zone=1", "node a zone=1 other=1")));
+    let other = updated("node a zone=1", "node a zone=1 other=1");
+    assert!(!helps(&other));
+    let mut picky = spread("zone 1");
+    picky["nodeSelector"] = json!({"other": "1"});
+    assert!(
+        plugin.can_help(&other, &pod("foo=", picky)),
+        "it counts now"
+    );
 }

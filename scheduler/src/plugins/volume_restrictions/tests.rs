@@ -133,4 +133,5 @@ fn what_goes_wakes_who_waits_for_it() {
     assert!(!helps(WorldChange::Claim(claim("other", "ReadWriteOnce"))));
     let ebs = || disk("awsElasticBlockStore", json!({"volumeID": "a"}));
     assert!(plugin.can_help(&gone("", ebs()), &pod("", ebs())));
+    assert!(plugin.can_help(&gone("ns=other", ebs()), &pod("", ebs())));
 }
