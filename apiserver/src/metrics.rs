@@ -3,7 +3,6 @@
 
 mod access; // Who asked, and whether they might.
 pub mod admission; // How long admission took.
-pub mod histogram; // Histograms without a lock.
 pub mod policies; // What is counted of admission policies.
 mod process; // What the kernel says about this process.
 mod requests; // What is counted of requests.

@@ -1,7 +1,7 @@
 //! What is counted of authorization itself, reviews included, under upstream's names.
 
-use crate::metrics::histogram::Durations;
 use crate::metrics::text::Text;
+use coracle_api::exposition::histogram::Durations;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 use super::Fairness;
 use super::state::{Level, Route};
 use super::stats::Stats;
-use crate::metrics::histogram::Sizes;
 use crate::metrics::text::Text;
+use coracle_api::exposition::histogram::Sizes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 

@@ -1,6 +1,6 @@
 //! What is counted of one flow schema on its level. Cheap: atomics, no lock.
 
-use crate::metrics::histogram::{Durations, Sizes};
+use coracle_api::exposition::histogram::{Durations, Sizes};
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
 /// Upstream's buckets.

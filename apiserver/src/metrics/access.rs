@@ -1,11 +1,11 @@
 //! What is counted of who asks and what they may do, under upstream's names.
 
-use super::histogram::Durations;
 use super::text::Text;
 use crate::authenticate::User;
 use crate::authenticate::impersonate::Mode;
 use crate::authenticate::issuers::Reloads;
 use crate::tokens::Remarks;
+use coracle_api::exposition::histogram::Durations;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

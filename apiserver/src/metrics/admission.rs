@@ -1,8 +1,8 @@
 //! How long admission took, plugin by plugin and step by step, under upstream's names.
 
-use super::histogram::Durations;
 use super::text::Text;
 use crate::admission::Operation;
+use coracle_api::exposition::histogram::Durations;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! What is counted of admission policies, under upstream's names.
 
-use super::histogram::Durations;
 use super::text::Text;
 use super::webhooks::Series;
 use crate::admission::policy::Ending;
+use coracle_api::exposition::histogram::Durations;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

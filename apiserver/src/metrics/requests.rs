@@ -1,10 +1,10 @@
 //! What is counted of requests. Labels are rows of the catalogue, never text of a client: the
 //! number of series is bounded.
 
-use super::histogram::{Durations, Sizes};
 use super::text::Text;
 use crate::request_info::RequestInfo;
 use coracle_api::catalogue;
+use coracle_api::exposition::histogram::{Durations, Sizes};
 use coracle_api::resource::Resource;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};

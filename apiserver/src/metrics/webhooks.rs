@@ -1,7 +1,7 @@
 //! What is counted of admission webhooks, under upstream's names.
 
-use super::histogram::Durations;
 use super::text::Text;
+use coracle_api::exposition::histogram::Durations;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Histograms that many threads add to without a lock.
 
-use super::text::Text;
+use super::Text;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
