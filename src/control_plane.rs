@@ -245,6 +245,8 @@ fn start_loops(
             configuration: settings.scheduler.clone(),
             ..coracle_scheduler::Config::default()
         };
+        let metrics = Arc::clone(&config.metrics);
+        server.report_metrics(Box::new(move |text| metrics.text(text)));
         let running = tokio::spawn(coracle_scheduler::run(config, client, stop.clone()));
         report(server, "scheduler", &running);
         loops.push(running);

@@ -4,18 +4,20 @@
 //! The pod is assumed on its node before this begins. Whatever fails, reservations are undone in
 //! reverse order and the pod is taken off the node again.
 
-use crate::framework::{Permission, Point, Profile, SharedPlugin, StepError};
+use crate::framework::{Point, Profile, SharedPlugin, StepError};
+use crate::laps::Stage;
+use crate::metrics::Counting;
 use crate::pod_info::PodInfo;
+use lap::Lap;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use under_way::{PREEMPTED, Revocable, UnderWay};
 
+mod lap; // How long each step takes.
+mod permit; // Whether the pod may be bound, and when.
 mod under_way; // Which bindings can still be called off.
 
-/// Upstream's bound on how long Permit may keep a pod waiting.
-const PERMIT_MAX: Duration = Duration::from_secs(15 * 60);
 /// Bindings under way at a time: enough to hide the API's latency, few enough to bound memory.
 const BINDINGS_MAX: usize = 256;
 /// Pods that wait for others at a time, such as provisioners. Each keeps some kilobytes; the rest
@@ -55,6 +57,7 @@ impl Places {
             places,
             held,
             revocable: None,
+            counting: None,
         }
     }
 
@@ -77,12 +80,26 @@ pub struct Place {
     held: Option<OwnedSemaphorePermit>,
     /// Of the binding that has this place, once it began.
     revocable: Option<Revocable>,
+    /// Where its steps are counted.
+    counting: Option<Counting>,
 }
 
 impl Place {
     /// From now on the binding of this pod can be called off.
     pub fn begin(&mut self, pod: &PodInfo) {
         self.revocable = Some(self.places.under_way.begin(&pod.uid));
+    }
+
+    /// From now on its steps are counted there.
+    pub fn count_in(&mut self, counting: Counting) {
+        self.counting = Some(counting);
+    }
+
+    /// Counts something of the binding, once it began.
+    pub fn counted(&self, count: impl FnOnce(&Counting)) {
+        if let Some(counting) = &self.counting {
+            count(counting);
+        }
     }
 
     /// From now on it cannot; or why it ends here.
@@ -122,9 +139,13 @@ pub async fn bind(
 ) -> Result<(), StepError> {
     let result = steps(profile, pod, node, place).await;
     if result.is_err() {
+        let all = Lap::begin(Stage::Unreserve);
         for (_, plugin) in profile.at(Point::Reserve).rev() {
+            let own = Lap::begin(Stage::Unreserve);
             plugin.unreserve(pod, node);
+            place.lap(Some(plugin), own, &Ok(()));
         }
+        place.lap(None, all, &Ok(()));
     }
     result
 }
@@ -135,14 +156,54 @@ async fn steps(
     node: &str,
     place: &mut Place,
 ) -> Result<(), StepError> {
-    for (_, plugin) in profile.at(Point::Reserve) {
-        plugin.reserve(pod, node)?;
+    let all = Lap::begin(Stage::Reserve);
+    let reserved = profile.at(Point::Reserve).try_for_each(|(_, plugin)| {
+        let own = Lap::begin(Stage::Reserve);
+        let reserved = plugin.reserve(pod, node);
+        place.lap(Some(plugin), own, &reserved);
+        reserved
+    });
+    place.lap(None, all, &reserved);
+    reserved?;
+    permit::all(profile, pod, node, place).await?;
+    let all = Lap::begin(Stage::PreBind);
+    let prepared = prepare(profile, pod, node, place).await;
+    place.lap(None, all, &prepared);
+    prepared?;
+    place.seal().map_err(|why| StepError::Refused {
+        plugin: "Bind",
+        why: why.to_owned(),
+    })?;
+    let all = Lap::begin(Stage::Bind);
+    let bound = write(profile, pod, node, place).await;
+    place.lap(None, all, &bound);
+    bound?;
+    let all = Lap::begin(Stage::PostBind);
+    // Who reserved something is told of the end as well.
+    let reserving = |place| profile.has(Point::Reserve, place);
+    let others = profile.at(Point::PostBind);
+    let others = others.filter(|(place, _)| !reserving(*place));
+    for (_, plugin) in profile.at(Point::Reserve).chain(others) {
+        let own = Lap::begin(Stage::PostBind);
+        plugin.post_bind(pod, node);
+        place.lap(Some(plugin), own, &Ok(()));
     }
-    for (_, plugin) in profile.at(Point::Permit) {
-        permit(plugin, pod, node, place).await?;
-    }
+    place.lap(None, all, &Ok(()));
+    Ok(())
+}
+
+/// PreBind, and the wait for what it began.
+async fn prepare(
+    profile: &Profile,
+    pod: &PodInfo,
+    node: &str,
+    place: &mut Place,
+) -> Result<(), StepError> {
     for (_, plugin) in profile.at(Point::PreBind) {
-        plugin.pre_bind(pod, node).await?;
+        let own = Lap::begin(Stage::PreBind);
+        let prepared = plugin.pre_bind(pod, node).await;
+        place.lap(Some(plugin), own, &prepared);
+        prepared?;
     }
     for (_, plugin) in profile.at(Point::PreBind) {
         if let Some(settled) = plugin.settle(pod, node) {
@@ -150,61 +211,32 @@ async fn steps(
             settled.unwrap_or_else(|why| Err(not_waited(plugin, why)))?;
         }
     }
-    place.seal().map_err(|why| StepError::Refused {
-        plugin: "Bind",
-        why: why.to_owned(),
-    })?;
-    let mut bound = None;
+    Ok(())
+}
+
+async fn write(
+    profile: &Profile,
+    pod: &PodInfo,
+    node: &str,
+    place: &Place,
+) -> Result<(), StepError> {
     for (_, plugin) in profile.at(Point::Bind) {
-        bound = plugin.bind(pod, node).await;
-        if bound.is_some() {
-            break;
+        let own = Lap::begin(Stage::Bind);
+        if let Some(bound) = plugin.bind(pod, node).await {
+            place.lap(Some(plugin), own, &bound);
+            return bound;
         }
     }
-    bound.unwrap_or(Err(StepError::Refused {
+    Err(StepError::Refused {
         plugin: "Bind",
         why: "no plugin binds the pod".to_owned(),
-    }))?;
-    // Who reserved something is told of the end as well.
-    let reserving = |place| profile.has(Point::Reserve, place);
-    let others = profile.at(Point::PostBind);
-    let others = others.filter(|(place, _)| !reserving(*place));
-    for (_, plugin) in profile.at(Point::Reserve).chain(others) {
-        plugin.post_bind(pod, node);
-    }
-    Ok(())
+    })
 }
 
 fn not_waited(plugin: &SharedPlugin, why: &str) -> StepError {
     StepError::Refused {
         plugin: plugin.name(),
         why: why.to_owned(),
-    }
-}
-
-async fn permit(
-    plugin: &SharedPlugin,
-    pod: &PodInfo,
-    node: &str,
-    place: &mut Place,
-) -> Result<(), StepError> {
-    let refused = |why: String| StepError::Refused {
-        plugin: plugin.name(),
-        why,
-    };
-    let end = tokio::time::Instant::now() + PERMIT_MAX;
-    loop {
-        match plugin.permit(pod, node) {
-            Permission::Allow => return Ok(()),
-            Permission::Deny(why) => return Err(refused(why)),
-            Permission::Wait(pause) => {
-                if tokio::time::Instant::now() + pause > end {
-                    return Err(refused("the pod waited too long".to_owned()));
-                }
-                let waited = place.while_waiting(tokio::time::sleep(pause)).await;
-                waited.map_err(|why| not_waited(plugin, why))?;
-            }
-        }
     }
 }
 

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 mod budgets; // How many pods of an application may go.
 mod nominated; // Pods that were promised a node.
+mod sizes; // How much it knows.
 mod snapshot;
 
 pub use budgets::{Budget, Budgets};

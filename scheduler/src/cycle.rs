@@ -1,7 +1,11 @@
-//! One pod over one snapshot: filter, score, choose. Pure: randomness is an argument.
+//! One pod over one snapshot: filter, score, choose. Pure: randomness is an argument, as is what
+//! takes the time of it.
 
 use crate::cache::Snapshot;
-use crate::framework::{Begun, CycleState, Filters, Nomination, Point, Profile, Slot, Unfit};
+use crate::framework::{
+    Begun, CycleState, Filters, Nomination, Point, Profile, Remedy, SharedPlugin, Slot, Unfit,
+};
+use crate::laps::{Stage, Status};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use std::sync::Arc;
@@ -46,7 +50,7 @@ fn enough(nodes: usize, percent: usize) -> usize {
     (nodes * percent / 100).max(NODES_LOOKED_AT_MIN)
 }
 
-/// `pick` chooses among equals: given how many there are, it answers which.
+/// A cycle that is not timed.
 pub fn run(
     profile: &Profile,
     world: &Snapshot,
@@ -54,13 +58,26 @@ pub fn run(
     rotation: &mut Rotation,
     pick: impl FnOnce(usize) -> usize,
 ) -> Outcome {
-    let mut diagnosis = Diagnosis::new(world.nodes.len());
-    let filters = Filters {
-        profile,
-        world,
-        pod,
-    };
-    let begun = match filters.begin() {
+    decide(Filters::new(profile, world, pod), rotation, pick)
+}
+
+/// `pick` chooses among equals: given how many there are, it answers which.
+pub fn decide(
+    filters: Filters<'_>,
+    rotation: &mut Rotation,
+    pick: impl FnOnce(usize) -> usize,
+) -> Outcome {
+    let timing = filters.timing;
+    let mut diagnosis = Diagnosis::new(filters.world.nodes.len());
+    let begun = timing.point(
+        Stage::PreFilter,
+        || filters.begin(),
+        |begun| match begun {
+            Ok(_) => Status::Success,
+            Err(refused) => Status::of(&refused.verdict),
+        },
+    );
+    let begun = match begun {
         Ok(begun) => begun,
         Err(refused) => {
             diagnosis.refuse_all(refused);
@@ -70,12 +87,16 @@ pub fn run(
     if let Some(node) = nominated(filters, &begun) {
         return Outcome::Node(Arc::clone(&node.name));
     }
-    let fitting = filter(filters, &begun, rotation, &mut diagnosis);
+    let fitting = timing.point(
+        Stage::Filter,
+        || filter(filters, &begun, rotation, &mut diagnosis),
+        |_| Status::Success,
+    );
     match fitting.as_slice() {
         [] => no_fit(filters, &begun.state, diagnosis, pick),
         [one] => Outcome::Node(Arc::clone(&one.name)),
         many => {
-            let scores = score(profile, world, pod, many);
+            let scores = score(filters, many);
             Outcome::Node(Arc::clone(&choose(many, &scores, pick).name))
         }
     }
@@ -86,7 +107,11 @@ fn nominated<'a>(filters: Filters<'a>, begun: &Begun) -> Option<&'a NodeInfo> {
     let world = filters.world;
     let name = world.nominated.node_of(&filters.pod.uid)?;
     let node = &world.nodes[world.place_of(name)?];
-    let refusal = filters.refusal_with_nominated(node, &begun.state);
+    let refusal = filters.timing.point(
+        Stage::Filter,
+        || filters.refusal_with_nominated(node, &begun.state),
+        |_| Status::Success,
+    );
     (begun.may_take(node) && refusal.is_none()).then_some(node)
 }
 
@@ -114,10 +139,21 @@ fn no_fit(
         helpful: &helpful,
         offset,
     };
-    for (_, plugin) in filters.profile.at(Point::PostFilter) {
-        if diagnosis.remedied_by(plugin.post_filter(&unfit)) {
-            break;
-        }
+    let timing = filters.timing;
+    let status = |is_remedied: bool| match is_remedied {
+        true => Status::Success,
+        false => Status::Unschedulable,
+    };
+    let mut plugins = filters.profile.at(Point::PostFilter);
+    let ask = |(place, plugin): (usize, &SharedPlugin)| {
+        let at = (Stage::PostFilter, place);
+        let remedy = |remedy: &Remedy| status(remedy.is_found());
+        let remedy = timing.call(at, || plugin.post_filter(&unfit), remedy);
+        diagnosis.remedied_by(remedy)
+    };
+    // Where nobody looks for a remedy, that is no look for one.
+    if filters.profile.at(Point::PostFilter).next().is_some() {
+        timing.point(Stage::PostFilter, || plugins.any(ask), |done| status(*done));
     }
     Outcome::NoFit(diagnosis)
 }
@@ -153,11 +189,11 @@ fn filter<'a>(
 }
 
 /// The weighted sum of every plugin's normalized scores, a node.
-fn score(profile: &Profile, world: &Snapshot, pod: &PodInfo, nodes: &[&NodeInfo]) -> Vec<i64> {
+fn score(filters: Filters<'_>, nodes: &[&NodeInfo]) -> Vec<i64> {
     let mut totals = vec![0; nodes.len()];
-    each_score(profile, world, pod, nodes, |place, scores| {
+    each_score(filters, nodes, |place, scores| {
         for (total, score) in totals.iter_mut().zip(scores) {
-            *total += score * profile.weight(place);
+            *total += score * filters.profile.weight(place);
         }
     });
     totals
@@ -165,26 +201,47 @@ fn score(profile: &Profile, world: &Snapshot, pod: &PodInfo, nodes: &[&NodeInfo]
 
 /// Calls `told` with the place of each plugin that has something to say, and its normalized scores
 /// of the nodes.
-pub fn each_score(
-    profile: &Profile,
-    world: &Snapshot,
-    pod: &PodInfo,
-    nodes: &[&NodeInfo],
-    mut told: impl FnMut(usize, &[i64]),
-) {
+pub fn each_score(filters: Filters<'_>, nodes: &[&NodeInfo], mut told: impl FnMut(usize, &[i64])) {
+    let (pod, world, timing) = (filters.pod, filters.world, filters.timing);
+    let work = || pre_score(filters, nodes);
+    let asked = timing.point(Stage::PreScore, work, |_| Status::Success);
     let mut scores = vec![0; nodes.len()];
+    let work = || {
+        for (place, plugin, slot) in asked {
+            for (score, node) in scores.iter_mut().zip(nodes) {
+                let ask = || plugin.score(pod, node, world, &slot);
+                *score = timing.call((Stage::Score, place), ask, |_| Status::Success);
+            }
+            let at = (Stage::ScoreExtensionNormalize, place);
+            let ask = || plugin.normalize(nodes, &mut scores, &slot);
+            timing.call(at, ask, |()| Status::Success);
+            told(place, &scores);
+        }
+    };
+    timing.point(Stage::Score, work, |()| Status::Success);
+}
+
+/// Who has something to say of these nodes, with what it worked out for that.
+fn pre_score<'a>(
+    filters: Filters<'a>,
+    nodes: &[&NodeInfo],
+) -> Vec<(usize, &'a SharedPlugin, Slot)> {
+    let status = |has_a_say: &bool| match has_a_say {
+        true => Status::Success,
+        false => Status::Skip,
+    };
+    let profile = filters.profile;
+    let mut asked = Vec::new();
     for (place, plugin) in profile.at(Point::Score) {
         let mut slot = Slot::default();
-        let is_asked = profile.has(Point::PreScore, place);
-        if is_asked && !plugin.pre_score(pod, nodes, world, &mut slot) {
-            continue;
+        let ask = || plugin.pre_score(filters.pod, nodes, filters.world, &mut slot);
+        if !profile.has(Point::PreScore, place)
+            || filters.timing.call((Stage::PreScore, place), ask, status)
+        {
+            asked.push((place, plugin, slot));
         }
-        for (score, node) in scores.iter_mut().zip(nodes) {
-            *score = plugin.score(pod, node, world, &slot);
-        }
-        plugin.normalize(nodes, &mut scores, &slot);
-        told(place, &scores);
     }
+    asked
 }
 
 fn choose<'a>(

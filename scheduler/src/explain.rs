@@ -81,11 +81,7 @@ pub fn explain(profile: &Profile, world: &Snapshot, pod: &PodInfo) -> Explanatio
     let mut told = Explanation::default();
     let gate = profile.plugins().find(|plugin| !plugin.pre_enqueue(pod));
     told.gated_by = gate.map(|plugin| plugin.name());
-    let filters = Filters {
-        profile,
-        world,
-        pod,
-    };
+    let filters = Filters::new(profile, world, pod);
     let first = |_| 0;
     if let Outcome::NoFit(diagnosis) =
         cycle::run(profile, world, pod, &mut Rotation::default(), first)
@@ -154,14 +150,10 @@ fn refusals(
 }
 
 fn scored(filters: Filters<'_>, fitting: &[&NodeInfo]) -> Vec<NodeVerdict> {
-    let Filters {
-        profile,
-        world,
-        pod,
-    } = filters;
+    let profile = filters.profile;
     let names: Vec<_> = profile.plugins().map(|one| one.name()).collect();
     let mut rows: Vec<Vec<Score>> = vec![Vec::new(); fitting.len()];
-    cycle::each_score(profile, world, pod, fitting, |place, scores| {
+    cycle::each_score(filters, fitting, |place, scores| {
         for (row, score) in rows.iter_mut().zip(scores) {
             row.push(Score {
                 plugin: names[place],

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 mod filters; // PreFilter and Filter of all plugins for one pod.
 pub mod hints; // Which changes of the world can help a pod that a plugin refused.
+mod labels; // How updates are called.
 mod point; // The points by name.
 mod profile; // Which plugins, in which order, with which weights.
 mod remedy; // What is done about a pod that fits nowhere.
@@ -25,6 +26,7 @@ mod state; // What plugins worked out for the pod of one cycle.
 
 pub use filters::{Begun, Filters, Refusal, RefusedAll};
 pub use hints::WorldChange;
+pub use labels::pod_updated;
 pub use point::Point;
 pub use profile::{Profile, Profiles};
 pub use remedy::{Nomination, Preemption, Remedy, Unfit};

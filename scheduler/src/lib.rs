@@ -16,6 +16,8 @@ pub mod volumes; // Claims, volumes and classes, and what was given away ahead o
 
 pub mod views; // What plugins see beside nodes and pods.
 
+mod laps; // What a cycle took.
+
 pub mod framework; // Extension points, verdicts, profiles.
 pub mod plugins; // One file each; one list.
 
@@ -23,8 +25,10 @@ pub mod queue; // Which pod is next, and which wait for what.
 
 pub mod cycle; // One pod: filter, score, choose. Pure over a snapshot.
 
-pub mod configuration;
-pub mod explain; // Every filter's verdict and every score of one pod. Pure. // A KubeSchedulerConfiguration.
+pub mod configuration; // A KubeSchedulerConfiguration.
+pub mod explain; // Every filter's verdict and every score of one pod. Pure.
+
+pub mod metrics; // What is counted, under upstream's names.
 
 mod binding; // Off the cycle: reserve, permit, bind, or undo.
 mod events; // From informers to cache and queue.

@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 
 mod state;
 
+pub use state::Figures;
 use state::State;
 
 /// Upstream's bounds of the delay after a failed attempt; it doubles with each.
@@ -56,6 +57,10 @@ pub struct Attempt {
     pub pod: Arc<PodInfo>,
     /// How many cycles it has had, this one included.
     pub number: u32,
+    /// When it was first ready for a cycle.
+    pub first_active: Instant,
+    /// It is tried again because it waited long enough, and not because something may help.
+    pub was_flushed: bool,
 }
 
 /// How many pods wait where, for metrics.
@@ -99,16 +104,17 @@ impl Queue {
     }
 
     fn put(&self, pod: Arc<PodInfo>, may_be_new: bool, now: Instant) {
-        let may_enter = self
+        let gated_by = self
             .profiles
             .of(&pod)
             .into_iter()
             .flat_map(|profile| profile.at(Point::PreEnqueue))
-            .all(|(_, plugin)| plugin.pre_enqueue(&pod));
+            .find(|(_, plugin)| !plugin.pre_enqueue(&pod))
+            .map(|(_, plugin)| plugin.name());
         let key = self.sort_key(&pod);
         let mut state = self.state.lock();
         if may_be_new || state.is_known(&pod.uid) {
-            state.set(pod, may_enter, key, now);
+            state.set(pod, gated_by, key, now);
         }
         drop(state);
         self.changed.notify_one();
@@ -129,7 +135,7 @@ impl Queue {
                 let mut state = self.state.lock();
                 let now = Instant::now();
                 state.flush(now);
-                if let Some(attempt) = state.take() {
+                if let Some(attempt) = state.take(now) {
                     return attempt;
                 }
                 state.next_flush()
@@ -170,8 +176,9 @@ impl Queue {
     pub fn world_changed(&self, change: WorldChange, now: Instant) {
         let mut state = self.state.lock();
         let woken = state.waiting_that(|pod, plugins| self.helps(&change, plugins, pod));
+        let event = change.label();
         for uid in woken {
-            state.wake(&uid, now);
+            state.wake(&uid, event, now);
         }
         state.keep_change(change);
         drop(state);
@@ -186,6 +193,11 @@ impl Queue {
     #[cfg(test)]
     pub fn places(&self) -> Result<Vec<(String, &'static str)>, String> {
         self.state.lock().places()
+    }
+
+    /// For metrics: looks at every pod that waits.
+    pub fn figures(&self) -> Figures {
+        self.state.lock().figures()
     }
 
     fn helps(&self, change: &WorldChange, plugins: &[&'static str], pod: &PodInfo) -> bool {

@@ -5,7 +5,9 @@ use crate::cache::{Cache, Snapshot};
 use crate::configuration::Configuration;
 use crate::cycle::{self, Diagnosis, Outcome, Rotation};
 use crate::events::World;
-use crate::framework::{Nomination, Profile, WorldChange};
+use crate::framework::{Filters, Nomination, Profile, WorldChange};
+use crate::laps::Laps;
+use crate::metrics::{Counting, Ended, Metrics, OfProfile, SAMPLED_PERCENT};
 use crate::pod_info::PodInfo;
 use crate::preemption::Evictor;
 use crate::queue::{Attempt, Queue};
@@ -32,6 +34,8 @@ pub struct Config {
     /// Only pods whose `spec.schedulerName` has a profile are taken.
     pub configuration: Configuration,
     pub clock: Clock,
+    /// What is counted; goes on where the scheduler begins again.
+    pub metrics: Arc<Metrics>,
 }
 
 impl Default for Config {
@@ -39,6 +43,7 @@ impl Default for Config {
         Self {
             configuration: Configuration::default(),
             clock: Clock::system(),
+            metrics: Arc::default(),
         }
     }
 }
@@ -58,13 +63,20 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
     } = &watched.world;
     let cache = &views.cache;
     let places = Places::new(stop.clone());
-    let lane = |profile: &Profile| Lane::new(profile, &client, cache, &places, &config.clock);
+    let metrics = &config.metrics;
+    metrics.watch(queue, cache);
+    let lane = |profile: &Profile| {
+        let counts = metrics.of(profile);
+        Lane::new(profile, &client, cache, &places, &config.clock, counts)
+    };
     let scheduler = Scheduler {
         lanes: Arc::new(profiles.each().map(lane).collect()),
         cache: Arc::clone(cache),
         queue: Arc::clone(queue),
         places,
         chance: Arc::new(Mutex::new(rand::make_rng())),
+        metrics: Arc::clone(metrics),
+        clock: config.clock.clone(),
         stop: stop.clone(),
         tasks: TaskTracker::new(),
     };
@@ -79,6 +91,7 @@ struct Lane {
     profile: Profile,
     reporter: Reporter,
     evictor: Evictor,
+    counts: Arc<OfProfile>,
 }
 
 impl Lane {
@@ -88,11 +101,13 @@ impl Lane {
         cache: &Arc<Mutex<Cache>>,
         places: &Places,
         clock: &Clock,
+        counts: Arc<OfProfile>,
     ) -> Self {
         let name = &profile.scheduler_name;
         let recorder = Recorder::with_clock(client.clone(), name, "", clock.clone());
         Self {
             profile: profile.clone(),
+            counts,
             evictor: Evictor {
                 client: client.clone(),
                 recorder: recorder.clone(),
@@ -114,6 +129,8 @@ struct Scheduler {
     places: Places,
     /// Chooses among nodes that are as good.
     chance: Arc<Mutex<StdRng>>,
+    metrics: Arc<Metrics>,
+    clock: Clock,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -122,6 +139,7 @@ impl Scheduler {
     async fn run(&self, stop: &CancellationToken) {
         let mut snapshot = Snapshot::default();
         let mut rotation = Rotation::default();
+        let mut laps = Laps::new(self.clock.clone());
         let mut expire = tokio::time::interval(EXPIRE_EVERY);
         loop {
             tokio::select! {
@@ -129,7 +147,7 @@ impl Scheduler {
                 () = stop.cancelled() => return,
                 _ = expire.tick() => self.expire(),
                 attempt = self.queue.next() => {
-                    self.attempt(attempt, &mut snapshot, &mut rotation).await;
+                    self.attempt(attempt, &mut snapshot, &mut rotation, &mut laps).await;
                 }
             }
         }
@@ -153,7 +171,13 @@ impl Scheduler {
         self.queue.world_changed(gone, now);
     }
 
-    async fn attempt(&self, attempt: Attempt, snapshot: &mut Snapshot, rotation: &mut Rotation) {
+    async fn attempt(
+        &self,
+        attempt: Attempt,
+        snapshot: &mut Snapshot,
+        rotation: &mut Rotation,
+        laps: &mut Laps,
+    ) {
         let Some(lane) = self.lane(&attempt.pod) else {
             // Of another scheduler by now.
             return self.queue.done(&attempt.pod.uid);
@@ -163,11 +187,9 @@ impl Scheduler {
             return self.queue.done(&attempt.pod.uid);
         }
         self.cache.lock().update(snapshot);
-        let decide = AssertUnwindSafe(|| {
-            let pick = |count: usize| self.chance.lock().random_range(0..count);
-            cycle::run(&lane.profile, snapshot, &attempt.pod, rotation, pick)
-        });
-        let Ok(outcome) = std::panic::catch_unwind(decide) else {
+        let (counting, outcome) = self.decide(lane, &attempt.pod, (snapshot, rotation, laps));
+        let Some(outcome) = outcome else {
+            counting.ended(Ended::Error, Instant::now());
             tracing::error!(pod = %attempt.pod.key, "a plugin panicked: trying again later");
             return self.queue.retry(&attempt, Instant::now());
         };
@@ -176,6 +198,7 @@ impl Scheduler {
         match outcome {
             Outcome::Node(node) => {
                 place.begin(&attempt.pod);
+                place.count_in(counting);
                 let pod = &attempt.pod;
                 let assumed = self.cache.lock().assume(Arc::clone(pod), &node);
                 let Some(settled) = assumed else {
@@ -189,6 +212,7 @@ impl Scheduler {
                 });
             }
             Outcome::NoFit(diagnosis) => {
+                counting.ended(Ended::Unschedulable, Instant::now());
                 let nominated = self.nominate(&attempt.pod, &diagnosis.remedy().nomination);
                 let message = diagnosis.message(&attempt.pod);
                 tracing::debug!(pod = %attempt.pod.key, message, "no node fits");
@@ -210,13 +234,41 @@ impl Scheduler {
         }
     }
 
+    /// One cycle, and where its attempt is counted; no outcome where a plugin panicked.
+    fn decide(
+        &self,
+        lane: &Lane,
+        pod: &PodInfo,
+        (snapshot, rotation, laps): (&Snapshot, &mut Rotation, &mut Laps),
+    ) -> (Counting, Option<Outcome>) {
+        // Some attempts have single plugins timed; what is decided does not hang on that chance.
+        let is_sampled = rand::rng().random_range(0..100) < SAMPLED_PERCENT;
+        laps.begin(lane.profile.plugins().count(), is_sampled);
+        let counting = Counting::new(&self.metrics, &lane.counts, Instant::now(), is_sampled);
+        let cycle = AssertUnwindSafe(|| {
+            let pick = |count: usize| self.chance.lock().random_range(0..count);
+            let filters = Filters {
+                timing: laps.timing(),
+                ..Filters::new(&lane.profile, snapshot, pod)
+            };
+            cycle::decide(filters, rotation, pick)
+        });
+        let outcome = std::panic::catch_unwind(cycle).ok();
+        counting.decided(laps, Instant::now());
+        (counting, outcome)
+    }
+
     /// The pod is in flight until all that is to make room for it were asked to go: no attempt
     /// finds the same victims once more, and no change meanwhile is lost.
     async fn preempt(&self, evictor: &Evictor, attempt: &Attempt, diagnosis: &Diagnosis) {
         let Some(preemption) = &diagnosis.remedy().preemption else {
             return;
         };
-        match evictor.evict(&attempt.pod, preemption).await {
+        let (since, victims) = (Instant::now(), preemption.victims.len());
+        let evicted = evictor.evict(&attempt.pod, preemption).await;
+        self.metrics
+            .evicted(victims, evicted.is_ok(), since.elapsed());
+        match evicted {
             Ok(()) => {
                 let plugins = diagnosis.plugins();
                 self.queue.unschedulable(attempt, plugins, Instant::now());
@@ -262,17 +314,20 @@ impl Scheduler {
         let Some(lane) = self.lane(pod) else {
             return;
         };
+        let _binding = self.metrics.binding();
         let steps = AssertUnwindSafe(binding::bind(&lane.profile, pod, node, place)).catch_unwind();
         let failure = match steps.await {
             Ok(Ok(())) => {
                 self.cache.lock().finish_binding(&pod.uid, Instant::now());
                 self.queue.done(&pod.uid);
+                place.counted(|counting| counting.scheduled(&attempt, Instant::now()));
                 lane.reporter.scheduled(pod, node);
                 return;
             }
             Ok(Err(error)) => chain(&error),
             Err(_) => "a plugin panicked".to_owned(),
         };
+        place.counted(|counting| counting.ended(Ended::Error, Instant::now()));
         self.cache.lock().forget(&pod.uid);
         let nominated = self.nominate(&attempt.pod, &Nomination::Clear);
         let now = Instant::now();

@@ -1,11 +1,13 @@
 //! Extension points around a bind are called in order and undone in reverse.
 
 use super::*;
+use crate::framework::Permission;
 use crate::framework::{Plugin, Points};
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::Pod;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn places() -> Places {
     Places::new(CancellationToken::new())

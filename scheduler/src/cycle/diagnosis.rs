@@ -58,8 +58,7 @@ impl Diagnosis {
 
     /// Takes over what a plugin does about it; true when that ends the search for a remedy.
     pub(super) fn remedied_by(&mut self, remedy: Remedy) -> bool {
-        let is_remedied = matches!(remedy.nomination, Nomination::Node(_));
-        if is_remedied {
+        if remedy.is_found() {
             self.remedy = remedy;
             return true;
         }

@@ -3,6 +3,7 @@
 use super::state::{CycleState, Kept};
 use super::{Point, PreFilter, Profile, Reason, Verdict};
 use crate::cache::Snapshot;
+use crate::laps::{Stage, Status, Timing};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use std::collections::BTreeSet;
@@ -28,6 +29,7 @@ pub struct Filters<'a> {
     pub profile: &'a Profile,
     pub world: &'a Snapshot,
     pub pod: &'a PodInfo,
+    pub timing: Timing<'a>,
 }
 
 /// What PreFilter left to filter.
@@ -72,7 +74,17 @@ impl Begun {
     }
 }
 
-impl Filters<'_> {
+impl<'a> Filters<'a> {
+    /// Not timed.
+    pub fn new(profile: &'a Profile, world: &'a Snapshot, pod: &'a PodInfo) -> Self {
+        Self {
+            profile,
+            world,
+            pod,
+            timing: Timing::OFF,
+        }
+    }
+
     /// Runs PreFilter of all plugins; ends with the first that refuses the pod everywhere.
     pub fn begin(&self) -> Result<Begun, RefusedAll> {
         let mut begun = Begun::default();
@@ -80,7 +92,8 @@ impl Filters<'_> {
         begun.state.0.resize_with(count, Kept::default);
         for (place, plugin) in self.profile.at(Point::PreFilter) {
             let kept = &mut begun.state.0[place];
-            match plugin.pre_filter(self.pod, self.world, &mut kept.slot) {
+            let ask = || plugin.pre_filter(self.pod, self.world, &mut kept.slot);
+            match self.timing.call((Stage::PreFilter, place), ask, status) {
                 PreFilter::Filter => {}
                 PreFilter::Skip => kept.is_skipped = true,
                 PreFilter::Only(nodes) => begun.narrow(nodes, plugin.name()),
@@ -110,7 +123,8 @@ impl Filters<'_> {
         filters
             .filter(|(place, _)| !state.0[*place].is_skipped)
             .filter_map(|(place, plugin)| {
-                match plugin.filter(self.pod, node, &state.0[place].slot) {
+                let ask = || plugin.filter(self.pod, node, &state.0[place].slot);
+                match self.timing.call((Stage::Filter, place), ask, Status::of) {
                     Verdict::Fit => None,
                     verdict => Some(Refusal {
                         plugin: plugin.name(),
@@ -156,5 +170,13 @@ impl Filters<'_> {
                 plugin.remove_pod(self.pod, other, node, &mut kept.slot);
             }
         }
+    }
+}
+
+fn status(said: &PreFilter) -> Status {
+    match said {
+        PreFilter::Filter | PreFilter::Only(_) => Status::Success,
+        PreFilter::Skip => Status::Skip,
+        PreFilter::Refuse(verdict) => Status::of(verdict),
     }
 }

@@ -1,5 +1,6 @@
 //! Changes of the world that may help pods which found no node.
 
+use super::labels;
 use crate::pod_info::PodInfo;
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
@@ -40,6 +41,32 @@ pub enum WorldChange {
 }
 
 impl WorldChange {
+    /// As metrics have it, by upstream's names. A change that is several of upstream's is the
+    /// first of them; whether an object of storage came or changed is not told apart.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::NodeAdded(_) => "NodeAdd",
+            Self::NodeUpdated { old, new } => labels::node_updated(old, new),
+            Self::NodeRemoved(_) => "NodeDelete",
+            Self::PodGone(_) => "AssignedPodDelete",
+            Self::PodPlaced(_) => "AssignedPodAdd",
+            Self::PodUpdated { old, new } => {
+                if old.pod.metadata.labels == new.pod.metadata.labels {
+                    "AssignedPodUpdatePodScaleDown"
+                } else {
+                    "AssignedPodUpdatePodLabel"
+                }
+            }
+            Self::Claim(_) => "PersistentVolumeClaimUpdate",
+            Self::Volume(_) => "PersistentVolumeUpdate",
+            Self::Provisioning => "storage.k8s.io/StorageClassUpdate",
+            Self::CsiNode { old: None, .. } => "storage.k8s.io/CSINodeAdd",
+            Self::CsiNode { old: Some(_), .. } => "storage.k8s.io/CSINodeUpdate",
+            Self::Detached(_) => "storage.k8s.io/VolumeAttachmentDelete",
+            Self::Itself => "UnschedulablePodUpdate",
+        }
+    }
+
     /// The node that came or changed.
     pub fn node(&self) -> Option<&Arc<Node>> {
         match self {

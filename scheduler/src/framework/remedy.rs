@@ -45,6 +45,11 @@ pub struct Remedy {
 }
 
 impl Remedy {
+    /// True when there is a node that the pod may have.
+    pub fn is_found(&self) -> bool {
+        matches!(self.nomination, Nomination::Node(_))
+    }
+
     pub fn none(message: String, nomination: Nomination) -> Self {
         Self {
             message,

@@ -1,11 +1,20 @@
 //! The places of the queue and the moves between them. Pure: time is an argument.
 
 use super::{Attempt, Backoff, CHANGES_MAX, Depth, UNSCHEDULABLE_MAX};
-use crate::framework::{SortKey, WorldChange};
+use crate::framework::{SortKey, WorldChange, pod_updated};
 use crate::pod_info::PodInfo;
 use coracle_client::clock::Instant;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
+
+mod figures; // How many wait where.
+
+pub use figures::Figures;
+
+/// The parts of the queue, by upstream's names. Who is gated is among the unschedulable.
+const ACTIVE: &str = "active";
+const BACKOFF: &str = "backoff";
+const UNSCHEDULABLE: &str = "unschedulable";
 
 #[derive(Debug)]
 enum Place {
@@ -23,6 +32,10 @@ struct Known {
     pod: Arc<PodInfo>,
     place: Place,
     attempts: u32,
+    /// When it was active for the first time.
+    first_active: Option<Instant>,
+    /// Active because it waited long enough, and not because something helps.
+    was_flushed: bool,
     /// When it first came: keeps its turn over attempts.
     entered: u64,
     priority_key: i64,
@@ -42,6 +55,8 @@ pub struct State {
     changes: VecDeque<WorldChange>,
     changes_from: u64,
     in_flight: usize,
+    /// How many came to a part, by what brought them there.
+    came: BTreeMap<(&'static str, &'static str), u64>,
     delays: Backoff,
 }
 
@@ -56,7 +71,7 @@ impl State {
     pub fn set(
         &mut self,
         pod: Arc<PodInfo>,
-        may_enter: bool,
+        gated_by: Option<&'static str>,
         key: impl Fn(u64) -> SortKey,
         now: Instant,
     ) {
@@ -65,19 +80,23 @@ impl State {
             self.sequence += 1;
             let entered = self.sequence;
             let priority_key = key(entered).0;
-            let place = if may_enter {
+            let place = if gated_by.is_none() {
                 self.active.insert((priority_key, entered), uid.clone());
                 Place::Active((priority_key, entered))
             } else {
                 Place::Gated
             };
+            let part = gated_by.map_or(ACTIVE, |_| UNSCHEDULABLE);
+            self.count(part, "UnschedulablePodAdd");
             let known = Known {
                 pod,
                 place,
                 attempts: 0,
+                first_active: gated_by.is_none().then_some(now),
+                was_flushed: false,
                 entered,
                 priority_key,
-                refused_by: Vec::new(),
+                refused_by: gated_by.into_iter().collect(),
                 is_stale: false,
             };
             self.known.insert(uid, known);
@@ -85,12 +104,16 @@ impl State {
         };
         let changed = known.pod.pod.spec != pod.pod.spec
             || known.pod.pod.metadata.labels != pod.pod.metadata.labels;
+        let event = pod_updated(&known.pod, &pod);
         known.pod = pod;
         known.priority_key = key(known.entered).0;
         match known.place {
             Place::InFlight(_) => known.is_stale |= changed,
-            Place::Gated if may_enter => self.activate(&uid),
-            Place::Unschedulable(_) if changed => self.wake(&uid, now),
+            Place::Gated if gated_by.is_none() => {
+                known.refused_by.clear();
+                self.activate(&uid, event, now);
+            }
+            Place::Unschedulable(_) if changed => self.wake(&uid, event, now),
             _ => {}
         }
     }
@@ -119,17 +142,24 @@ impl State {
         }
     }
 
-    fn activate(&mut self, uid: &str) {
+    fn count(&mut self, part: &'static str, event: &'static str) {
+        *self.came.entry((part, event)).or_default() += 1;
+    }
+
+    /// `event` is what brings it there, here and below.
+    fn activate(&mut self, uid: &str, event: &'static str, now: Instant) {
         self.leave(uid);
         let Some(known) = self.known.get_mut(uid) else {
             return;
         };
+        known.first_active.get_or_insert(now);
         let key = (known.priority_key, known.entered);
         known.place = Place::Active(key);
         self.active.insert(key, uid.to_owned());
+        self.count(ACTIVE, event);
     }
 
-    pub fn take(&mut self) -> Option<Attempt> {
+    pub fn take(&mut self, now: Instant) -> Option<Attempt> {
         let (_, uid) = self.active.pop_first()?;
         let since = self.changes_from + self.changes.len() as u64;
         let known = self.known.get_mut(&uid)?;
@@ -140,6 +170,8 @@ impl State {
         Some(Attempt {
             pod: Arc::clone(&known.pod),
             number: known.attempts,
+            first_active: known.first_active.unwrap_or(now),
+            was_flushed: known.was_flushed,
         })
     }
 
@@ -192,6 +224,8 @@ impl State {
             return;
         };
         known.refused_by = plugins;
+        known.was_flushed = false;
+        let part = if again { BACKOFF } else { UNSCHEDULABLE };
         if again {
             let key = (now + self.delays.after(known.attempts), self.sequence);
             known.place = Place::Backoff(key);
@@ -201,6 +235,7 @@ impl State {
             known.place = Place::Unschedulable(key);
             self.unschedulable.insert(key, uid.clone());
         }
+        self.count(part, "ScheduleAttemptFailure");
         self.trim_changes();
     }
 
@@ -216,7 +251,7 @@ impl State {
     }
 
     /// From unschedulable to active, or to backoff for what is left of its delay.
-    pub fn wake(&mut self, uid: &str, now: Instant) {
+    pub fn wake(&mut self, uid: &str, event: &'static str, now: Instant) {
         let Some(known) = self.known.get(uid) else {
             return;
         };
@@ -225,7 +260,7 @@ impl State {
         };
         let ready = since + self.delays.after(known.attempts);
         if ready <= now {
-            return self.activate(uid);
+            return self.activate(uid, event, now);
         }
         self.leave(uid);
         self.sequence += 1;
@@ -233,6 +268,7 @@ impl State {
         if let Some(known) = self.known.get_mut(uid) {
             known.place = Place::Backoff(key);
             self.backoff.insert(key, uid.to_owned());
+            self.count(BACKOFF, event);
         }
     }
 
@@ -262,14 +298,17 @@ impl State {
                 break;
             }
             let uid = uid.clone();
-            self.activate(&uid);
+            self.activate(&uid, "BackoffComplete", now);
         }
         while let Some((key, uid)) = self.unschedulable.first_key_value() {
             if key.0 + UNSCHEDULABLE_MAX > now {
                 break;
             }
             let uid = uid.clone();
-            self.activate(&uid);
+            if let Some(known) = self.known.get_mut(&uid) {
+                known.was_flushed = true;
+            }
+            self.activate(&uid, "UnschedulableTimeout", now);
         }
     }
 

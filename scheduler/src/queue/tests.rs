@@ -38,8 +38,9 @@ fn node(taints: serde_json::Value) -> Arc<Node> {
 
 fn take(queue: &Queue) -> Option<Attempt> {
     let mut state = queue.state.lock();
-    state.flush(Instant::now());
-    state.take()
+    let now = Instant::now();
+    state.flush(now);
+    state.take(now)
 }
 
 fn names(queue: &Queue) -> Vec<String> {

@@ -58,13 +58,17 @@ impl Simulation {
         let profiles = Profiles::new([profile.clone()]);
         let stop = CancellationToken::new();
         let places = Places::of(stop.clone(), BINDINGS);
-        let lane = Lane::new(&profile, &client, &views.cache, &places, &clock);
+        let metrics: Arc<Metrics> = Arc::default();
+        let counts = metrics.of(&profile);
+        let lane = Lane::new(&profile, &client, &views.cache, &places, &clock, counts);
         let world = World {
             queue: Arc::new(Queue::of(profiles.clone(), Backoff::default())),
             views,
             profiles,
         };
         let scheduler = Scheduler {
+            metrics,
+            clock: clock.clone(),
             lanes: Arc::new(vec![lane]),
             cache: Arc::clone(&world.views.cache),
             queue: Arc::clone(&world.queue),

@@ -47,13 +47,17 @@ fn scheduler(stop: &CancellationToken) -> Scheduler {
     let plugins = vec![(Arc::new(Full) as SharedPlugin, 1)];
     let profile = Profile::new("default-scheduler", plugins);
     let (cache, places) = (Arc::default(), Places::new(stop.clone()));
-    let lane = Lane::new(&profile, &client, &cache, &places, &clock);
+    let metrics: Arc<Metrics> = Arc::default();
+    let counts = metrics.of(&profile);
+    let lane = Lane::new(&profile, &client, &cache, &places, &clock, counts);
     Scheduler {
         queue: Arc::new(Queue::new(profile.clone())),
         lanes: Arc::new(vec![lane]),
         cache,
         places,
         chance: Arc::new(Mutex::new(rand::make_rng())),
+        metrics,
+        clock,
         stop: stop.clone(),
         tasks: TaskTracker::new(),
     }
@@ -124,7 +128,12 @@ async fn a_pod_that_goes_elsewhere_than_it_was_promised_wakes_those_who_wait_for
     scheduler.cache.lock().set_node(&node("n"));
     let (mut snapshot, mut rotation) = Default::default();
     scheduler
-        .attempt(attempt, &mut snapshot, &mut rotation)
+        .attempt(
+            attempt,
+            &mut snapshot,
+            &mut rotation,
+            &mut Laps::new(Clock::system()),
+        )
         .await;
     assert!(scheduler.cache.lock().is_on("other", "n"));
     assert_eq!(scheduler.queue.depth().unschedulable, 0);
@@ -154,7 +163,12 @@ async fn a_pod_shown_on_a_node_since_it_was_queued_is_left_there() {
     scheduler.cache.lock().set_pod(shown);
     let (mut snapshot, mut rotation) = Default::default();
     scheduler
-        .attempt(attempt, &mut snapshot, &mut rotation)
+        .attempt(
+            attempt,
+            &mut snapshot,
+            &mut rotation,
+            &mut Laps::new(Clock::system()),
+        )
         .await;
     assert!(scheduler.cache.lock().is_on("p", "m"));
     assert_eq!(scheduler.queue.depth(), crate::queue::Depth::default());
