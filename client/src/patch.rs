@@ -99,8 +99,13 @@ where
 
 /// Parameters that delete exactly this object and no successor of the same name.
 pub fn delete_exactly<K: kube::Resource>(object: &K) -> DeleteParams {
+    delete_of_uid(object.meta().uid.as_deref().unwrap_or_default())
+}
+
+/// Only the object of this uid; any of its name where the uid is empty.
+pub fn delete_of_uid(uid: &str) -> DeleteParams {
     let preconditions = Preconditions {
-        uid: object.meta().uid.clone(),
+        uid: (!uid.is_empty()).then(|| uid.to_owned()),
         resource_version: None,
     };
     DeleteParams::default().preconditions(preconditions)

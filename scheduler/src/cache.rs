@@ -17,13 +17,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod budgets; // How many pods of an application may go.
+mod images; // Which images nodes have.
 mod nominated; // Pods that were promised a node.
 mod sizes; // How much it knows.
 mod snapshot;
 
 pub use budgets::{Budget, Budgets};
+pub use images::ImageSummary;
+use images::Images;
 pub use nominated::Nominated;
-pub use snapshot::{ImageSummary, Snapshot};
+pub use snapshot::Snapshot;
 
 /// What a pod's coming to a node, or being promised one, changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,8 +52,10 @@ struct Placed {
 pub struct Cache {
     nodes: BTreeMap<Arc<str>, NodeInfo>,
     pods: HashMap<String, Placed>,
+    /// The same nodes by their generation: who changed last is last.
+    recent: BTreeMap<u64, Arc<str>>,
     /// Which nodes have an image, with its size: for image locality.
-    images: HashMap<Arc<str>, ImageSummary>,
+    images: Images,
     nominated: Nominated,
     budgets: Budgets,
     generation: u64,
@@ -65,7 +70,7 @@ impl Cache {
         };
         let was_there = self.nodes.get(name).is_some_and(|info| info.node.is_some());
         let old = self.nodes.get(name).and_then(|info| info.node.clone());
-        self.count_images(old.as_deref(), Some(node));
+        self.images.replace(old.as_deref(), Some(node));
         self.touch(name).set_node(Arc::clone(node));
         if !was_there {
             self.shape += 1;
@@ -78,11 +83,11 @@ impl Cache {
             return;
         };
         let old = info.node.clone();
-        self.count_images(old.as_deref(), None);
+        self.images.replace(old.as_deref(), None);
         let info = self.touch(name);
         info.node = None;
         if info.pods.is_empty() {
-            self.nodes.remove(name);
+            self.drop_node(name);
         }
         self.shape += 1;
     }
@@ -230,7 +235,7 @@ impl Cache {
 
     /// Brings a snapshot up to date: copies only what changed since it was last brought.
     pub fn update(&self, snapshot: &mut Snapshot) {
-        snapshot.update(&self.nodes, &self.images, self.generation, self.shape);
+        snapshot.update(self);
         self.nominated.update(&mut snapshot.nominated);
         snapshot.budgets.clone_from(&self.budgets);
     }
@@ -245,6 +250,8 @@ impl Cache {
             .nodes
             .get_mut(name)
             .expect("inserted just above when it was missing");
+        self.recent.remove(&info.generation);
+        self.recent.insert(generation, Arc::clone(&info.name));
         info.generation = generation;
         info
     }
@@ -264,23 +271,13 @@ impl Cache {
         let info = self.touch(&placed.node);
         info.remove_pod(uid);
         if info.node.is_none() && info.pods.is_empty() {
-            self.nodes.remove(&placed.node);
+            self.drop_node(&placed.node);
         }
     }
 
-    fn count_images(&mut self, old: Option<&Node>, new: Option<&Node>) {
-        for (name, _) in snapshot::images(old) {
-            if let Some(summary) = self.images.get_mut(name) {
-                summary.nodes -= 1;
-                if summary.nodes == 0 {
-                    self.images.remove(name);
-                }
-            }
-        }
-        for (name, size) in snapshot::images(new) {
-            let summary = self.images.entry(name.into()).or_default();
-            summary.nodes += 1;
-            summary.size = size;
+    fn drop_node(&mut self, name: &str) {
+        if let Some(info) = self.nodes.remove(name) {
+            self.recent.remove(&info.generation);
         }
     }
 }

@@ -7,14 +7,18 @@ use crate::views::Views;
 use coracle_client::clock::Instant;
 use coracle_client::informer::{Change, Informer};
 use coracle_client::volumes::{LOCAL_PATH_DIRECTORY, annotation};
-use k8s_openapi::api::core::v1::{Node, Pod, ResourceRequirements};
+use k8s_openapi::api::core::v1::Node;
 use std::sync::Arc;
 
 mod budgets;
+mod pods; // As they come, without a copy of whole ones.
 mod storage;
 mod tables;
 
 pub use budgets::follow as follow_budgets;
+#[cfg(test)]
+pub use pods::Pods;
+pub use pods::keep as keep_pods;
 pub use storage::Storage;
 pub use tables::keep as keep_tables;
 
@@ -26,11 +30,9 @@ pub struct World {
     pub profiles: Profiles,
 }
 
-pub fn follow(world: &World, pods: &Informer<Pod>, nodes: &Informer<Node>) {
+pub fn follow_nodes(world: &World, nodes: &Informer<Node>) {
     let mine = world.clone();
     nodes.on_change(move |change| mine.node(change, Instant::now()));
-    let mine = world.clone();
-    pods.on_change(move |change| mine.pod(change, Instant::now()));
 }
 
 impl World {
@@ -60,24 +62,8 @@ impl World {
         self.queue.world_changed(told, now);
     }
 
-    pub(crate) fn pod(&self, change: &Change<Pod>, now: Instant) {
-        match change {
-            Change::Added(pod) | Change::Resync(pod) => {
-                self.set_pod(&Arc::new(PodInfo::new(Arc::clone(pod))), None, now);
-            }
-            Change::Updated { old, new } => {
-                self.set_pod(&Arc::new(PodInfo::new(Arc::clone(new))), Some(old), now);
-            }
-            Change::Deleted(pod) => {
-                let pod = Arc::new(PodInfo::new(Arc::clone(pod)));
-                self.withdrawn(&pod, now);
-                self.gone(pod, now);
-            }
-        }
-    }
-
-    fn set_pod(&self, pod: &Arc<PodInfo>, old: Option<&Arc<Pod>>, now: Instant) {
-        if pod.is_terminal() {
+    fn set_pod(&self, pod: &Arc<PodInfo>, old: Option<&Arc<PodInfo>>, now: Instant) {
+        if pod.is_terminal {
             self.withdrawn(pod, now);
             return self.gone(Arc::clone(pod), now);
         }
@@ -96,7 +82,7 @@ impl World {
             if let Some(told) = told {
                 self.queue.world_changed(told, now);
             }
-        } else if self.profiles.of(pod).is_some() && !pod.is_deleting() {
+        } else if self.profiles.of(pod).is_some() && !pod.is_deleting {
             let mut cache = self.views.cache.lock();
             // A pod assumed on a node waits for its binding, not for a cycle; if that fails, it
             // is tried again as it is by now.
@@ -143,30 +129,11 @@ impl World {
     }
 }
 
-/// What the containers of a pod ask for; the sidecars among the init containers can be resized.
-fn resources(pod: &Pod) -> impl Iterator<Item = Option<&ResourceRequirements>> {
-    let spec = pod.spec.iter();
-    let all = spec.flat_map(|spec| {
-        spec.init_containers
-            .iter()
-            .flatten()
-            .chain(&spec.containers)
-    });
-    all.map(|container| container.resources.as_ref())
-}
-
-/// What a pod asks for as a whole.
-fn of_pod(pod: &Pod) -> Option<&ResourceRequirements> {
-    pod.spec.as_ref()?.resources.as_ref()
-}
-
 /// What the update of a pod on a node means, if anything: most updates are of its status.
-fn updated(old: &Arc<Pod>, new: &Arc<PodInfo>) -> Option<WorldChange> {
-    let is_same = old.metadata.labels == new.pod.metadata.labels
-        && resources(old).eq(resources(&new.pod))
-        && of_pod(old) == of_pod(&new.pod);
+fn updated(old: &Arc<PodInfo>, new: &Arc<PodInfo>) -> Option<WorldChange> {
+    let is_same = old.labels() == new.labels() && old.requests == new.requests;
     (!is_same).then(|| WorldChange::PodUpdated {
-        old: Arc::new(PodInfo::new(Arc::clone(old))),
+        old: Arc::clone(old),
         new: Arc::clone(new),
     })
 }

@@ -1,13 +1,30 @@
 //! A node with the pods that are, or are assumed to be, on it.
 //!
-//! Invariants: `requested`, `scored` and `host_ports` are the sums over `pods`; `with_affinity` and
-//! `with_anti_affinity` are parts of them.
+//! Invariants: `requested`, `scored`, `host_ports` and `alike` are the sums over `pods`.
 
-use crate::pod_info::{HostPort, PodInfo};
+use crate::pod_info::{HostPort, PodInfo, Traits};
 use crate::resources::Resources;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Pods of a node that have the same traits.
+#[derive(Clone, Debug)]
+pub struct Alike {
+    pub traits: Arc<Traits>,
+    pub pods: i64,
+    /// Those of them that are being deleted.
+    pub leaving: i64,
+}
+
+impl Alike {
+    fn count(&mut self, pod: &PodInfo, change: i64) {
+        self.pods += change;
+        if pod.is_deleting {
+            self.leaving += change;
+        }
+    }
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct NodeInfo {
@@ -18,10 +35,8 @@ pub struct NodeInfo {
     pub requested: Resources,
     pub scored: Resources,
     pub pods: Vec<Arc<PodInfo>>,
-    /// Those with terms of affinity or anti-affinity to other pods, required or preferred.
-    pub with_affinity: Vec<Arc<PodInfo>>,
-    /// Those with required terms of anti-affinity.
-    pub with_anti_affinity: Vec<Arc<PodInfo>>,
+    /// The same, counted by what they have in common.
+    pub alike: Vec<Alike>,
     pub host_ports: Vec<HostPort>,
     /// Rises with every change in the cache; snapshots copy what is newer than they are.
     pub generation: u64,
@@ -50,12 +65,7 @@ impl NodeInfo {
         self.requested.add(&pod.requests);
         self.scored.add(&pod.scored);
         self.host_ports.extend(pod.host_ports.iter().cloned());
-        if let Some(terms) = &pod.terms {
-            self.with_affinity.push(Arc::clone(&pod));
-            if !terms.anti_affinity.is_empty() {
-                self.with_anti_affinity.push(Arc::clone(&pod));
-            }
-        }
+        self.alike_of(&pod).count(&pod, 1);
         self.pods.push(pod);
     }
 
@@ -66,15 +76,27 @@ impl NodeInfo {
         let pod = self.pods.swap_remove(index);
         self.requested.subtract(&pod.requests);
         self.scored.subtract(&pod.scored);
-        if pod.terms.is_some() {
-            self.with_affinity.retain(|other| other.uid != uid);
-            self.with_anti_affinity.retain(|other| other.uid != uid);
-        }
+        self.alike_of(&pod).count(&pod, -1);
+        self.alike.retain(|alike| alike.pods > 0);
         for port in &pod.host_ports {
             if let Some(index) = self.host_ports.iter().position(|known| known == port) {
                 self.host_ports.swap_remove(index);
             }
         }
+    }
+
+    fn alike_of(&mut self, pod: &PodInfo) -> &mut Alike {
+        let mut known = self.alike.iter();
+        let place = known.position(|alike| Arc::ptr_eq(&alike.traits, &pod.traits));
+        let place = place.unwrap_or_else(|| {
+            self.alike.push(Alike {
+                traits: Arc::clone(&pod.traits),
+                pods: 0,
+                leaving: 0,
+            });
+            self.alike.len() - 1
+        });
+        &mut self.alike[place]
     }
 
     pub fn taints(&self) -> &[Taint] {

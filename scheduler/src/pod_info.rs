@@ -1,19 +1,30 @@
 //! What the scheduler needs of a pod, computed once when the pod is first seen.
+//!
+//! A pod that waits for a node is kept whole beside it. Of one that is on a node nobody reads more
+//! than what stands here: there may be thousands of them.
 
 use crate::resources::{self, Resources};
-use crate::selector::Labels;
 use coracle_api::object::ObjectKey;
 use coracle_client::pod_claims;
-use k8s_openapi::api::core::v1::{Affinity, Pod, PodSpec, Toleration};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{
+    Affinity, ObjectReference, Pod, PodCondition, PodSchedulingGate, PodSpec, Toleration,
+};
 use std::sync::Arc;
 
 mod disks; // Disks without a claim.
+mod driven; // Volumes without a claim that a CSI driver attaches.
+mod labels; // The pod's labels, in little room.
 mod spread; // Topology spread constraints.
 mod terms; // Terms of affinity to other pods.
+mod traits; // What pods of one workload have in common.
 
 pub use disks::Disk;
+pub use driven::{Driven, of_volume, provisioner_driver};
+pub use labels::PodLabels;
 pub use spread::SpreadConstraint;
 pub use terms::{AffinityTerm, PodTerms, WeightedTerm};
+pub use traits::{Memo, Traits, TraitsTable};
 
 pub const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
@@ -39,22 +50,34 @@ impl HostPort {
 
 #[derive(Debug)]
 pub struct PodInfo {
-    pub pod: Arc<Pod>,
+    /// Of a pod that waits for a node, or that is on one in memory alone.
+    pub waiting: Option<Arc<Pod>>,
     pub key: ObjectKey,
     pub uid: String,
+    pub resource_version: Box<str>,
+    pub traits: Arc<Traits>,
+    node: Box<str>,
     pub priority: i32,
+    pub is_deleting: bool,
+    pub is_terminal: bool,
     pub requests: Resources,
     pub scored: Resources,
-    pub host_ports: Vec<HostPort>,
-    /// Images in the form in which nodes report them, with a tag.
-    pub images: Vec<String>,
+    pub host_ports: Box<[HostPort]>,
+    /// Images in the form in which nodes report them, with a tag; of a pod that waits.
+    pub images: Box<[String]>,
     pub container_count: i64,
-    pub claims: Vec<ClaimUse>,
+    pub claims: Box<[ClaimUse]>,
     /// Disks that not everybody may use at once, named without a claim.
-    pub disks: Vec<Disk>,
-    pub spread: Vec<SpreadConstraint>,
-    /// Of affinity to other pods, and of the opposite. Most pods have none.
-    pub terms: Option<Box<PodTerms>>,
+    pub disks: Box<[Disk]>,
+    /// Volumes of CSI drivers, named without a claim.
+    pub driven: Box<[Driven]>,
+    /// Of a pod that waits.
+    pub spread: Box<[SpreadConstraint]>,
+    /// When it began to run.
+    pub started: Option<Timestamp>,
+    pub generation: Option<i64>,
+    /// The condition `DisruptionTarget`, where the pod has it.
+    pub disruption: Option<Box<PodCondition>>,
 }
 
 /// A claim that a pod uses.
@@ -67,47 +90,76 @@ pub struct ClaimUse {
 
 impl PodInfo {
     pub fn new(pod: Arc<Pod>) -> Self {
+        Self::sharing(pod, &TraitsTable::default())
+    }
+
+    /// The same, with what pods have in common kept in `table`.
+    pub fn sharing(pod: Arc<Pod>, table: &TraitsTable) -> Self {
         let none = PodSpec::default();
         let spec = pod.spec.as_ref().unwrap_or(&none);
-        let images = images(spec);
+        let (meta, status) = (&pod.metadata, pod.status.as_ref());
+        let node = spec.node_name.as_deref().unwrap_or("");
+        let is_waiting = node.is_empty();
+        let when_waiting = |found: Vec<String>| if is_waiting { found } else { Vec::new() };
         let containers = spec.containers.len() + spec.init_containers.iter().flatten().count();
+        let phase = status.and_then(|status| status.phase.as_deref());
+        let spread = match is_waiting {
+            true => spread::of(spec, meta.labels.as_ref()),
+            false => Vec::new(),
+        };
         Self {
             key: coracle_client::key_of(pod.as_ref()),
-            uid: pod.metadata.uid.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+            resource_version: meta.resource_version.as_deref().unwrap_or_default().into(),
+            traits: table.share(Traits::of(&pod, spec)),
+            node: node.into(),
             priority: spec.priority.unwrap_or(0),
+            is_deleting: meta.deletion_timestamp.is_some(),
+            is_terminal: matches!(phase, Some("Succeeded" | "Failed")),
             requests: resources::pod_requests(spec),
             scored: resources::pod_scored_requests(spec),
-            host_ports: host_ports(spec),
-            images,
-            claims: claims(&pod),
-            disks: disks::of(&pod),
-            spread: spread::of(spec, pod.metadata.labels.as_ref()),
-            terms: terms::of(spec, pod.metadata.namespace.as_deref().unwrap_or_default()),
+            host_ports: host_ports(spec).into(),
+            images: when_waiting(images(spec)).into(),
+            claims: claims(&pod).into(),
+            disks: disks::of(&pod).into(),
+            driven: driven::of(&pod).into(),
+            spread: spread.into(),
             container_count: i64::try_from(containers).unwrap_or(i64::MAX),
-            pod,
+            started: status.and_then(|status| Some(status.start_time.as_ref()?.0)),
+            generation: meta.generation,
+            disruption: condition(&pod, "DisruptionTarget").cloned().map(Box::new),
+            waiting: is_waiting.then_some(pod),
         }
     }
 
     fn spec(&self) -> Option<&PodSpec> {
-        self.pod.spec.as_ref()
+        self.waiting.as_ref()?.spec.as_ref()
+    }
+
+    /// Of a pod that waits.
+    pub fn condition(&self, kind: &str) -> Option<&PodCondition> {
+        condition(self.waiting.as_ref()?, kind)
     }
 
     pub fn node_name(&self) -> &str {
-        self.spec()
-            .and_then(|spec| spec.node_name.as_deref())
-            .unwrap_or("")
+        &self.node
     }
 
-    pub fn labels(&self) -> Option<&Labels> {
-        self.pod.metadata.labels.as_ref()
+    pub fn labels(&self) -> &PodLabels {
+        &self.traits.labels
+    }
+
+    pub fn terms(&self) -> Option<&PodTerms> {
+        self.traits.terms.as_deref()
     }
 
     /// Terms that another pod must meet, of affinity and of anti-affinity.
     pub fn required_terms(&self) -> [&[AffinityTerm]; 2] {
-        let terms = self.terms.as_deref();
-        terms.map_or([&[], &[]], |terms| [&terms.affinity, &terms.anti_affinity])
+        self.terms()
+            .map_or([&[], &[]], |terms| [&terms.affinity, &terms.anti_affinity])
     }
 
+    /// Of a pod that waits, as are those below.
     pub fn tolerations(&self) -> &[Toleration] {
         self.spec()
             .and_then(|spec| spec.tolerations.as_deref())
@@ -126,16 +178,37 @@ impl PodInfo {
             .flatten()
     }
 
-    pub fn is_terminal(&self) -> bool {
-        let status = self.pod.status.as_ref();
-        matches!(
-            status.and_then(|status| status.phase.as_deref()),
-            Some("Succeeded" | "Failed")
-        )
+    pub fn gates(&self) -> &[PodSchedulingGate] {
+        let gates = self
+            .spec()
+            .and_then(|spec| spec.scheduling_gates.as_deref());
+        gates.unwrap_or(&[])
     }
 
-    pub fn is_deleting(&self) -> bool {
-        self.pod.metadata.deletion_timestamp.is_some()
+    pub fn may_preempt(&self) -> bool {
+        let policy = self
+            .spec()
+            .and_then(|spec| spec.preemption_policy.as_deref());
+        policy != Some("Never")
+    }
+
+    /// What decides over its node is not the same.
+    pub fn asks_otherwise_than(&self, other: &Self) -> bool {
+        self.traits.labels != other.traits.labels || self.spec() != other.spec()
+    }
+
+    /// As events carry it.
+    pub fn reference(&self) -> ObjectReference {
+        let told = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Pod".to_owned()),
+            namespace: told(&self.key.namespace),
+            name: told(&self.key.name),
+            uid: told(&self.uid),
+            resource_version: told(&self.resource_version),
+            field_path: None,
+        }
     }
 
     pub fn scheduler_name(&self) -> &str {
@@ -149,6 +222,12 @@ impl PodInfo {
             name
         }
     }
+}
+
+fn condition<'a>(pod: &'a Pod, kind: &str) -> Option<&'a PodCondition> {
+    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
+    let mut conditions = conditions.iter();
+    conditions.find(|condition| condition.type_ == kind)
 }
 
 fn images(spec: &PodSpec) -> Vec<String> {

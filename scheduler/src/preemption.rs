@@ -10,10 +10,10 @@ use crate::plugins::default_preemption::PREEMPTED;
 use crate::pod_info::PodInfo;
 use coracle_client::Client;
 use coracle_client::clock::Clock;
-use coracle_client::events::{EventType, Recorder, reference};
+use coracle_client::events::{EventType, Recorder};
 use coracle_client::patch;
 use futures::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::api::core::v1::{Pod, PodCondition};
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, Patch, PatchParams};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ impl Evictor {
     pub async fn evict(&self, preemptor: &PodInfo, plan: &Preemption) -> Result<(), EvictError> {
         let work = async {
             self.release(preemptor, &plan.node).await;
-            let staying = plan.victims.iter().filter(|pod| !pod.is_deleting());
+            let staying = plan.victims.iter().filter(|pod| !pod.is_deleting);
             let victims = stream::iter(staying).map(Ok);
             victims
                 .try_for_each_concurrent(AT_A_TIME, |victim| async {
@@ -114,7 +114,7 @@ impl Evictor {
                 self.patch_status(victim, body).await?;
             }
             let pods: Api<Pod> = Api::namespaced(self.client.clone(), &victim.key.namespace);
-            let params = patch::delete_exactly(victim.pod.as_ref());
+            let params = patch::delete_of_uid(&victim.uid);
             pods.delete(&victim.key.name, &params).await?;
             Ok(())
         };
@@ -128,7 +128,7 @@ impl Evictor {
 
     fn tell(&self, preemptor: &PodInfo, victim: &PodInfo, text: String) {
         tracing::info!(pod = %preemptor.key, victim = %victim.key, text, "preempted");
-        let about = reference(victim.pod.as_ref());
+        let about = victim.reference();
         self.recorder
             .event(&about, EventType::Normal, "Preempted", text);
     }
@@ -146,7 +146,10 @@ impl Evictor {
             "{}: preempting to accommodate a higher priority pod",
             preemptor.scheduler_name()
         );
-        let known = condition(victim).filter(|known| known.status == "True");
+        let known = victim
+            .disruption
+            .as_deref()
+            .filter(|known| known.status == "True");
         if known.is_some_and(|known| {
             known.reason.as_deref() == Some(PREEMPTED) && known.message.as_ref() == Some(&message)
         }) {
@@ -160,7 +163,7 @@ impl Evictor {
             "message": message,
             "lastTransitionTime": since.unwrap_or_else(|| self.clock.time()),
         });
-        if let Some(generation) = victim.pod.metadata.generation {
+        if let Some(generation) = victim.generation {
             condition["observedGeneration"] = json!(generation);
         }
         // The uid keeps the condition off a namesake created meanwhile.
@@ -169,12 +172,6 @@ impl Evictor {
             "status": { "conditions": [condition] },
         }))
     }
-}
-
-fn condition(pod: &PodInfo) -> Option<&PodCondition> {
-    let conditions = pod.pod.status.as_ref()?.conditions.as_ref()?;
-    let mut conditions = conditions.iter();
-    conditions.find(|condition| condition.type_ == "DisruptionTarget")
 }
 
 /// The pod, or the one of this uid, is there no more.

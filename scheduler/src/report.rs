@@ -3,7 +3,7 @@
 use crate::pod_info::PodInfo;
 use coracle_client::Client;
 use coracle_client::clock::Clock;
-use coracle_client::events::{EventType, Recorder, reference};
+use coracle_client::events::{EventType, Recorder};
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Api, Patch, PatchParams};
@@ -45,7 +45,7 @@ impl Reporter {
 
     pub fn scheduled(&self, pod: &PodInfo, node: &str) {
         let text = format!("Successfully assigned {} to {node}", pod.key);
-        let about = reference(pod.pod.as_ref());
+        let about = pod.reference();
         self.recorder
             .event(&about, EventType::Normal, "Scheduled", text);
     }
@@ -60,7 +60,7 @@ impl Reporter {
         message: String,
         nominated: Option<&str>,
     ) {
-        let about = reference(pod.pod.as_ref());
+        let about = pod.reference();
         self.recorder.event(
             &about,
             EventType::Warning,
@@ -101,10 +101,7 @@ impl Reporter {
 }
 
 fn condition(pod: &PodInfo) -> Option<&PodCondition> {
-    let conditions = pod.pod.status.as_ref()?.conditions.as_ref()?;
-    conditions
-        .iter()
-        .find(|condition| condition.type_ == "PodScheduled")
+    pod.condition("PodScheduled")
 }
 
 fn says(pod: &PodInfo, reason: &str, message: &str) -> bool {

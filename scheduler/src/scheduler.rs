@@ -158,7 +158,7 @@ impl Scheduler {
         let now = Instant::now();
         for pod in self.cache.lock().expire(now) {
             tracing::warn!(pod = %pod.key, "the binding was never confirmed: trying again");
-            if !pod.is_deleting() {
+            if !pod.is_deleting {
                 self.queue.set(Arc::clone(&pod), now);
             }
             self.gave_up_its_node(&pod, now);

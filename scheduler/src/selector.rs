@@ -33,8 +33,19 @@ pub fn equal(key: &str, value: &str) -> Requirement {
     }
 }
 
-pub fn matches(selector: &Selector, labels: Option<&Labels>) -> bool {
-    selector.matches_with(|key| labels?.get(key).map(String::as_str))
+/// Labels, however they are kept.
+pub trait LabelSet {
+    fn label(&self, key: &str) -> Option<&str>;
+}
+
+impl LabelSet for Labels {
+    fn label(&self, key: &str) -> Option<&str> {
+        self.get(key).map(String::as_str)
+    }
+}
+
+pub fn matches<L: LabelSet>(selector: &Selector, labels: Option<&L>) -> bool {
+    selector.matches_with(|key| labels?.label(key))
 }
 
 fn requirements(selector: &meta::LabelSelector) -> Result<Vec<Requirement>, SelectorError> {

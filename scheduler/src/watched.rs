@@ -6,8 +6,8 @@ use crate::plugins::registry::Plan;
 use crate::queue::{Backoff, Queue};
 use crate::views::Views;
 use coracle_client::Client;
-use coracle_client::informer::{Filter, Informers};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use coracle_client::informer::Informers;
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -34,14 +34,11 @@ pub async fn watch(
     };
     let informers = Informers::new(client.clone(), stop.clone());
     let nodes = informers.get::<Node>();
-    let living = Filter::fields("status.phase!=Succeeded,status.phase!=Failed");
-    let pods = informers.get_filtered::<Pod>(living);
     let storage = Storage::new(&informers);
     let tables = events::keep_tables(&world.views, &informers, stop);
     let budgets = informers.get::<PodDisruptionBudget>();
     if !nodes.synced().await
         || !storage.synced().await
-        || !pods.synced().await
         || !tables.synced(stop).await
         || !budgets.synced().await
     {
@@ -49,7 +46,11 @@ pub async fn watch(
     }
     events::follow_budgets(&world, &budgets);
     storage.follow(&world);
-    events::follow(&world, &pods, &nodes);
+    events::follow_nodes(&world, &nodes);
+    // Last: whether a pod may queue depends on the rest.
+    if !events::keep_pods(&world, &informers, stop).await {
+        return None;
+    }
     Some(Watched {
         world,
         _informers: informers,

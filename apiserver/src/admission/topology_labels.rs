@@ -2,7 +2,9 @@
 //! the binding.
 
 use super::Attributes;
+use crate::registry::glance::Traits;
 use crate::view::View;
+use coracle_api::catalogue;
 use coracle_api::object::Object;
 
 const LABELS: [&str; 2] = [
@@ -23,12 +25,14 @@ pub fn admit(view: &dyn View, object: &mut Object, asked: &Attributes<'_>) {
         return;
     }
     // A node that is not there has no labels, which is no reason to refuse.
-    let Some(node) = view.get("", "nodes", "", node) else {
+    let nodes = catalogue::find("", "v1", "nodes").expect("the catalogue has nodes");
+    let node = view.stored("", "nodes", "", node);
+    let Some(node) = node.and_then(|node| Traits::of(nodes, &node, false)) else {
         return;
     };
     for label in LABELS {
-        if let Some(value) = node.label(label) {
-            object.set(&["metadata", "labels", label], value.into());
+        if let Some(value) = node.labels.get(label) {
+            object.set(&["metadata", "labels", label], value.as_str().into());
         }
     }
 }

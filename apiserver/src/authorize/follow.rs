@@ -13,12 +13,16 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+/// What stored pods that have a node have, and few others.
+const NODE_NAME: &str = "\"nodeName\":";
+
 /// One followed resource and how far it is applied.
 #[derive(Debug)]
 pub struct Followed {
     group: &'static str,
     plural: &'static str,
     applied: Revision,
+    /// What was put in.
     keys: BTreeSet<Arc<str>>,
 }
 
@@ -86,16 +90,33 @@ impl Followed {
     }
 
     fn apply(&mut self, authorizer: &Authorizer, event: &Event) {
-        let key = object_key(&event.key);
         if event.kind == EventKind::Deleted {
-            self.keys.remove(&event.key);
-            authorizer.apply(self.group, self.plural, &key, None);
+            self.forget(authorizer, &event.key);
         } else {
-            self.keys.insert(Arc::clone(&event.key));
-            let object = decode(&event.value);
-            authorizer.apply(self.group, self.plural, &key, object.as_ref());
+            self.set(authorizer, &event.key, &event.value);
         }
         self.applied = event.revision;
+    }
+
+    fn set(&mut self, authorizer: &Authorizer, key: &Arc<str>, value: &[u8]) {
+        if !self.leads_somewhere(value) {
+            return self.forget(authorizer, key);
+        }
+        self.keys.insert(Arc::clone(key));
+        let object = decode(value);
+        authorizer.apply(self.group, self.plural, &object_key(key), object.as_ref());
+    }
+
+    fn forget(&mut self, authorizer: &Authorizer, key: &Arc<str>) {
+        if self.keys.remove(key) {
+            authorizer.apply(self.group, self.plural, &object_key(key), None);
+        }
+    }
+
+    /// Pods that wait for a node are no node's: nobody need read them.
+    fn leads_somewhere(&self, value: &[u8]) -> bool {
+        self.plural != "pods"
+            || std::str::from_utf8(value).is_ok_and(|text| text.contains(NODE_NAME))
     }
 
     fn reload(&mut self, store: &Store, authorizer: &Authorizer) {
@@ -107,13 +128,10 @@ impl Followed {
             .cloned()
             .collect();
         for key in gone {
-            self.keys.remove(&key);
-            authorizer.apply(self.group, self.plural, &object_key(&key), None);
+            self.forget(authorizer, &key);
         }
         for (key, entry) in snapshot.iter() {
-            self.keys.insert(Arc::clone(key));
-            let object = decode(&entry.value);
-            authorizer.apply(self.group, self.plural, &object_key(key), object.as_ref());
+            self.set(authorizer, key, &entry.value);
         }
         self.applied = snapshot.revision();
     }

@@ -28,7 +28,13 @@ pub struct Nominated {
 
 /// What `status.nominatedNodeName` of a pod says.
 fn shown(pod: &PodInfo) -> Option<Arc<str>> {
-    let name = pod.pod.status.as_ref()?.nominated_node_name.as_deref()?;
+    let name = pod
+        .waiting
+        .as_ref()?
+        .status
+        .as_ref()?
+        .nominated_node_name
+        .as_deref()?;
     (!name.is_empty()).then(|| name.into())
 }
 

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::framework::Profile;
+use crate::selector::LabelSet;
+use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 fn world() -> World {
@@ -16,62 +18,75 @@ fn world() -> World {
     }
 }
 
-fn pod(label: &str, spec: Value) -> Arc<Pod> {
+fn pod(label: &str, spec: Value) -> Arc<PodInfo> {
     let metadata = json!({"name": "p", "namespace": "default", "uid": "p", "labels": {"a": label}});
     let pod = json!({"metadata": metadata, "spec": spec});
-    Arc::new(serde_json::from_value(pod).unwrap())
+    let pod: Pod = serde_json::from_value(pod).unwrap();
+    Arc::new(PodInfo::new(Arc::new(pod)))
 }
 
-/// Of a pod on a node: of its sidecar, its container and itself.
-fn asks(sidecar: &str, container: &str, all: &str) -> Value {
+/// Of a pod on a node: of its sidecar, its container and itself, where it says so.
+fn asks(sidecar: &str, container: &str, all: Option<&str>) -> Value {
     let cpu = |much: &str| json!({"requests": {"cpu": much}});
     json!({
         "nodeName": "n",
-        "resources": cpu(all),
+        "resources": all.map(cpu),
         "initContainers": [{"name": "s", "restartPolicy": "Always", "resources": cpu(sidecar)}],
         "containers": [{"name": "c", "resources": cpu(container)}],
     })
 }
 
 #[test]
-fn a_resize_of_any_part_of_a_pod_is_told() {
-    let before = pod("", asks("2", "2", "4"));
-    let is_told = |spec| updated(&before, &PodInfo::new(pod("", spec)).into()).is_some();
-    assert!(is_told(asks("1", "2", "4")), "of a sidecar");
-    assert!(is_told(asks("2", "1", "4")), "of a container");
-    assert!(is_told(asks("2", "2", "3")), "of the pod as a whole");
-    assert!(!is_told(asks("2", "2", "4")));
+fn a_resize_that_frees_or_takes_room_is_told() {
+    let is_told = |old, new| updated(&pod("", old), &pod("", new)).is_some();
+    assert!(
+        is_told(asks("2", "2", None), asks("1", "2", None)),
+        "of a sidecar"
+    );
+    assert!(
+        is_told(asks("2", "2", None), asks("2", "1", None)),
+        "of a container"
+    );
+    assert!(
+        is_told(asks("2", "2", Some("4")), asks("2", "2", Some("3"))),
+        "of the pod"
+    );
+    assert!(!is_told(asks("2", "2", None), asks("2", "2", None)));
+    assert!(
+        !is_told(asks("2", "2", Some("4")), asks("2", "1", Some("4"))),
+        "the pod's own"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_changed_while_it_is_bound_is_tried_again_as_it_is_by_then() {
     let world = world();
     let (old, new) = (pod("old", json!({})), pod("new", json!({})));
-    world.pod(&Change::Added(Arc::clone(&old)), Instant::now());
+    world.set_pod(&old, None, Instant::now());
     let attempt = world.queue.next().await;
     let cache = &world.views.cache;
     cache.lock().assume(Arc::clone(&attempt.pod), "n");
-    world.pod(&Change::Updated { old, new }, Instant::now());
+    world.set_pod(&new, Some(&old), Instant::now());
     cache.lock().forget("p");
     world.queue.retry(&attempt, Instant::now());
-    let labels = world.queue.next().await.pod.labels().cloned();
-    assert_eq!(labels.unwrap()["a"], "new");
+    let pod = world.queue.next().await.pod;
+    assert_eq!(pod.labels().label("a"), Some("new"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_changed_after_it_was_bound_stays_out_of_the_queue() {
     let world = world();
     let (old, new) = (pod("old", json!({})), pod("new", json!({})));
-    world.pod(&Change::Added(Arc::clone(&old)), Instant::now());
+    world.set_pod(&old, None, Instant::now());
     let attempt = world.queue.next().await;
     let cache = &world.views.cache;
     cache.lock().assume(Arc::clone(&attempt.pod), "n");
     cache.lock().finish_binding("p", Instant::now());
     world.queue.done("p");
-    world.pod(&Change::Updated { old, new }, Instant::now());
+    world.set_pod(&new, Some(&old), Instant::now());
     assert!(!world.queue.is_known("p") && cache.lock().is_assumed("p"));
     let long = std::time::Duration::from_secs(60 * 60);
     let expired = cache.lock().expire(Instant::now() + long);
-    let labels = expired[0].labels().cloned();
-    assert_eq!(labels.unwrap()["a"], "new", "if nobody confirms it");
+    let label = expired[0].labels().label("a");
+    assert_eq!(label, Some("new"), "if nobody confirms it");
 }

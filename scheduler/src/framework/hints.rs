@@ -51,7 +51,7 @@ impl WorldChange {
             Self::PodGone(_) => "AssignedPodDelete",
             Self::PodPlaced(_) => "AssignedPodAdd",
             Self::PodUpdated { old, new } => {
-                if old.pod.metadata.labels == new.pod.metadata.labels {
+                if old.labels() == new.labels() {
                     "AssignedPodUpdatePodScaleDown"
                 } else {
                     "AssignedPodUpdatePodLabel"

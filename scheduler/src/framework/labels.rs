@@ -40,14 +40,9 @@ enum Part<'a> {
 
 /// The label of an update of a pod that waits.
 pub fn pod_updated(old: &PodInfo, new: &PodInfo) -> &'static str {
-    let parts = |pod: &PodInfo| {
-        let spec = pod.pod.spec.as_ref();
-        let gates = spec.and_then(|spec| spec.scheduling_gates.as_ref());
-        let tolerations = spec.and_then(|spec| spec.tolerations.as_ref());
-        (gates.map_or(0, Vec::len), tolerations.map_or(0, Vec::len))
-    };
+    let parts = |pod: &PodInfo| (pod.gates().len(), pod.tolerations().len());
     let (old_parts, new_parts) = (parts(old), parts(new));
-    if old.pod.metadata.labels != new.pod.metadata.labels {
+    if old.labels() != new.labels() {
         "UnschedulablePodUpdatePodLabel"
     } else if old_parts.0 > 0 && new_parts.0 == 0 {
         "UnschedulablePodUpdatePodSchedulingGatesEliminated"

@@ -97,8 +97,7 @@ impl Plugin for DefaultPreemption {
 /// Why the pod may not end others now.
 fn ineligible(unfit: &Unfit<'_>) -> Option<&'static str> {
     let (world, pod) = (unfit.filters.world, unfit.filters.pod);
-    let spec = pod.pod.spec.as_ref();
-    if spec.and_then(|spec| spec.preemption_policy.as_deref()) == Some("Never") {
+    if !pod.may_preempt() {
         return Some("not eligible due to preemptionPolicy=Never.");
     }
     let nominated = world.nominated.node_of(&pod.uid)?;
@@ -112,15 +111,8 @@ fn ineligible(unfit: &Unfit<'_>) -> Option<&'static str> {
 }
 
 fn is_being_preempted(pod: &PodInfo) -> bool {
-    let conditions = pod
-        .pod
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref());
-    let mut conditions = conditions.into_iter().flatten();
-    let target = conditions.find(|condition| condition.type_ == "DisruptionTarget");
-    pod.is_deleting()
-        && target.is_some_and(|condition| {
+    pod.is_deleting
+        && pod.disruption.as_ref().is_some_and(|condition| {
             condition.status == "True" && condition.reason.as_deref() == Some(PREEMPTED)
         })
 }

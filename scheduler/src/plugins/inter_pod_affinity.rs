@@ -63,21 +63,22 @@ impl InterPodAffinity {
         let [near, far] = pod.required_terms();
         let [near, far] = [near, far].map(|terms| terms::resolved(terms, &self.namespaces));
         // The first of pods that want to be with each other may go anywhere.
-        let may_be_first = || meets_all(&near, pod);
+        let may_be_first = || meets_all(&near, &pod.traits);
         match change {
-            WorldChange::PodPlaced(other) => meets_all(&near, other),
+            WorldChange::PodPlaced(other) => meets_all(&near, &other.traits),
             WorldChange::PodUpdated { old, new } => {
-                let ends =
-                    |term: &AffinityTerm| term.matches(old, None) && !term.matches(new, None);
-                let (met, meets) = (meets_all(&near, old), meets_all(&near, new));
+                let ends = |term: &AffinityTerm| {
+                    term.matches(&old.traits, None) && !term.matches(&new.traits, None)
+                };
+                let (met, meets) = (meets_all(&near, &old.traits), meets_all(&near, &new.traits));
                 !met && meets || met && !meets && may_be_first() || far.iter().any(ends)
             }
             WorldChange::PodGone(other) => {
                 let [_, theirs] = other.required_terms();
                 let theirs = terms::resolved(theirs, &self.namespaces);
-                far.iter().any(|term| term.matches(other, None))
-                    || theirs.iter().any(|term| term.matches(pod, None))
-                    || meets_all(&near, other) && may_be_first()
+                far.iter().any(|term| term.matches(&other.traits, None))
+                    || theirs.iter().any(|term| term.matches(&pod.traits, None))
+                    || meets_all(&near, &other.traits) && may_be_first()
             }
             _ => false,
         }
@@ -157,10 +158,7 @@ impl Plugin for InterPodAffinity {
         world: &Snapshot,
         slot: &mut Slot,
     ) -> bool {
-        let prefers = pod
-            .terms
-            .as_ref()
-            .is_some_and(|all| !all.preferred.is_empty());
+        let prefers = pod.terms().is_some_and(|all| !all.preferred.is_empty());
         if self.args.ignore_preferred_terms_of_existing_pods && !prefers {
             return false;
         }

@@ -87,9 +87,7 @@ impl Plugin for NodeVolumeLimits {
         match change {
             // A node that says nothing of its drivers has no limits.
             WorldChange::Itself | WorldChange::NodeAdded(_) => true,
-            WorldChange::PodGone(other) => {
-                !other.claims.is_empty() || driven::built_in(other).next().is_some()
-            }
+            WorldChange::PodGone(other) => !other.claims.is_empty() || !other.driven.is_empty(),
             WorldChange::Claim(claim) => {
                 let key = key_of(claim.as_ref());
                 key.namespace == pod.key.namespace
@@ -100,8 +98,7 @@ impl Plugin for NodeVolumeLimits {
             }
             WorldChange::Detached(attachment) => {
                 let attacher = &*attachment.spec.attacher;
-                !pod.claims.is_empty()
-                    || driven::built_in(pod).any(|(driver, _)| driver == attacher)
+                !pod.claims.is_empty() || pod.driven.iter().any(|one| &*one.driver == attacher)
             }
             _ => false,
         }

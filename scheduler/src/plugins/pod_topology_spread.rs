@@ -117,7 +117,7 @@ impl PodTopologySpread {
         let constraints = self.constraints(pod, true);
         let is_near = |other: &PodInfo| other.key.namespace == pod.key.namespace;
         let counts = |one: &SpreadConstraint, other: &PodInfo| {
-            selector::matches(&one.selector, other.labels())
+            selector::matches(&one.selector, Some(other.labels()))
         };
         match change {
             WorldChange::PodPlaced(other) | WorldChange::PodGone(other) => {

@@ -19,9 +19,7 @@ impl Plugin for SchedulingGates {
     }
 
     fn pre_enqueue(&self, pod: &PodInfo) -> bool {
-        let spec = pod.pod.spec.as_ref();
-        let gates = spec.and_then(|spec| spec.scheduling_gates.as_deref());
-        gates.is_none_or(<[_]>::is_empty)
+        pod.gates().is_empty()
     }
 
     fn can_help(&self, change: &WorldChange, _pod: &PodInfo) -> bool {

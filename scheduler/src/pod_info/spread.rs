@@ -1,5 +1,6 @@
 //! A pod's topology spread constraints, with their selectors parsed.
 
+use crate::pod_info::PodLabels;
 use crate::selector::{self, Labels, Selector};
 use k8s_openapi::api::core::v1::{PodSpec, TopologySpreadConstraint};
 use std::sync::Arc;
@@ -50,10 +51,10 @@ impl SpreadConstraint {
 
     /// The same with another selector: for constraints that no pod spells out.
     #[must_use]
-    pub fn with_selector(&self, selector: &Arc<Selector>, labels: Option<&Labels>) -> Self {
+    pub fn with_selector(&self, selector: &Arc<Selector>, labels: &PodLabels) -> Self {
         Self {
             selector: Arc::clone(selector),
-            matches_self: selector::matches(selector, labels),
+            matches_self: selector::matches(selector, Some(labels)),
             ..self.clone()
         }
     }

@@ -1,11 +1,11 @@
 //! A pod's terms of affinity to other pods, with their selectors parsed.
 
-use crate::pod_info::PodInfo;
+use crate::pod_info::Traits;
 use crate::selector::{self, Labels, Selector};
 use k8s_openapi::api::core::v1::{PodAffinityTerm, PodSpec, WeightedPodAffinityTerm};
 use std::sync::Arc;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AffinityTerm {
     pub namespaces: Vec<String>,
     pub namespace_selector: Selector,
@@ -28,22 +28,23 @@ impl AffinityTerm {
         }
     }
 
-    /// `namespace_labels` are those of the namespace of `pod`.
-    pub fn matches(&self, pod: &PodInfo, namespace_labels: Option<&Labels>) -> bool {
-        (self.namespaces.contains(&pod.key.namespace)
+    /// `namespace_labels` are those of the namespace of such pods.
+    pub fn matches(&self, pod: &Traits, namespace_labels: Option<&Labels>) -> bool {
+        let mut namespaces = self.namespaces.iter();
+        (namespaces.any(|name| **name == *pod.namespace)
             || selector::matches(&self.namespace_selector, namespace_labels))
-            && selector::matches(&self.selector, pod.labels())
+            && selector::matches(&self.selector, Some(&pod.labels))
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WeightedTerm {
     pub term: AffinityTerm,
     /// Below zero for terms of anti-affinity.
     pub weight: i64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodTerms {
     pub affinity: Arc<[AffinityTerm]>,
     pub anti_affinity: Arc<[AffinityTerm]>,

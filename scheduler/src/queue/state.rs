@@ -102,8 +102,7 @@ impl State {
             self.known.insert(uid, known);
             return;
         };
-        let changed = known.pod.pod.spec != pod.pod.spec
-            || known.pod.pod.metadata.labels != pod.pod.metadata.labels;
+        let changed = known.pod.asks_otherwise_than(&pod);
         let event = pod_updated(&known.pod, &pod);
         known.pod = pod;
         known.priority_key = key(known.entered).0;

@@ -14,7 +14,7 @@ mod moves; // What happens in the world.
 mod watch; // What informers make of what they are shown.
 
 use super::*;
-use crate::events::World;
+use crate::events::{Pods, World};
 use crate::framework::Profiles;
 use crate::plugins::default_profile;
 use crate::queue::Backoff;
@@ -40,6 +40,7 @@ struct Simulation {
     random: StdRng,
     api: Api,
     world: World,
+    sink: Pods,
     scheduler: Scheduler,
     pods: Watch<Pod>,
     nodes: Watch<Node>,
@@ -81,6 +82,7 @@ impl Simulation {
         Self {
             random: StdRng::seed_from_u64(seed),
             api,
+            sink: Pods::new(world.clone(), tokio::sync::watch::channel(false).0),
             world,
             scheduler,
             pods: Watch::default(),

@@ -157,7 +157,7 @@ async fn a_pod_shown_on_a_node_since_it_was_queued_is_left_there() {
     scheduler.cache.lock().set_node(&node("n"));
     scheduler.queue.set(pod("p"), Instant::now());
     let attempt = scheduler.queue.next().await;
-    let mut shown = (*attempt.pod.pod).clone();
+    let mut shown = k8s_openapi::api::core::v1::Pod::clone(attempt.pod.waiting.as_ref().unwrap());
     shown.spec.get_or_insert_default().node_name = Some("m".to_owned());
     let shown = Arc::new(PodInfo::new(Arc::new(shown)));
     scheduler.cache.lock().set_pod(shown);

@@ -1,8 +1,8 @@
 //! The selectors of services and workloads, from which is worked out which pods belong together.
 
 use super::Table;
-use crate::pod_info::PodInfo;
-use crate::selector::{self, Labels, Selector};
+use crate::pod_info::{PodInfo, PodLabels};
+use crate::selector::{self, LabelSet, Labels, Selector};
 use coracle_client::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use std::sync::Arc;
@@ -46,12 +46,12 @@ impl Owners {
     }
 }
 
-fn is_part(selector: &Labels, labels: Option<&Labels>) -> bool {
-    let has = |(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value);
-    selector.iter().all(has)
+fn is_part(selector: &Labels, labels: &PodLabels) -> bool {
+    let mut wanted = selector.iter();
+    wanted.all(|(key, value)| labels.label(key) == Some(value))
 }
 
 fn controller(pod: &PodInfo) -> Option<&OwnerReference> {
-    let owners = pod.pod.metadata.owner_references.as_ref()?;
+    let owners = pod.waiting.as_ref()?.metadata.owner_references.as_ref()?;
     owners.iter().find(|owner| owner.controller == Some(true))
 }

@@ -131,3 +131,57 @@ async fn the_store_is_a_view() {
     assert_eq!(view.list("", "configmaps", None).len(), 3);
     store.close().await;
 }
+
+const PODS: &str = "/pods";
+
+fn pod(node: Option<&str>) -> Value {
+    let mut pod = json!({
+        "metadata": { "name": "p", "namespace": "web", "uid": "1" },
+        "spec": { "volumes": [{ "secret": { "secretName": "s" } }] },
+    });
+    if let Some(node) = node {
+        pod["spec"]["nodeName"] = node.into();
+    }
+    pod
+}
+
+/// A node may read what its pods refer to: from when they are bound, until they are gone.
+#[tokio::test]
+async fn pods_lead_somewhere_while_they_have_a_node() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(Config::new(directory.path())).unwrap();
+    commit(&store, PODS, pod(None), false).await;
+    let authorizer = Authorizer::new(Arc::new(store.clone()));
+    let mut followed = load(&store, &authorizer);
+    let pods = followed
+        .iter_mut()
+        .find(|one| one.plural == "pods")
+        .unwrap();
+    let reads = || {
+        let node = User {
+            groups: vec!["system:nodes".into()],
+            ..User::named("system:node:n")
+        };
+        let info = RequestInfo {
+            verb: "get".into(),
+            resource: "secrets".into(),
+            namespace: "web".into(),
+            name: "s".into(),
+            is_resource_request: true,
+            ..RequestInfo::default()
+        };
+        authorizer.authorize(&node, &info).is_allowed()
+    };
+    assert!(!reads() && pods.keys.is_empty(), "no node's");
+    for (object, is_gone, may_read) in [
+        (pod(Some("n")), false, true),
+        (pod(Some("n")), true, false),
+        (pod(None), false, false),
+        (pod(Some("n")), false, true),
+        (pod(None), false, false),
+    ] {
+        commit(&store, PODS, object, is_gone).await;
+        pods.reload(&store, &authorizer);
+        assert_eq!(reads(), may_read);
+    }
+}

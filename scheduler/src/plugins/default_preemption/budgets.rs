@@ -2,6 +2,7 @@
 
 use crate::cache::{Budget, Budgets};
 use crate::pod_info::PodInfo;
+use crate::selector;
 use std::sync::Arc;
 
 type Pods = Vec<Arc<PodInfo>>;
@@ -14,13 +15,13 @@ pub fn split(pods: Pods, budgets: &Budgets) -> (Pods, Pods) {
 
 /// Counts the pod against every budget of it; true when one has nothing left.
 fn spend(pod: &PodInfo, left: &mut [(&Budget, i32)]) -> bool {
-    let Some(labels) = pod.pod.metadata.labels.as_ref().filter(|it| !it.is_empty()) else {
+    if pod.labels().is_empty() {
         return false;
-    };
+    }
     let mut is_violated = false;
     for (budget, left) in left {
         let is_counted = budget.namespace == pod.key.namespace
-            && budget.selector.matches_with(|key| labels.get(key).map(String::as_str))
+            && selector::matches(&budget.selector, Some(pod.labels()))
             // One of these was counted when its eviction was granted.
             && !budget.disrupted.contains(&pod.key.name);
         if is_counted {

@@ -21,9 +21,7 @@ pub struct Victims {
 
 /// When the pod began to run; one that has not yet is the youngest.
 pub fn started(pod: &PodInfo) -> (bool, Option<Timestamp>) {
-    let status = pod.pod.status.as_ref();
-    let start = status.and_then(|status| status.start_time.as_ref());
-    (start.is_none(), start.map(|start| start.0))
+    (pod.started.is_none(), pod.started)
 }
 
 /// Smaller is more important: of higher priority, then running for longer.

@@ -2,7 +2,7 @@
 
 use super::terms::{self, meets_all};
 use crate::node_info::NodeInfo;
-use crate::pod_info::{AffinityTerm, PodInfo};
+use crate::pod_info::{AffinityTerm, Memo, PodInfo, Traits};
 use crate::selector::Labels;
 use crate::views::Namespaces;
 use std::collections::HashMap;
@@ -54,6 +54,14 @@ impl Tally {
     }
 }
 
+/// The topology keys of terms that are met between the pod and others alike, for each tally.
+#[derive(Debug)]
+struct Met {
+    refusing: Vec<Arc<str>>,
+    wanted: Vec<Arc<str>>,
+    unwanted: Vec<Arc<str>>,
+}
+
 #[derive(Clone, Debug)]
 pub struct Meetings {
     near: Arc<[AffinityTerm]>,
@@ -74,7 +82,7 @@ impl Meetings {
         namespaces: &Namespaces,
         nodes: &[NodeInfo],
     ) -> Self {
-        let own = pod.terms.as_ref();
+        let own = pod.terms();
         let shared = |terms| terms::shared(terms, namespaces);
         let mut meetings = Self {
             near: own.map_or_else(Arc::default, |own| shared(&own.affinity)),
@@ -85,13 +93,12 @@ impl Meetings {
             refusing: Tally::default(),
         };
         let looks_at_all = !meetings.near.is_empty() || !meetings.far.is_empty();
+        let mut met = Memo::default();
         for node in nodes {
-            for other in &node.with_anti_affinity {
-                meetings.add_refusal(pod, other, node, 1);
-            }
-            if looks_at_all {
-                for other in &node.pods {
-                    meetings.add_own(other, node, 1);
+            for alike in &node.alike {
+                if looks_at_all || !alike.traits.anti_affinity().is_empty() {
+                    let met = met.get(&alike.traits, |other| meetings.met(pod, other));
+                    meetings.count(met, node, alike.pods);
                 }
             }
         }
@@ -103,29 +110,39 @@ impl Meetings {
         self.near.is_empty() && self.far.is_empty() && self.refusing.is_empty()
     }
 
-    fn add_refusal(&mut self, pod: &PodInfo, other: &PodInfo, node: &NodeInfo, change: i64) {
-        let [_, theirs] = other.required_terms();
+    /// Of pods with such traits.
+    fn met(&self, pod: &PodInfo, other: &Traits) -> Met {
+        let keys = |terms: &mut dyn Iterator<Item = &AffinityTerm>| {
+            terms.map(|term| Arc::clone(&term.topology_key)).collect()
+        };
         let labels = self.namespace_labels.as_deref();
-        for term in theirs.iter().filter(|term| term.matches(pod, labels)) {
-            self.refusing.add(node, &term.topology_key, change);
+        let theirs = other.anti_affinity().iter();
+        let near = meets_all(&self.near, other).then_some(&self.near);
+        let far = self.far.iter().filter(|term| term.matches(other, None));
+        Met {
+            refusing: keys(&mut theirs.filter(|term| term.matches(&pod.traits, labels))),
+            wanted: keys(&mut near.iter().flat_map(|near| near.iter())),
+            unwanted: keys(&mut far.into_iter()),
         }
     }
 
-    fn add_own(&mut self, other: &PodInfo, node: &NodeInfo, change: i64) {
-        if meets_all(&self.near, other) {
-            for term in self.near.iter() {
-                self.wanted.add(node, &term.topology_key, change);
+    fn count(&mut self, met: &Met, node: &NodeInfo, change: i64) {
+        let tallies = [
+            (&met.refusing, &mut self.refusing),
+            (&met.wanted, &mut self.wanted),
+            (&met.unwanted, &mut self.unwanted),
+        ];
+        for (keys, tally) in tallies {
+            for key in keys {
+                tally.add(node, key, change);
             }
-        }
-        for term in self.far.iter().filter(|term| term.matches(other, None)) {
-            self.unwanted.add(node, &term.topology_key, change);
         }
     }
 
     /// `other` came to the node (1) or left it (-1).
     pub fn add(&mut self, pod: &PodInfo, other: &PodInfo, node: &NodeInfo, change: i64) {
-        self.add_refusal(pod, other, node, change);
-        self.add_own(other, node, change);
+        let met = self.met(pod, &other.traits);
+        self.count(&met, node, change);
     }
 
     pub fn allow_near(&self, pod: &PodInfo, node: &NodeInfo) -> bool {
@@ -137,7 +154,7 @@ impl Meetings {
             all_there &= self.wanted.has(&term.topology_key, value);
         }
         // The first of pods that want to be with each other may go anywhere.
-        all_there || self.wanted.is_empty() && meets_all(&self.near, pod)
+        all_there || self.wanted.is_empty() && meets_all(&self.near, &pod.traits)
     }
 
     pub fn allow_far(&self, node: &NodeInfo) -> bool {

@@ -2,7 +2,7 @@
 
 use super::{Args, terms};
 use crate::node_info::NodeInfo;
-use crate::pod_info::{AffinityTerm, PodInfo, WeightedTerm};
+use crate::pod_info::{AffinityTerm, Memo, PodInfo, Traits, WeightedTerm};
 use crate::selector::Labels;
 use crate::views::Namespaces;
 use std::collections::HashMap;
@@ -21,58 +21,38 @@ impl Pulls {
         namespaces: &Namespaces,
         nodes: &[NodeInfo],
     ) -> Option<Self> {
-        let own = pod.terms.iter().flat_map(|own| own.preferred.iter());
+        let own = pod.terms().into_iter().flat_map(|own| own.preferred.iter());
         let own = own.map(|one| WeightedTerm {
             term: terms::resolve(&one.term, namespaces),
             weight: one.weight,
         });
         let own: Vec<WeightedTerm> = own.collect();
-        let mut pulls = Self::default();
+        let (mut pulls, mut weights) = (Self::default(), Memo::default());
         for node in nodes {
-            // Pods without terms say nothing of a pod without.
-            let others = if own.is_empty() {
-                &node.with_affinity
-            } else {
-                &node.pods
-            };
-            for other in others {
-                for one in own.iter().filter(|one| one.term.matches(other, None)) {
-                    pulls.add(node, &one.term, one.weight);
+            for alike in &node.alike {
+                // Pods without terms say nothing of a pod without.
+                if own.is_empty() && alike.traits.terms.is_none() {
+                    continue;
                 }
-                pulls.add_theirs(pod, other, node, namespace_labels, args);
+                let weights = weights.get(&alike.traits, |other| {
+                    let theirs = theirs(pod, other, namespace_labels, args);
+                    let own = own.iter().filter(|one| one.term.matches(other, None));
+                    let own = own.map(|one| (Arc::clone(&one.term.topology_key), one.weight));
+                    own.chain(theirs).collect::<Vec<_>>()
+                });
+                for (key, weight) in weights {
+                    pulls.add(node, key, weight * alike.pods);
+                }
             }
         }
         (!pulls.0.is_empty()).then_some(pulls)
     }
 
-    fn add_theirs(
-        &mut self,
-        pod: &PodInfo,
-        other: &PodInfo,
-        node: &NodeInfo,
-        namespace_labels: Option<&Labels>,
-        args: Args,
-    ) {
-        let Some(theirs) = &other.terms else {
+    fn add(&mut self, node: &NodeInfo, key: &Arc<str>, weight: i64) {
+        let Some(value) = node.label(key) else {
             return;
         };
-        let is_met = |term: &AffinityTerm| term.matches(pod, namespace_labels);
-        let weight = args.hard_pod_affinity_weight;
-        if weight > 0 {
-            for term in theirs.affinity.iter().filter(|term| is_met(term)) {
-                self.add(node, term, weight);
-            }
-        }
-        for one in theirs.preferred.iter().filter(|one| is_met(&one.term)) {
-            self.add(node, &one.term, one.weight);
-        }
-    }
-
-    fn add(&mut self, node: &NodeInfo, term: &AffinityTerm, weight: i64) {
-        let Some(value) = node.label(&term.topology_key) else {
-            return;
-        };
-        let by_value = self.0.entry(Arc::clone(&term.topology_key)).or_default();
+        let by_value = self.0.entry(Arc::clone(key)).or_default();
         match by_value.get_mut(value) {
             Some(known) => *known += weight,
             None => drop(by_value.insert(value.into(), weight)),
@@ -84,4 +64,26 @@ impl Pulls {
         let pulls = pulls.filter_map(|(key, by_value)| by_value.get(node.label(key)?));
         pulls.sum()
     }
+}
+
+/// The keys and weights of terms of others that the pod meets.
+fn theirs(
+    pod: &PodInfo,
+    other: &Traits,
+    namespace_labels: Option<&Labels>,
+    args: Args,
+) -> Vec<(Arc<str>, i64)> {
+    let Some(terms) = other.terms.as_deref() else {
+        return Vec::new();
+    };
+    let is_met = |term: &AffinityTerm| term.matches(&pod.traits, namespace_labels);
+    let hard = args.hard_pod_affinity_weight;
+    let required = terms
+        .affinity
+        .iter()
+        .filter(|term| hard > 0 && is_met(term));
+    let required = required.map(|term| (Arc::clone(&term.topology_key), hard));
+    let preferred = terms.preferred.iter().filter(|one| is_met(&one.term));
+    let preferred = preferred.map(|one| (Arc::clone(&one.term.topology_key), one.weight));
+    required.chain(preferred).collect()
 }

@@ -1,6 +1,6 @@
 //! Terms whose namespaces are all named: what their selectors of namespaces choose is added.
 
-use crate::pod_info::{AffinityTerm, PodInfo};
+use crate::pod_info::{AffinityTerm, Traits};
 use crate::selector::{self, Selector};
 use crate::views::Namespaces;
 use std::sync::Arc;
@@ -37,6 +37,6 @@ pub fn shared(terms: &Arc<[AffinityTerm]>, namespaces: &Namespaces) -> Arc<[Affi
 }
 
 /// Whether a pod meets all of some terms; where there are none, nobody does.
-pub fn meets_all(terms: &[AffinityTerm], pod: &PodInfo) -> bool {
+pub fn meets_all(terms: &[AffinityTerm], pod: &Traits) -> bool {
     !terms.is_empty() && terms.iter().all(|term| term.matches(pod, None))
 }

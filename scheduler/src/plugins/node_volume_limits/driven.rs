@@ -1,47 +1,22 @@
 //! Which CSI driver attaches which volumes of a pod.
-//!
-//! Kinds of volumes that were once built in are attached by the drivers that they were migrated to.
 
-use crate::pod_info::PodInfo;
+use crate::pod_info::{Driven, PodInfo, of_volume, provisioner_driver};
 use crate::volumes::Volumes;
+use coracle_client::ObjectKey;
 use coracle_client::volumes::{class_of_claim, volume_name};
-use coracle_client::{ObjectKey, pod_claims};
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Volume};
-use std::sync::Arc;
-
-const EBS: &str = "ebs.csi.aws.com";
-const GCE: &str = "pd.csi.storage.gke.io";
-const AZURE: &str = "disk.csi.azure.com";
-const CINDER: &str = "cinder.csi.openstack.org";
-const PORTWORX: &str = "pxd.portworx.com";
-
-/// A volume by its driver and the driver's own name for it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Driven {
-    pub driver: Arc<str>,
-    pub handle: Arc<str>,
-}
-
-impl Driven {
-    fn new(driver: &str, handle: &str) -> Self {
-        Self {
-            driver: driver.into(),
-            handle: handle.into(),
-        }
-    }
-}
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 
 /// Volumes of a pod whose claims are known; each once.
 pub fn volumes(pod: &PodInfo, known: &Volumes) -> Vec<Driven> {
     let mut found = Vec::new();
-    for claim in &pod.claims {
+    for claim in pod.claims.iter() {
         let key = ObjectKey::new(pod.key.namespace.as_str(), claim.name.as_str());
         let driven = known
             .claim(&key)
             .and_then(|claim| of_claim(&key, claim, known));
         found.extend(driven);
     }
-    found.extend(built_in(pod).map(|(driver, handle)| Driven::new(driver, handle)));
+    found.extend(pod.driven.iter().cloned());
     let mut seen = Vec::new();
     found.retain(|one| {
         let is_new = !seen.contains(one);
@@ -51,68 +26,12 @@ pub fn volumes(pod: &PodInfo, known: &Volumes) -> Vec<Driven> {
     found
 }
 
-/// Drivers and handles of the volumes that a pod names without a claim.
-pub fn built_in(pod: &PodInfo) -> impl Iterator<Item = (&'static str, &str)> {
-    pod_claims::volumes(&pod.pod).filter_map(of_inline)
-}
-
 fn of_claim(key: &ObjectKey, claim: &PersistentVolumeClaim, known: &Volumes) -> Option<Driven> {
     if let Some(volume) = known.volume(volume_name(claim)) {
         return of_volume(volume);
     }
     // Nobody has made it yet: it will be the class's driver that attaches it.
     let class = known.class(class_of_claim(claim))?;
-    let driver = migrated(&class.provisioner).unwrap_or(&class.provisioner);
+    let driver = provisioner_driver(&class.provisioner).unwrap_or(&class.provisioner);
     Some(Driven::new(driver, &format!("claim {key}")))
-}
-
-pub fn of_volume(volume: &PersistentVolume) -> Option<Driven> {
-    let spec = volume.spec.as_ref()?;
-    if let Some(csi) = &spec.csi {
-        return Some(Driven::new(&csi.driver, &csi.volume_handle));
-    }
-    let ebs = spec.aws_elastic_block_store.as_ref();
-    let gce = spec.gce_persistent_disk.as_ref();
-    let azure = spec.azure_disk.as_ref();
-    let cinder = spec.cinder.as_ref();
-    let portworx = spec.portworx_volume.as_ref();
-    let (driver, handle) = ebs
-        .map(|one| (EBS, bare(&one.volume_id)))
-        .or_else(|| gce.map(|one| (GCE, one.pd_name.as_str())))
-        .or_else(|| azure.map(|one| (AZURE, one.disk_uri.as_str())))
-        .or_else(|| cinder.map(|one| (CINDER, one.volume_id.as_str())))
-        .or_else(|| portworx.map(|one| (PORTWORX, one.volume_id.as_str())))?;
-    Some(Driven::new(driver, handle))
-}
-
-fn of_inline(volume: &Volume) -> Option<(&'static str, &str)> {
-    let ebs = volume.aws_elastic_block_store.as_ref();
-    let gce = volume.gce_persistent_disk.as_ref();
-    let azure = volume.azure_disk.as_ref();
-    let cinder = volume.cinder.as_ref();
-    let portworx = volume.portworx_volume.as_ref();
-    ebs.map(|one| (EBS, bare(&one.volume_id)))
-        .or_else(|| gce.map(|one| (GCE, one.pd_name.as_str())))
-        .or_else(|| azure.map(|one| (AZURE, one.disk_uri.as_str())))
-        .or_else(|| cinder.map(|one| (CINDER, one.volume_id.as_str())))
-        .or_else(|| portworx.map(|one| (PORTWORX, one.volume_id.as_str())))
-}
-
-/// `aws://ZONE/ID` is `ID`.
-fn bare(id: &str) -> &str {
-    match id.strip_prefix("aws://") {
-        Some(rest) => rest.rsplit('/').next().unwrap_or(rest),
-        None => id,
-    }
-}
-
-fn migrated(provisioner: &str) -> Option<&'static str> {
-    match provisioner {
-        "kubernetes.io/aws-ebs" => Some(EBS),
-        "kubernetes.io/gce-pd" => Some(GCE),
-        "kubernetes.io/azure-disk" => Some(AZURE),
-        "kubernetes.io/cinder" => Some(CINDER),
-        "kubernetes.io/portworx-volume" => Some(PORTWORX),
-        _ => None,
-    }
 }

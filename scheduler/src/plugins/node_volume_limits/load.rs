@@ -1,7 +1,8 @@
 //! What is attached to each node, of the drivers that the pod's volumes need.
 
-use super::driven::{self, Driven};
+use super::driven;
 use crate::node_info::NodeInfo;
+use crate::pod_info::{Driven, of_volume};
 use crate::volumes::Volumes;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -58,7 +59,7 @@ impl Loads {
                 return None;
             }
             let attached = known.on_nodes.attached(&node.name).filter_map(|one| {
-                let mut volume = driven::of_volume(known.volume(&one.volume)?)?;
+                let mut volume = of_volume(known.volume(&one.volume)?)?;
                 volume.driver = Arc::clone(&one.driver);
                 Some(volume)
             });

@@ -2,7 +2,7 @@
 
 use super::domains::{count, counts, has_all_keys, is_counted};
 use crate::node_info::NodeInfo;
-use crate::pod_info::{PodInfo, SpreadConstraint};
+use crate::pod_info::{Memo, PodInfo, SpreadConstraint};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -51,13 +51,15 @@ pub struct Counts {
 impl Counts {
     pub fn new(constraints: Arc<[SpreadConstraint]>, pod: &PodInfo, nodes: &[NodeInfo]) -> Self {
         let mut domains = vec![Domains::default(); constraints.len()];
+        let mut like: Vec<_> = constraints.iter().map(|_| Memo::default()).collect();
         let nodes = nodes.iter().filter(|node| has_all_keys(node, &constraints));
         for node in nodes {
-            for (constraint, domains) in constraints.iter().zip(&mut domains) {
+            for ((constraint, domains), like) in constraints.iter().zip(&mut domains).zip(&mut like)
+            {
                 if let Some(value) = node.label(&constraint.topology_key)
                     && is_counted(constraint, pod, node)
                 {
-                    domains.add(value, count(constraint, pod, node));
+                    domains.add(value, count(constraint, pod, node, like));
                 }
             }
         }

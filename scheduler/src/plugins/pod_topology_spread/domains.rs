@@ -1,9 +1,9 @@
 //! Which nodes and pods count for a constraint.
 
-use crate::node_info::NodeInfo;
+use crate::node_info::{Alike, NodeInfo};
 use crate::plugins::node_selector::required_matches;
 use crate::plugins::taint_toleration::tolerates_hard_taints;
-use crate::pod_info::{PodInfo, SpreadConstraint};
+use crate::pod_info::{Memo, PodInfo, SpreadConstraint, Traits};
 use crate::selector;
 
 pub fn has_all_keys(node: &NodeInfo, constraints: &[SpreadConstraint]) -> bool {
@@ -19,16 +19,24 @@ pub fn is_counted(constraint: &SpreadConstraint, pod: &PodInfo, node: &NodeInfo)
 
 /// An empty selector counts nobody, as upstream has it, and pods on their way out do not count.
 pub fn counts(constraint: &SpreadConstraint, pod: &PodInfo, other: &PodInfo) -> bool {
-    !constraint.selector.is_empty()
-        && !other.is_deleting()
-        && other.key.namespace == pod.key.namespace
-        && selector::matches(&constraint.selector, other.labels())
+    !other.is_deleting && is_like(constraint, pod, &other.traits)
 }
 
-pub fn count(constraint: &SpreadConstraint, pod: &PodInfo, node: &NodeInfo) -> i64 {
-    let counted = node.pods.iter();
-    let counted = counted
-        .filter(|other| counts(constraint, pod, other))
-        .count();
-    i64::try_from(counted).unwrap_or(i64::MAX)
+fn is_like(constraint: &SpreadConstraint, pod: &PodInfo, traits: &Traits) -> bool {
+    !constraint.selector.is_empty()
+        && *traits.namespace == *pod.key.namespace
+        && selector::matches(&constraint.selector, Some(&traits.labels))
+}
+
+/// How many pods of a node count. `like` keeps who does, for one constraint and pod.
+pub fn count(
+    constraint: &SpreadConstraint,
+    pod: &PodInfo,
+    node: &NodeInfo,
+    like: &mut Memo<bool>,
+) -> i64 {
+    let mut is_counted =
+        |alike: &&Alike| *like.get(&alike.traits, |one| is_like(constraint, pod, one));
+    let counted = node.alike.iter().filter(|alike| is_counted(alike));
+    counted.map(|alike| alike.pods - alike.leaving).sum()
 }

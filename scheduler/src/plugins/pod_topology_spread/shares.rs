@@ -5,7 +5,7 @@ use super::domains::{count, has_all_keys, is_counted};
 use crate::cache::Snapshot;
 use crate::framework::SCORE_MAX;
 use crate::node_info::NodeInfo;
-use crate::pod_info::{PodInfo, SpreadConstraint};
+use crate::pod_info::{Memo, PodInfo, SpreadConstraint};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -53,13 +53,14 @@ impl Shares {
             }
         };
         let mut shares: Vec<Share> = constraints.iter().map(share).collect();
+        let mut like: Vec<_> = constraints.iter().map(|_| Memo::default()).collect();
         for node in world.nodes.iter().filter(|node| counted(node)) {
-            for (constraint, share) in constraints.iter().zip(&mut shares) {
+            for ((constraint, share), like) in constraints.iter().zip(&mut shares).zip(&mut like) {
                 let value = node.label(&constraint.topology_key).unwrap_or("");
                 if let Some(known) = share.by_value.get_mut(value)
                     && is_counted(constraint, pod, node)
                 {
-                    *known += count(constraint, pod, node);
+                    *known += count(constraint, pod, node, like);
                 }
             }
         }
@@ -84,7 +85,7 @@ impl Shares {
                 continue;
             };
             let count = if &*constraint.topology_key == HOSTNAME {
-                count(constraint, pod, node)
+                count(constraint, pod, node, &mut Memo::default())
             } else {
                 share.by_value.get(value).copied().unwrap_or(0)
             };

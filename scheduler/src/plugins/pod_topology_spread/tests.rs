@@ -293,7 +293,7 @@ fn pods_of_a_workload_are_spread_by_default() {
     let plugin = PodTopologySpread::with_defaults(owners.clone(), &[hard]);
     let world = with(FOUR, "a 1, b 1 foo= v=2");
     let owned = |kind: &str, version: &str| {
-        let mut meta = pod("foo= v=2", json!({})).pod.as_ref().clone();
+        let mut meta = pod("foo= v=2", json!({})).waiting.unwrap().as_ref().clone();
         meta.metadata.owner_references =
             Some(vec![serde_json::from_value(json!({
             "apiVersion": version, "kind": kind, "name": "it", "uid": "it", "controller": true,

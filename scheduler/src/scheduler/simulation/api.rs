@@ -307,7 +307,7 @@ impl Truth {
     pub fn on_node(&self, node: &str) -> Vec<PodInfo> {
         let pods = self.pods.values().filter(|pod| node_of(pod) == node);
         let pods = pods.map(|pod| PodInfo::new(Arc::clone(pod)));
-        pods.filter(|pod| !pod.is_terminal()).collect()
+        pods.filter(|pod| !pod.is_terminal).collect()
     }
 
     /// Whatever others put there, what we put there has room.

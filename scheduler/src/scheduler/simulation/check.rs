@@ -1,7 +1,7 @@
 //! What must hold after every step, and at rest.
 
 use super::Simulation;
-use super::api::{Truth, node_of};
+use super::api::Truth;
 use super::made::capacity;
 use super::{BINDINGS, Rotation, Snapshot};
 use crate::cycle::{self, Outcome};
@@ -20,14 +20,13 @@ fn info(pod: &Arc<Pod>) -> PodInfo {
 /// One of ours that should get a node.
 fn waits(pod: &PodInfo) -> bool {
     pod.node_name().is_empty()
-        && !pod.is_terminal()
-        && !pod.is_deleting()
+        && !pod.is_terminal
+        && !pod.is_deleting
         && pod.scheduler_name() == "default-scheduler"
 }
 
 fn is_gated(pod: &PodInfo) -> bool {
-    let spec = pod.pod.spec.as_ref();
-    spec.is_some_and(|spec| spec.scheduling_gates.is_some())
+    !pod.gates().is_empty()
 }
 
 impl Simulation {
@@ -71,7 +70,7 @@ impl Simulation {
             .collect();
         let placed = shown
             .iter()
-            .filter(|pod| !pod.node_name().is_empty() && !pod.is_terminal());
+            .filter(|pod| !pod.node_name().is_empty() && !pod.is_terminal);
         let placed: BTreeSet<String> = placed
             .map(|pod| format!("{} on {}", pod.uid, pod.node_name()))
             .collect();
@@ -130,13 +129,13 @@ impl Simulation {
                 }
             }
         }
-        let is_simple = |pod: &PodInfo| pod.terms.is_none() && pod.spread.is_empty();
+        let is_simple = |pod: &PodInfo| pod.terms().is_none() && pod.spread.is_empty();
         let mut others = truth
             .pods
             .values()
             .map(info)
-            .filter(|other| !other.is_terminal());
-        if !is_simple(pod) || !others.all(|other| other.terms.is_none()) {
+            .filter(|other| !other.is_terminal);
+        if !is_simple(pod) || !others.all(|other| other.terms().is_none()) {
             return Ok(());
         }
         match truth.nodes.values().find(|node| has_room(truth, node, pod)) {
@@ -154,7 +153,7 @@ fn has_room(truth: &Truth, node: &Arc<Node>, pod: &PodInfo) -> bool {
     let (cpu, places) = capacity(name);
     let used: i64 = on_node.iter().map(|other| other.requests.milli_cpu).sum();
     let ports: usize = on_node.iter().map(|other| other.host_ports.len()).sum();
-    debug_assert!(on_node.iter().all(|other| node_of(&other.pod) == name));
+    debug_assert!(on_node.iter().all(|other| other.node_name() == name));
     used + pod.requests.milli_cpu <= cpu
         && on_node.len() < places
         && (pod.host_ports.is_empty() || ports == 0)

@@ -5,7 +5,7 @@ use super::api::node_of;
 use super::made::{self, NODES};
 use super::watch::name;
 use coracle_client::clock::Instant;
-use coracle_client::informer::Change;
+use coracle_client::informer::{Change, Event, Sink};
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use rand::RngExt;
 use serde_json::json;
@@ -243,13 +243,16 @@ impl Simulation {
         self.apply(&nodes, &pods);
     }
 
-    fn apply(&self, nodes: &[Change<Node>], pods: &[Change<Pod>]) {
+    fn apply(&mut self, nodes: &[Change<Node>], pods: &[Change<Pod>]) {
         let now = Instant::now();
         for change in nodes {
             self.world.node(change, now);
         }
         for change in pods {
-            self.world.pod(change, now);
+            self.sink.apply(match change {
+                Change::Deleted(pod) => Event::Delete(Pod::clone(pod)),
+                other => Event::Apply(Pod::clone(other.object())),
+            });
         }
     }
 

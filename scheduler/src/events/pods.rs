@@ -1,0 +1,107 @@
+//! Pods as they come from the server. Only what the scheduler needs of each is kept.
+//!
+//! A pod is known by its uid: one that took the place of another of its name is another pod.
+
+use super::World;
+use crate::pod_info::{PodInfo, TraitsTable};
+use coracle_client::clock::Instant;
+use coracle_client::informer::{Event, Filter, Informers, Sink};
+use k8s_openapi::api::core::v1::Pod;
+use std::collections::{HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Keeps the world's pods from now on; false when it is stopped before all were read.
+pub async fn keep(world: &World, informers: &Informers, stop: &CancellationToken) -> bool {
+    let (synced, mut is_synced) = watch::channel(false);
+    let sink = Pods::new(world.clone(), synced);
+    let living = Filter::fields("status.phase!=Succeeded,status.phase!=Failed");
+    let (informers, stop) = (informers.clone(), stop.clone());
+    tokio::spawn(async move { informers.follow(living, sink, stop).await });
+    is_synced.wait_for(|is_synced| *is_synced).await.is_ok()
+}
+
+pub struct Pods {
+    world: World,
+    traits: TraitsTable,
+    known: HashMap<String, Arc<PodInfo>>,
+    /// What the list under way has shown so far; the rest is gone when it is complete.
+    listed: HashSet<String>,
+    synced: watch::Sender<bool>,
+}
+
+impl Pods {
+    pub fn new(world: World, synced: watch::Sender<bool>) -> Self {
+        Self {
+            world,
+            traits: TraitsTable::default(),
+            known: HashMap::new(),
+            listed: HashSet::new(),
+            synced,
+        }
+    }
+
+    fn info(&self, mut pod: Pod) -> Arc<PodInfo> {
+        pod.metadata.managed_fields = None;
+        Arc::new(PodInfo::sharing(Arc::new(pod), &self.traits))
+    }
+
+    fn set(&mut self, pod: Pod) -> String {
+        let pod = self.info(pod);
+        let uid = pod.uid.clone();
+        let old = self.known.insert(uid.clone(), Arc::clone(&pod));
+        // What a list shows again is no news.
+        if old
+            .as_ref()
+            .is_none_or(|old| old.resource_version != pod.resource_version)
+        {
+            self.world.set_pod(&pod, old.as_ref(), Instant::now());
+        }
+        uid
+    }
+
+    fn gone(&mut self, pod: &Arc<PodInfo>) {
+        let now = Instant::now();
+        self.known.remove(&pod.uid);
+        self.world.withdrawn(pod, now);
+        self.world.gone(Arc::clone(pod), now);
+    }
+
+    fn told(&mut self, event: Event<Pod>) {
+        match event {
+            Event::Init => self.listed.clear(),
+            Event::InitApply(pod) => {
+                let uid = self.set(pod);
+                self.listed.insert(uid);
+            }
+            Event::InitDone => {
+                let listed = std::mem::take(&mut self.listed);
+                let known = self.known.values();
+                let gone = known.filter(|pod| !listed.contains(&pod.uid));
+                for pod in gone.cloned().collect::<Vec<_>>() {
+                    self.gone(&pod);
+                }
+                self.synced.send_replace(true);
+            }
+            Event::Apply(pod) => drop(self.set(pod)),
+            Event::Delete(pod) => {
+                let pod = self.info(pod);
+                self.gone(&pod);
+            }
+        }
+    }
+}
+
+impl Sink<Pod> for Pods {
+    /// A pod that makes something panic is missed, and no other.
+    fn apply(&mut self, event: Event<Pod>) {
+        if std::panic::catch_unwind(AssertUnwindSafe(|| self.told(event))).is_err() {
+            tracing::error!("what came of a pod could not be taken in");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
