@@ -129,7 +129,7 @@ impl World {
     }
 }
 
-/// What the update of a pod on a node means, if anything: most updates are of its status.
+/// What the update of a pod on a node means, if anything: most updates say how it fares.
 fn updated(old: &Arc<PodInfo>, new: &Arc<PodInfo>) -> Option<WorldChange> {
     let is_same = old.labels() == new.labels() && old.requests == new.requests;
     (!is_same).then(|| WorldChange::PodUpdated {
@@ -142,7 +142,7 @@ fn updated(old: &Arc<PodInfo>, new: &Arc<PodInfo>) -> Option<WorldChange> {
 fn is_heartbeat(old: &Node, new: &Node) -> bool {
     let status = |node: &Node| {
         let status = node.status.clone().unwrap_or_default();
-        (status.allocatable, status.images)
+        (status.allocatable, status.images, status.declared_features)
     };
     // Where the node keeps volumes; the other annotations are no concern of a plugin.
     let directory = |node: &Node| {

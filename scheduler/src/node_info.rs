@@ -63,7 +63,7 @@ impl NodeInfo {
 
     pub fn add_pod(&mut self, pod: Arc<PodInfo>) {
         self.requested.add(&pod.requests);
-        self.scored.add(&pod.scored);
+        self.scored.add(&pod.scored_on_node);
         self.host_ports.extend(pod.host_ports.iter().cloned());
         self.alike_of(&pod).count(&pod, 1);
         self.pods.push(pod);
@@ -75,7 +75,7 @@ impl NodeInfo {
         };
         let pod = self.pods.swap_remove(index);
         self.requested.subtract(&pod.requests);
-        self.scored.subtract(&pod.scored);
+        self.scored.subtract(&pod.scored_on_node);
         self.alike_of(&pod).count(&pod, -1);
         self.alike.retain(|alike| alike.pods > 0);
         for port in &pod.host_ports {

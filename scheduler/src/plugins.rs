@@ -5,6 +5,7 @@
 pub mod priority_sort;
 pub mod scheduling_gates;
 
+pub mod node_declared_features;
 pub mod node_name;
 pub mod node_unschedulable;
 

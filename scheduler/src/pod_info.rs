@@ -3,7 +3,7 @@
 //! A pod that waits for a node is kept whole beside it. Of one that is on a node nobody reads more
 //! than what stands here: there may be thousands of them.
 
-use crate::resources::{self, Resources};
+use crate::resources::{PodRequests, Resources};
 use coracle_api::object::ObjectKey;
 use coracle_client::pod_claims;
 use jiff::Timestamp;
@@ -61,7 +61,10 @@ pub struct PodInfo {
     pub is_deleting: bool,
     pub is_terminal: bool,
     pub requests: Resources,
+    /// What counts for scores before the pod has a node.
     pub scored: Resources,
+    /// What counts for scores where it has one.
+    pub scored_on_node: Resources,
     pub host_ports: Box<[HostPort]>,
     /// Images in the form in which nodes report them, with a tag; of a pod that waits.
     pub images: Box<[String]>,
@@ -98,6 +101,7 @@ impl PodInfo {
         let none = PodSpec::default();
         let spec = pod.spec.as_ref().unwrap_or(&none);
         let (meta, status) = (&pod.metadata, pod.status.as_ref());
+        let requests = PodRequests::of(&pod);
         let node = spec.node_name.as_deref().unwrap_or("");
         let is_waiting = node.is_empty();
         let when_waiting = |found: Vec<String>| if is_waiting { found } else { Vec::new() };
@@ -116,8 +120,9 @@ impl PodInfo {
             priority: spec.priority.unwrap_or(0),
             is_deleting: meta.deletion_timestamp.is_some(),
             is_terminal: matches!(phase, Some("Succeeded" | "Failed")),
-            requests: resources::pod_requests(spec),
-            scored: resources::pod_scored_requests(spec),
+            requests: requests.asked,
+            scored: requests.scored,
+            scored_on_node: requests.scored_on_node,
             host_ports: host_ports(spec).into(),
             images: when_waiting(images(spec)).into(),
             claims: claims(&pod).into(),

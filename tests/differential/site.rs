@@ -39,16 +39,19 @@ pub enum Waits {
 pub struct Site {
     runtime: Runtime,
     client: Client,
-    processes: Vec<Child>,
+    processes: Processes,
     log: Receiver<String>,
     /// By kind and name, of this world.
     uids: BTreeMap<(String, String), String>,
     directory: TempDir,
 }
 
-impl Drop for Site {
+/// The last is ended first.
+struct Processes(Vec<Child>);
+
+impl Drop for Processes {
     fn drop(&mut self) {
-        for process in self.processes.iter_mut().rev() {
+        for process in self.0.iter_mut().rev() {
             drop(process.kill());
             drop(process.wait());
         }
@@ -69,6 +72,7 @@ impl Site {
             "TaintNodesByCondition,StorageObjectInUseProtection",
         ]);
         let server = spawn(&mut server, &directory.path().join("server.log"));
+        let processes = Processes(vec![server]);
         let entered = runtime.enter();
         let client = client(&kubeconfig);
         drop(entered);
@@ -76,7 +80,7 @@ impl Site {
         let mut site = Self {
             runtime,
             client,
-            processes: vec![server],
+            processes,
             log,
             uids: BTreeMap::new(),
             directory,
@@ -88,7 +92,7 @@ impl Site {
             site.create(&object);
         }
         let upstream = follow(upstream, &kubeconfig, lines);
-        site.processes.push(upstream);
+        site.processes.0.push(upstream);
         site
     }
 
@@ -114,7 +118,7 @@ impl Site {
         ours.arg("scheduler").arg("--config").arg(&file);
         ours.arg("--kubeconfig").arg(self.kubeconfig());
         let ours = spawn(&mut ours, &self.directory.path().join("ours.log"));
-        self.processes.push(ours);
+        self.processes.0.push(ours);
     }
 
     fn kubeconfig(&self) -> PathBuf {

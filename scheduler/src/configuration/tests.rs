@@ -31,7 +31,7 @@ fn nothing_said_is_upstreams_default() {
     assert_eq!(configuration.election, LeaderElection::default());
     expect!["TaintToleration NodeAffinity NodeResourcesFit PodTopologySpread InterPodAffinity NodeResourcesBalancedAllocation ImageLocality"]
         .assert_eq(&names(plan, Point::Score));
-    expect!["NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity"]
+    expect!["NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity NodeDeclaredFeatures"]
         .assert_eq(&names(plan, Point::Filter));
     let weights = [
         "TaintToleration",
@@ -165,7 +165,7 @@ fn plugins_are_disabled_and_enabled_by_point() {
     let plan = chosen(
         "{filter: {disabled: [{name: NodePorts}, {name: NodeName}]}, score: {disabled: [{name: '*'}], enabled: [{name: ImageLocality, weight: 7}]}}",
     );
-    expect!["NodeUnschedulable TaintToleration NodeAffinity NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity"]
+    expect!["NodeUnschedulable TaintToleration NodeAffinity NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity NodeDeclaredFeatures"]
         .assert_eq(&names(&plan, Point::Filter));
     assert_eq!(names(&plan, Point::Score), "ImageLocality");
     assert_eq!(plan.weights["ImageLocality"], 7);

@@ -90,3 +90,31 @@ async fn a_pod_changed_after_it_was_bound_stays_out_of_the_queue() {
     let label = expired[0].labels().label("a");
     assert_eq!(label, Some("new"), "if nobody confirms it");
 }
+
+/// Most updates of the status say how a pod fares; a resize that is done gives room back.
+#[test]
+fn what_a_resized_pod_gives_back_is_told() {
+    let after = |cpu: &str, restarts: u32, reason: &str| {
+        let pod = json!({
+            "metadata": {"name": "p", "namespace": "default", "uid": "p"},
+            "spec": {"nodeName": "n", "containers": [
+                {"name": "c", "resources": {"requests": {"cpu": "2"}}},
+            ]},
+            "status": {
+                "conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}],
+                "containerStatuses": [{
+                    "name": "c", "image": "i", "imageID": "", "ready": true,
+                    "restartCount": restarts, "resources": {"requests": {"cpu": cpu}},
+                }],
+            },
+        });
+        let pod: Pod = serde_json::from_value(pod).unwrap();
+        Arc::new(PodInfo::new(Arc::new(pod)))
+    };
+    let is_told = |old: Arc<PodInfo>, new: Arc<PodInfo>| updated(&old, &new).is_some();
+    let before = || after("3", 0, "Deferred");
+    assert!(!is_told(before(), after("3", 1, "Deferred")));
+    assert!(is_told(before(), after("2", 0, "Deferred")), "given back");
+    let wishes = after("1", 0, "Deferred");
+    assert!(is_told(wishes, after("1", 0, "Infeasible")), "never met");
+}

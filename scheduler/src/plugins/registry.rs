@@ -2,9 +2,10 @@
 
 use super::{
     default_binder, default_preemption, image_locality, inter_pod_affinity, node_affinity,
-    node_name, node_ports, node_resources, node_resources_balanced_allocation, node_resources_fit,
-    node_unschedulable, node_volume_limits, pod_topology_spread, priority_sort, scheduling_gates,
-    taint_toleration, volume_binding, volume_restrictions, volume_zone,
+    node_declared_features, node_name, node_ports, node_resources,
+    node_resources_balanced_allocation, node_resources_fit, node_unschedulable, node_volume_limits,
+    pod_topology_spread, priority_sort, scheduling_gates, taint_toleration, volume_binding,
+    volume_restrictions, volume_zone,
 };
 use crate::framework::{Point, Profile, SharedPlugin};
 use crate::views::Views;
@@ -67,7 +68,7 @@ const FILTER_AND_SCORE: &[Point] = &[
 ];
 
 /// In upstream's order, with upstream's weights.
-pub static ROWS: [Row; 18] = [
+pub static ROWS: [Row; 19] = [
     row("SchedulingGates", 0, &[Point::PreEnqueue], |_| {
         Arc::new(scheduling_gates::SchedulingGates)
     }),
@@ -161,6 +162,9 @@ pub static ROWS: [Row; 18] = [
     }),
     row("DefaultBinder", 0, &[Point::Bind], |tools| {
         Arc::new(default_binder::DefaultBinder::new(tools.client.clone()))
+    }),
+    row("NodeDeclaredFeatures", 0, FILTER, |_| {
+        Arc::new(node_declared_features::NodeDeclaredFeatures)
     }),
 ];
 

@@ -1,7 +1,7 @@
 //! For tests of plugins: a world as text in, what one plugin says of each node out.
 //!
-//! A line is `node NAME [KEY=VALUE]... [taint=KEY]` or `pod NAME NODE [KEY=VALUE]... [ns=NAMESPACE]
-//! [going] [{SPEC}]`; keys and values are labels, SPEC is JSON.
+//! A line is `node NAME [KEY=VALUE]... [taint=KEY] [feature=NAME]...` or `pod NAME NODE
+//! [KEY=VALUE]... [ns=NAMESPACE] [going] [{SPEC}]`; keys and values are labels, SPEC is JSON.
 
 use crate::cache::{Cache, Snapshot};
 use crate::framework::{Plugin, PreFilter, Slot, Verdict};
@@ -18,14 +18,17 @@ pub fn world(text: &str) -> Snapshot {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words[0] == "node" {
             let mut node = json!({"metadata": {"name": words[1], "labels": {}}, "spec": {}});
+            let mut features = Vec::new();
             for (key, value) in words[2..].iter().filter_map(|word| word.split_once('=')) {
                 match key {
                     "taint" => {
                         node["spec"]["taints"] = json!([{"key": value, "effect": "NoSchedule"}]);
                     }
+                    "feature" => features.push(value),
                     _ => node["metadata"]["labels"][key] = value.into(),
                 }
             }
+            node["status"]["declaredFeatures"] = json!(features);
             cache.set_node(&Arc::new(serde_json::from_value(node).unwrap()));
         } else {
             let spec = if spec.is_empty() {

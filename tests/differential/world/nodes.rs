@@ -72,7 +72,12 @@ fn status(dice: &mut Dice, flavour: Flavour) -> Value {
             images.push(json!({ "names": [image], "sizeBytes": bytes }));
         }
     }
+    let mut features = Vec::new();
+    if dice.chance(80) {
+        features.push("RestartAllContainersOnContainerExits");
+    }
     json!({
+        "declaredFeatures": features,
         "allocatable": amounts,
         "capacity": amounts,
         "images": images,

@@ -12,8 +12,8 @@ pub struct Scene {
     pub seed: u64,
     pub flavour: Flavour,
     pub nodes: usize,
-    /// Names of claims in the first namespace.
-    pub claims: Vec<String>,
+    /// In the first namespace.
+    pub claims: Vec<volumes::Claim>,
 }
 
 /// Services and controllers without pods of their own: those that say so are.
@@ -64,8 +64,9 @@ pub fn budgets(dice: &mut Dice) -> Vec<Value> {
     objects
 }
 
-pub fn placed(dice: &mut Dice, scene: &Scene, number: usize) -> Value {
-    let mut pod = pod(dice, scene, &format!("p{number}-{}", scene.seed));
+pub fn placed(dice: &mut Dice, scene: &mut Scene, number: usize) -> Value {
+    let name = format!("p{number}-{}", scene.seed);
+    let mut pod = pod(dice, scene, &name, true);
     let node = dice.between(0, scene.nodes - 1);
     pod["spec"]["nodeName"] = nodes::name(scene.seed, node).into();
     let mut affinity = json!({});
@@ -89,6 +90,15 @@ pub fn placed(dice: &mut Dice, scene: &Scene, number: usize) -> Value {
         "phase": if dice.chance(5) { "Succeeded" } else { "Running" },
         "startTime": format!("2026-01-01T00:{:02}:{:02}Z", number, dice.between(0, 59)),
     });
+    if dice.chance(8) {
+        pod["status"]["containerStatuses"] = json!([resized(dice)]);
+        if dice.chance(30) {
+            pod["status"]["conditions"] = json!([{
+                "type": "PodResizePending", "status": "True",
+                "reason": dice.pick(&["Infeasible", "Deferred"]),
+            }]);
+        }
+    }
     if dice.chance(5) && pod["status"]["phase"] == "Running" {
         pod["metadata"][IS_GOING] = true.into();
         pod["spec"]["terminationGracePeriodSeconds"] = 3600.into();
@@ -96,8 +106,26 @@ pub fn placed(dice: &mut Dice, scene: &Scene, number: usize) -> Value {
     pod
 }
 
-pub fn waiting(dice: &mut Dice, scene: &Scene) -> Value {
-    let mut pod = pod(dice, scene, &format!("waits-{}", scene.seed));
+/// What the node says of the first container, which was or is to be resized.
+fn resized(dice: &mut Dice) -> Value {
+    let mut status = json!({
+        "name": "c0", "image": "app:1", "imageID": "", "ready": true, "restartCount": 0,
+    });
+    let cpus = ["50m", "300m", "1", "1500m"];
+    if dice.chance(70) {
+        status["allocatedResources"] = json!({ "cpu": dice.pick(&cpus) });
+    }
+    if dice.chance(80) {
+        status["resources"] = json!({ "requests": {
+            "cpu": dice.pick(&cpus), "memory": dice.pick(&["50Mi", "700Mi"]),
+        } });
+    }
+    status
+}
+
+pub fn waiting(dice: &mut Dice, scene: &mut Scene) -> Value {
+    let name = format!("waits-{}", scene.seed);
+    let mut pod = pod(dice, scene, &name, false);
     let mut affinity = json!({});
     let is_crowded = scene.flavour == Flavour::Crowded;
     if dice.chance(if is_crowded { 25 } else { 50 }) {
@@ -133,7 +161,8 @@ pub fn waiting(dice: &mut Dice, scene: &Scene) -> Value {
     pod
 }
 
-fn pod(dice: &mut Dice, scene: &Scene, name: &str) -> Value {
+/// One that takes up claims is on a node.
+fn pod(dice: &mut Dice, scene: &mut Scene, name: &str, takes: bool) -> Value {
     let namespace = match scene.claims.is_empty() {
         true => dice.pick(&NAMESPACES),
         false => NAMESPACES[0],
@@ -167,6 +196,13 @@ fn pod(dice: &mut Dice, scene: &Scene, name: &str) -> Value {
     if dice.chance(rare) {
         spec["runtimeClassName"] = dice.pick(&["heavy", "heavy", "fast"]).into();
     }
+    if dice.chance(4) {
+        spec["containers"][0]["restartPolicyRules"] = json!([{
+            "action": "RestartAllContainers",
+            "exitCodes": { "operator": "In", "values": [42] },
+        }]);
+        spec["containers"][0]["restartPolicy"] = "Always".into();
+    }
     if dice.chance(rare) {
         // More than what containers may ask for together.
         spec["resources"] = json!({ "requests": { "cpu": "7", "memory": "7Gi" } });
@@ -175,7 +211,7 @@ fn pod(dice: &mut Dice, scene: &Scene, name: &str) -> Value {
         }
     }
     if scene.flavour == Flavour::Volumes {
-        spec["volumes"] = volumes::of_pod(dice, &scene.claims);
+        spec["volumes"] = volumes::of_pod(dice, &mut scene.claims, takes);
     }
     let mut meta = json!({
         "name": name, "namespace": namespace, "labels": terms::labels(dice),

@@ -42,19 +42,40 @@ pub fn classes() -> Vec<Value> {
     ]
 }
 
-/// The objects, and the names of claims that pods may use.
-pub fn volumes(dice: &mut Dice, seed: u64, node_count: usize) -> (Vec<Value>, Vec<String>) {
-    let (mut objects, mut names) = (Vec::new(), Vec::new());
+/// One that pods may use, though perhaps not there.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    name: String,
+    /// Nobody else may use it, and no world begins with two that do.
+    is_for_one: bool,
+    is_taken: bool,
+}
+
+impl Claim {
+    fn of(claim: &Value) -> Self {
+        Self {
+            name: super::name(claim).to_owned(),
+            is_for_one: claim["spec"]["accessModes"][0] == "ReadWriteOncePod",
+            is_taken: false,
+        }
+    }
+}
+
+/// The objects, and the claims among them.
+pub fn volumes(dice: &mut Dice, seed: u64, node_count: usize) -> (Vec<Value>, Vec<Claim>) {
+    let (mut objects, mut claims) = (Vec::new(), Vec::new());
     for number in 0..dice.between(1, 5) {
         let name = format!("bound{number}-{seed}");
-        objects.extend(bound(dice, &name));
-        names.push(name);
+        let [claim, volume] = bound(dice, &name);
+        claims.push(Claim::of(&claim));
+        objects.extend([claim, volume]);
     }
     for number in 0..dice.between(0, 3) {
         let name = format!("waits{number}-{seed}");
         let class = dice.pick(&WAITING);
-        objects.push(claim(dice, &name, class));
-        names.push(name);
+        let claim = claim(dice, &name, class);
+        claims.push(Claim::of(&claim));
+        objects.push(claim);
     }
     for number in 0..dice.between(0, 3) {
         let mut volume = volume(dice, &format!("free{number}-{seed}"));
@@ -63,11 +84,16 @@ pub fn volumes(dice: &mut Dice, seed: u64, node_count: usize) -> (Vec<Value>, Ve
     }
     if dice.chance(10) {
         let name = format!("unbound-{seed}");
-        objects.push(claim(dice, &name, "now"));
-        names.push(name);
+        let claim = claim(dice, &name, "now");
+        claims.push(Claim::of(&claim));
+        objects.push(claim);
     }
     if dice.chance(7) {
-        names.push("missing".to_owned());
+        claims.push(Claim {
+            name: "missing".to_owned(),
+            is_for_one: false,
+            is_taken: false,
+        });
     }
     for number in 0..node_count {
         if dice.chance(60) {
@@ -77,7 +103,7 @@ pub fn volumes(dice: &mut Dice, seed: u64, node_count: usize) -> (Vec<Value>, Ve
             objects.push(room(dice, &format!("room{number}-{seed}")));
         }
     }
-    (objects, names)
+    (objects, claims)
 }
 
 fn claim(dice: &mut Dice, name: &str, class: &str) -> Value {
@@ -93,7 +119,7 @@ fn claim(dice: &mut Dice, name: &str, class: &str) -> Value {
 }
 
 /// A volume with its claim.
-fn bound(dice: &mut Dice, name: &str) -> Vec<Value> {
+fn bound(dice: &mut Dice, name: &str) -> [Value; 2] {
     let mut claim = claim(dice, name, "now");
     claim["spec"]["volumeName"] = name.into();
     claim["metadata"]["annotations"] = json!({ "pv.kubernetes.io/bind-completed": "yes" });
@@ -106,7 +132,7 @@ fn bound(dice: &mut Dice, name: &str) -> Vec<Value> {
         "name": name, "namespace": NAMESPACES[0],
     });
     volume["status"] = json!({ "phase": "Bound" });
-    vec![claim, volume]
+    [claim, volume]
 }
 
 fn volume(dice: &mut Dice, name: &str) -> Value {
@@ -168,15 +194,19 @@ fn room(dice: &mut Dice, name: &str) -> Value {
     })
 }
 
-/// Claims of the world, and disks that say themselves what they are.
-pub fn of_pod(dice: &mut Dice, claims: &[String]) -> Value {
+/// Claims of the world, and disks that say themselves what they are. One that takes up claims is on
+/// a node.
+pub fn of_pod(dice: &mut Dice, claims: &mut [Claim], takes: bool) -> Value {
     let mut volumes = Vec::new();
-    let count = dice.between(0, 2).min(claims.len());
-    let places: Vec<usize> = (0..claims.len()).collect();
+    let is_free = |place: &usize| !(takes && claims[*place].is_taken);
+    let places: Vec<usize> = (0..claims.len()).filter(is_free).collect();
+    let count = dice.between(0, 2).min(places.len());
     for place in dice.some(&places, count) {
+        let claim = &mut claims[place];
+        claim.is_taken |= takes && claim.is_for_one;
         volumes.push(json!({
             "name": format!("v{place}"),
-            "persistentVolumeClaim": { "claimName": claims[place] },
+            "persistentVolumeClaim": { "claimName": claim.name },
         }));
     }
     if dice.chance(15) {
