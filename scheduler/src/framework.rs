@@ -39,6 +39,8 @@ pub const SCORE_MAX: i64 = 100;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     Text(&'static str),
+    /// Of a plugin that looks at several things.
+    Texts(&'static [&'static str]),
     /// For what is said once a cycle, not once a node.
     Told(Arc<str>),
     /// What there is too little of.
@@ -82,6 +84,7 @@ impl Reason {
     pub fn each(&self, pod: &PodInfo, mut add: impl FnMut(String)) {
         let lacking = match self {
             Self::Text(text) => return add((*text).to_owned()),
+            Self::Texts(texts) => return texts.iter().for_each(|text| add((*text).to_owned())),
             Self::Told(text) => return add(text.to_string()),
             Self::Lacking(lacking) => *lacking,
         };

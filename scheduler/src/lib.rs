@@ -34,6 +34,8 @@ mod binding; // Off the cycle: reserve, permit, bind, or undo.
 mod events; // From informers to cache and queue.
 mod preemption; // Off the cycle: ends the pods that must make room for another.
 mod report; // What a user sees: events and conditions.
+#[cfg(test)]
+mod scenes; // Worlds in text for all plugins together.
 mod scheduler; // The loop.
 mod watched; // The world as informers keep it.
 

@@ -8,6 +8,12 @@ pub const LOG_LEVELS: [&str; 2] = [
     "--vmodule=schedule_one=10,default_preemption=5,preemption=5,executor=5,binder=5",
 ];
 
+const SCORED: &str = "Plugin scored node for pod";
+const SUMMED: &str = "Calculated node's final score for pod";
+/// With volumes, which may be waited for.
+const HELD: &str = "AssumePodVolumes";
+const BOUND: &str = "Successfully bound pod to node";
+
 /// One line of the log, as message and values.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Line {
@@ -87,18 +93,22 @@ impl Decision {
         if about != pod && by != pod {
             return;
         }
+        let is_of_next_try = [SCORED, SUMMED, HELD, BOUND].contains(&line.message.as_str());
+        if self.refusal.is_some() && is_of_next_try {
+            return;
+        }
         let node = line.value("node");
         match line.message.as_str() {
-            "Plugin scored node for pod" => {
+            SCORED => {
                 let score = line.number("score").unwrap_or_default();
                 let parts = self.parts.entry(node).or_default();
                 parts.insert(line.value("plugin"), score);
             }
-            "Calculated node's final score for pod" => {
+            SUMMED => {
                 self.totals
                     .insert(node, line.number("score").unwrap_or_default());
             }
-            "AssumePodVolumes" | "Successfully bound pod to node" => self.chosen = Some(node),
+            HELD | BOUND => self.chosen = Some(node),
             "Unable to schedule pod; no fit; waiting" => self.refusal = Some(line.value("err")),
             "Unable to schedule pod; no nodes are registered to the cluster; waiting" => {
                 self.refusal = Some("no nodes available to schedule pods".to_owned());

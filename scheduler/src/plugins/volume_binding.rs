@@ -173,8 +173,7 @@ impl Plugin for VolumeBinding {
             return Ok(());
         }
         self.give(pod, node).map_err(|reason| {
-            let mut why = String::new();
-            reason.each(pod, |text| why.push_str(&text));
+            let why = reason.texts(pod).join(", ");
             StepError::Refused { plugin: NAME, why }
         })
     }

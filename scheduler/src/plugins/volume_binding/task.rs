@@ -27,9 +27,8 @@ type Labels = BTreeMap<String, String>;
 /// The same for all nodes, found out once a cycle.
 #[derive(Debug)]
 pub struct Task {
-    bound: Vec<Arc<PersistentVolume>>,
-    /// A claim is bound to a volume that is not there.
-    lacks_volume: bool,
+    /// In the order of the claims; `None` for a volume that is not there.
+    bound: Vec<Option<Arc<PersistentVolume>>>,
     /// The smallest first, so that it does not take what only a larger one has use for.
     open: Vec<Open>,
 }
@@ -88,16 +87,12 @@ impl Task {
         }
         let mut task = Self {
             bound: Vec::new(),
-            lacks_volume: false,
             open: Vec::new(),
         };
         for claim in claims {
             let name = volumes::volume_name(claim);
             if volumes::is_fully_bound(claim) {
-                match known.volume(name) {
-                    Some(volume) => task.bound.push(Arc::clone(volume)),
-                    None => task.lacks_volume = true,
-                }
+                task.bound.push(known.volume(name).cloned());
                 continue;
             }
             let class = known.class(volumes::class_of_claim(claim));
@@ -110,23 +105,32 @@ impl Task {
         Ok(task)
     }
 
-    /// Or why the node will not do.
+    /// Or why the node will not do: of what is bound and of what is open, one reason each.
     pub fn decide(&self, node: &Node) -> Result<Decision, Reason> {
+        let labels = node.metadata.labels.as_ref();
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        let is_reached = |volume: &PersistentVolume| volumes::is_reachable(volume, labels, name);
+        let conflict = self.bound.iter().find_map(|volume| match volume {
+            None => Some(NO_VOLUME),
+            Some(volume) => (!is_reached(volume)).then_some(NOT_REACHED),
+        });
+        match (conflict, self.decide_open(node)) {
+            (None, Ok(decision)) => Ok(decision),
+            (Some(why), Ok(_)) | (None, Err(why)) => Err(Reason::Text(why)),
+            (Some(bound), Err(open)) => Err(Reason::Texts(both(bound, open))),
+        }
+    }
+
+    fn decide_open(&self, node: &Node) -> Result<Decision, &'static str> {
         let labels = node.metadata.labels.as_ref();
         let has_local_path = has_local_path(node);
         let node = node.metadata.name.as_deref().unwrap_or_default();
         let is_reached = |volume: &PersistentVolume| volumes::is_reachable(volume, labels, node);
-        if !self.bound.iter().all(|volume| is_reached(volume)) {
-            return Err(Reason::Text(NOT_REACHED));
-        }
-        if self.lacks_volume {
-            return Err(Reason::Text(NO_VOLUME));
-        }
         let mut decision = Decision::default();
         for open in &self.open {
             let made_here = open.node.as_deref().map(|made| made == node);
             if made_here == Some(false) || open.held.as_ref().is_some_and(|it| !is_reached(it)) {
-                return Err(Reason::Text(NO_MATCH));
+                return Err(NO_MATCH);
             }
             let is_free = |volume: &&Arc<PersistentVolume>| {
                 let mut taken = decision.take.iter();
@@ -148,6 +152,15 @@ impl Task {
             }
         }
         Ok(decision)
+    }
+}
+
+fn both(bound: &'static str, open: &'static str) -> &'static [&'static str] {
+    match (bound, open) {
+        (NO_VOLUME, NO_SPACE) => &[NO_VOLUME, NO_SPACE],
+        (NO_VOLUME, _) => &[NO_VOLUME, NO_MATCH],
+        (_, NO_SPACE) => &[NOT_REACHED, NO_SPACE],
+        _ => &[NOT_REACHED, NO_MATCH],
     }
 }
 
@@ -216,7 +229,7 @@ impl Open {
         &self,
         labels: Option<&Labels>,
         has_local_path: bool,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), &'static str> {
         let is_possible = match self.class.provisioner.as_str() {
             "" | NO_PROVISIONER => false,
             LOCAL_PATH => has_local_path,
@@ -224,7 +237,7 @@ impl Open {
         };
         let terms = self.class.allowed_topologies.as_deref();
         if !is_possible || !is_allowed(terms.unwrap_or_default(), labels) {
-            return Err(Reason::Text(NO_MATCH));
+            return Err(NO_MATCH);
         }
         let size = volumes::request(&self.claim).value();
         let has_room = |room: &Room| {
@@ -232,7 +245,7 @@ impl Open {
             room.size_max >= size && room.nodes.matches_with(label)
         };
         match &self.capacities {
-            Some(rooms) if !rooms.iter().any(has_room) => Err(Reason::Text(NO_SPACE)),
+            Some(rooms) if !rooms.iter().any(has_room) => Err(NO_SPACE),
             _ => Ok(()),
         }
     }

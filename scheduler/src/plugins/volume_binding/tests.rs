@@ -163,11 +163,7 @@ impl Scene {
         let (pod, plugin) = (self.pod(), self.plugin(binding::nobody()));
         let mut snapshot = Snapshot::default();
         self.cache.lock().update(&mut snapshot);
-        let why = |reason: Reason| {
-            let mut text = String::new();
-            reason.each(&pod, |one| text.push_str(&one));
-            text
-        };
+        let why = |reason: Reason| reason.texts(&pod).join("; ");
         let mut slot = Slot::default();
         let begun = plugin.pre_filter(&pod, &snapshot, &mut slot);
         if let PreFilter::Refuse(Verdict::Unresolvable(reason)) = begun {
@@ -313,6 +309,17 @@ async fn what_is_not_there_may_be_made() {
             a: node(s) did not have enough free storage
             b: data is made
             c: node(s) did not have enough free storage"#]],
+    );
+}
+
+#[tokio::test]
+async fn what_is_bound_and_what_is_open_say_one_reason_each() {
+    check(
+        "claim data volume=v\nclaim more\nvolume v on=a held=data\nclass late by=p\n\
+         driver p\nroom late a 5Gi\nnode a\nnode b",
+        expect![[r#"
+            a: more is made
+            b: node(s) didn't match PersistentVolume's node affinity; node(s) did not have enough free storage"#]],
     );
 }
 
