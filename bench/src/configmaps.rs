@@ -7,7 +7,7 @@ use anyhow::Context;
 use coracle_client::Client;
 use coracle_client::clock::Clock;
 use futures::StreamExt;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -28,11 +28,11 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// The longest watch that every API server accepts without a setting.
 const WATCH_SECONDS: u32 = 290;
 
-fn name_of(number: usize) -> String {
+pub fn name_of(number: usize) -> String {
     format!("c-{number}")
 }
 
-fn config_map(scratch: &Scratch, number: usize, bytes: usize) -> ConfigMap {
+pub fn config_map(scratch: &Scratch, number: usize, bytes: usize) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {
             name: Some(name_of(number)),
@@ -101,12 +101,30 @@ pub async fn list(
     .await
 }
 
-async fn drain(answer: Response<Body>) -> Result<(), kube::Error> {
+/// Reads the body and keeps none of it.
+pub async fn drain(answer: Response<Body>) -> Result<(), kube::Error> {
     let code = answer.status();
     let mut body = answer.into_body();
     while let Some(frame) = body.frame().await {
         frame?;
     }
+    succeeded(code)
+}
+
+/// The whole body, if it is no error's.
+pub async fn taken_in(answer: Response<Body>) -> Result<Vec<u8>, kube::Error> {
+    let code = answer.status();
+    let mut body = answer.into_body();
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            whole.extend_from_slice(&data);
+        }
+    }
+    succeeded(code).map(|()| whole)
+}
+
+fn succeeded(code: StatusCode) -> Result<(), kube::Error> {
     if code.is_success() {
         return Ok(());
     }

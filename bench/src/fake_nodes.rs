@@ -41,15 +41,7 @@ pub async fn join(
     clients: &[Client],
     nodes: &[String],
 ) -> anyhow::Result<JoinSet<()>> {
-    let made = pool::run("node create", clients, nodes.len(), {
-        let (nodes, labels) = (Arc::<[String]>::from(nodes), scratch.labels());
-        move |client, number| {
-            let (name, labels) = (nodes[number].clone(), labels.clone());
-            async move { register(&client, name, number, labels).await }
-        }
-    });
-    let failed = made.await?.failed;
-    anyhow::ensure!(failed == 0, "{failed} nodes could not be registered");
+    register_all(scratch, clients, nodes).await?;
     let mut renewals = JoinSet::new();
     for (number, name) in nodes.iter().enumerate() {
         let client = clients[number % clients.len()].clone();
@@ -63,6 +55,24 @@ pub async fn join(
         });
     }
     Ok(renewals)
+}
+
+/// Makes the nodes and leaves their leases to the caller.
+pub async fn register_all(
+    scratch: &Scratch,
+    clients: &[Client],
+    nodes: &[String],
+) -> anyhow::Result<()> {
+    let made = pool::run("node create", clients, nodes.len(), {
+        let (nodes, labels) = (Arc::<[String]>::from(nodes), scratch.labels());
+        move |client, number| {
+            let (name, labels) = (nodes[number].clone(), labels.clone());
+            async move { register(&client, name, number, labels).await }
+        }
+    });
+    let failed = made.await?.failed;
+    anyhow::ensure!(failed == 0, "{failed} nodes could not be registered");
+    Ok(())
 }
 
 /// Answers for the pods of the namespace until it is dropped.

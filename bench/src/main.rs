@@ -5,12 +5,15 @@ use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 use coracle_client::Client;
 use coracle_client::connect as server;
+use pairs::Pairs;
 use scratch::Scratch;
 use stats::Report;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use suite::{Kind, Side};
 
+mod pairs; // Two servers side by side, pure.
 mod stats; // Percentiles and rates, pure.
 
 mod pool; // Many timed calls over connections.
@@ -25,6 +28,10 @@ mod idle;
 mod pods;
 mod rollout;
 mod schedule;
+mod suite; // writes, reads, fanout, nodes: many sizes in turn
+
+/// Calls, objects, watchers and nodes of a quick run, at most.
+const QUICK: usize = 100;
 
 /// Measures an API server.
 #[derive(Debug, Parser)]
@@ -41,6 +48,18 @@ struct Common {
     /// The cluster to load.
     #[arg(long, global = true, env = "KUBECONFIG", default_value = "kubeconfig")]
     kubeconfig: PathBuf,
+    /// Another cluster, which does the same work in turn: A B, B A, ...
+    #[arg(long, global = true, value_name = "KUBECONFIG")]
+    against: Option<PathBuf>,
+    /// How often each is measured, for a suite or with `--against`.
+    #[arg(long, global = true, default_value_t = 3, value_parser = bounded(100))]
+    rounds: u64,
+    /// A small run of a suite, to see that it works: one round, its smallest numbers.
+    #[arg(long, global = true)]
+    quick: bool,
+    /// None with more objects, watchers or nodes is measured by a suite.
+    #[arg(long, global = true, default_value_t = 27_000, value_parser = bounded(100_000))]
+    most: u64,
     /// How many calls in all (watch: objects; schedule, rollout, pods: pods).
     #[arg(long, global = true, default_value_t = 1000, value_parser = bounded(100_000))]
     count: u64,
@@ -53,13 +72,21 @@ struct Common {
     /// Seconds after which the run is given up.
     #[arg(long, global = true, default_value_t = 240, value_parser = bounded(280))]
     timeout: u64,
-    /// One line of JSON instead of a table.
-    #[arg(long, global = true)]
-    json: bool,
+    /// JSON instead of a table or, in a file, beside it.
+    #[arg(long, global = true, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    json: Option<Option<PathBuf>>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Work {
+    /// Suite: create, replace and patch ConfigMaps of 1 and 10 KB over 1, 16 and 64 connections.
+    Writes,
+    /// Suite: get one and list 100, 1,000 and 27,000 of `--size`, as JSON, protobuf and in pages.
+    Reads,
+    /// Suite: from the answer to a create to the event at each of 1, 100 and 1,000 watchers.
+    Fanout,
+    /// Suite: 100, 1,000 and 5,000 nodes that are only objects renew their leases.
+    Nodes,
     /// Create ConfigMaps.
     Create,
     /// Read one ConfigMap over and over.
@@ -138,22 +165,114 @@ fn bounded(max: u64) -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(1..=max)
 }
 
-#[allow(clippy::print_stdout, clippy::print_stderr)] // The report is for the terminal.
+#[allow(clippy::print_stderr)] // Errors are for the terminal.
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match measure(&arguments).await {
-        Ok(report) if arguments.common.json => println!("{}", report.json()),
-        Ok(report) => println!("{}", report.table()),
+    match Box::pin(measure_all(&arguments)).await {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("coracle-bench: {error:#}");
-            return ExitCode::FAILURE;
+            ExitCode::FAILURE
         }
     }
-    ExitCode::SUCCESS
 }
 
-async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
+async fn measure_all(arguments: &Arguments) -> anyhow::Result<()> {
+    let common = &arguments.common;
+    let sides: Vec<_> = std::iter::once(&common.kubeconfig)
+        .chain(&common.against)
+        .map(|kubeconfig| Side::new(kubeconfig))
+        .collect();
+    let pairs = match arguments.work.suite() {
+        Some(kind) => {
+            let plan = suite::Plan {
+                rounds: if common.quick {
+                    1
+                } else {
+                    common.rounds as usize
+                },
+                timeout: Duration::from_secs(common.timeout),
+            };
+            let cases = suite::cases(kind, &common.sizes());
+            suite::run(&sides, &cases, &plan, &progress).await?
+        }
+        None if common.against.is_none() => {
+            let report = Box::pin(measure(arguments, &sides[0])).await?;
+            return output(common, &report.table(), &report.json());
+        }
+        None => Box::pin(in_turn(arguments, &sides)).await?,
+    };
+    let names: Vec<_> = sides.into_iter().map(|side| side.name).collect();
+    output(common, &pairs.table(&names), &pairs.json(&names))
+}
+
+/// What is no suite, of both sides.
+async fn in_turn(arguments: &Arguments, sides: &[Side]) -> anyhow::Result<Pairs> {
+    anyhow::ensure!(
+        !matches!(
+            arguments.work,
+            Work::Dns { .. } | Work::Connect { .. } | Work::Accept { .. }
+        ),
+        "--against is for work that a kubeconfig leads to"
+    );
+    let mut pairs = Pairs::new(sides.len());
+    for round in 0..arguments.common.rounds as usize {
+        for side in pairs::turn(sides.len(), round) {
+            progress(format!("round {}, {}", round + 1, sides[side].name));
+            let report = measure(arguments, &sides[side]).await?;
+            for figure in pairs::figures(&report) {
+                pairs.add(side, figure);
+            }
+        }
+    }
+    Ok(pairs)
+}
+
+/// What is being done, beside the output.
+#[allow(clippy::print_stderr)]
+fn progress(what: String) {
+    eprintln!("{what}");
+}
+
+#[allow(clippy::print_stdout)] // The report is for the terminal.
+fn output(common: &Common, table: &str, json: &serde_json::Value) -> anyhow::Result<()> {
+    match &common.json {
+        None => println!("{table}"),
+        Some(None) => println!("{json}"),
+        Some(Some(file)) => {
+            println!("{table}");
+            std::fs::write(file, format!("{json:#}\n"))
+                .with_context(|| format!("cannot write {}", file.display()))?;
+        }
+    }
+    Ok(())
+}
+
+impl Work {
+    fn suite(&self) -> Option<Kind> {
+        match self {
+            Self::Writes => Some(Kind::Writes),
+            Self::Reads => Some(Kind::Reads),
+            Self::Fanout => Some(Kind::Watch),
+            Self::Nodes => Some(Kind::Nodes),
+            _ => None,
+        }
+    }
+}
+
+impl Common {
+    fn sizes(&self) -> suite::Sizes {
+        let (count, most) = (self.count as usize, self.most as usize);
+        suite::Sizes {
+            count: if self.quick { count.min(QUICK) } else { count },
+            bytes: self.size as usize,
+            most: if self.quick { most.min(QUICK) } else { most },
+        }
+    }
+}
+
+async fn measure(arguments: &Arguments, side: &Side) -> anyhow::Result<Report> {
     let common = &arguments.common;
     match &arguments.work {
         Work::Dns { server, name } => {
@@ -177,13 +296,12 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         }
         _ => {}
     }
-    let loaded = server::kubeconfig::load(&common.kubeconfig, None)
-        .with_context(|| format!("kubeconfig {}", common.kubeconfig.display()))?;
+    let endpoint = side.endpoint()?;
     // A client has connections of its own: as many clients, as many connections.
     let clients: Vec<_> = (0..common.connections)
-        .map(|_| server::client(&loaded.endpoint))
+        .map(|_| server::client(&endpoint))
         .collect();
-    let scratch = Scratch::create(server::client(&loaded.endpoint)).await?;
+    let scratch = Scratch::create(server::client(&endpoint)).await?;
     let nodes = match &arguments.work {
         Work::Schedule { nodes, .. } | Work::Rollout { nodes, .. } => {
             fake_nodes::node_names(&scratch, *nodes as usize)
@@ -219,9 +337,13 @@ async fn ask(
         Work::List { objects } => {
             configmaps::list(scratch, clients, count, bytes, *objects as usize).await
         }
-        Work::Dns { .. } | Work::Connect { .. } | Work::Accept { .. } => {
-            unreachable!("measured above")
-        }
+        Work::Dns { .. }
+        | Work::Connect { .. }
+        | Work::Accept { .. }
+        | Work::Writes
+        | Work::Reads
+        | Work::Fanout
+        | Work::Nodes => unreachable!("measured above"),
         Work::Watch => configmaps::watch(scratch, clients, count, bytes).await,
         Work::Schedule { shape, .. } => schedule::run(scratch, clients, count, nodes, *shape).await,
         Work::Rollout {

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Calls `call(client, number)` for each number below `count`; connection `c` of `n` makes the
 /// calls `c`, `c + n`, ... one after another. Fails only if no call succeeded.
 pub async fn run<F, Fut>(
-    work: &'static str,
+    work: impl Into<String>,
     clients: &[Client],
     count: usize,
     call: F,
@@ -18,6 +18,7 @@ where
     F: Fn(Client, usize) -> Fut + Clone + Send + 'static,
     Fut: Future<Output = Result<(), kube::Error>> + Send,
 {
+    let work = work.into();
     let clock = Clock::system();
     let begun = clock.monotonic();
     // A set ends its tasks when it is dropped: nothing writes on after an interrupt.

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The figures of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    pub work: &'static str,
+    pub work: String,
     pub count: usize,
     pub failed: usize,
     pub elapsed: Duration,
@@ -22,14 +22,14 @@ pub struct Report {
 impl Report {
     /// `latencies` are those of what succeeded, in any order.
     pub fn new(
-        work: &'static str,
+        work: impl Into<String>,
         mut latencies: Vec<Duration>,
         failed: usize,
         elapsed: Duration,
     ) -> Self {
         latencies.sort_unstable();
         Self {
-            work,
+            work: work.into(),
             count: latencies.len(),
             failed,
             elapsed,
