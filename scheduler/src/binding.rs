@@ -1,4 +1,4 @@
-//! Off the cycle: reserve, permit, pre-bind, bind, post-bind; or undo all of it.
+//! After the cycle: reserve at its end, then off it permit, pre-bind, bind, post-bind; or undo all of it.
 //!
 //! A binding can be called off while it waits, up to Bind: then the pod makes room for another.
 //! The pod is assumed on its node before this begins. Whatever fails, reservations are undone in
@@ -9,6 +9,7 @@ use crate::laps::Stage;
 use crate::metrics::Counting;
 use crate::pod_info::PodInfo;
 use lap::Lap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -130,14 +131,46 @@ impl Place {
     }
 }
 
-/// Runs all steps after the cycle for a pod on a node.
+/// Reserves what the pod needs. Belongs to its cycle: the next one finds what is left.
+pub fn reserve(
+    profile: &Profile,
+    pod: &PodInfo,
+    node: &str,
+    place: &Place,
+) -> Result<(), StepError> {
+    let all = Lap::begin(Stage::Reserve);
+    let mut plugins = profile.at(Point::Reserve);
+    let reserve = || {
+        plugins.try_for_each(|(_, plugin)| {
+            let own = Lap::begin(Stage::Reserve);
+            let reserved = plugin.reserve(pod, node);
+            place.lap(Some(plugin), own, &reserved);
+            reserved
+        })
+    };
+    let reserved = std::panic::catch_unwind(AssertUnwindSafe(reserve));
+    let reserved = reserved.unwrap_or_else(|_| {
+        Err(StepError::Refused {
+            plugin: "Reserve",
+            why: "a plugin panicked".to_owned(),
+        })
+    });
+    place.lap(None, all, &reserved);
+    reserved
+}
+
+/// Runs all steps after the cycle for a pod on a node, once it was tried to reserve what it needs.
 pub async fn bind(
     profile: &Profile,
     pod: &PodInfo,
     node: &str,
     place: &mut Place,
+    reserved: Result<(), StepError>,
 ) -> Result<(), StepError> {
-    let result = steps(profile, pod, node, place).await;
+    let result = match reserved {
+        Ok(()) => steps(profile, pod, node, place).await,
+        Err(error) => Err(error),
+    };
     if result.is_err() {
         let all = Lap::begin(Stage::Unreserve);
         for (_, plugin) in profile.at(Point::Reserve).rev() {
@@ -156,15 +189,6 @@ async fn steps(
     node: &str,
     place: &mut Place,
 ) -> Result<(), StepError> {
-    let all = Lap::begin(Stage::Reserve);
-    let reserved = profile.at(Point::Reserve).try_for_each(|(_, plugin)| {
-        let own = Lap::begin(Stage::Reserve);
-        let reserved = plugin.reserve(pod, node);
-        place.lap(Some(plugin), own, &reserved);
-        reserved
-    });
-    place.lap(None, all, &reserved);
-    reserved?;
     permit::all(profile, pod, node, place).await?;
     let all = Lap::begin(Stage::PreBind);
     let prepared = prepare(profile, pod, node, place).await;

@@ -23,7 +23,7 @@ const PERCENT_MIN: usize = 5;
 #[derive(Debug)]
 pub enum Outcome {
     Node(Arc<str>),
-    NoFit(Diagnosis),
+    NoFit(Box<Diagnosis>),
 }
 
 /// Where the next cycle begins to look, so that a large cluster is used evenly.
@@ -124,7 +124,7 @@ fn no_fit(
 ) -> Outcome {
     if filters.world.nodes.is_empty() {
         diagnosis.remedy.nomination = Nomination::Clear;
-        return Outcome::NoFit(diagnosis);
+        return Outcome::NoFit(Box::new(diagnosis));
     }
     let mut helpful = std::mem::take(&mut diagnosis.helpful);
     // They were found from wherever the rotation began.
@@ -137,6 +137,7 @@ fn no_fit(
         filters,
         state,
         helpful: &helpful,
+        refused_by: diagnosis.refused_by,
         offset,
     };
     let timing = filters.timing;
@@ -155,7 +156,7 @@ fn no_fit(
     if filters.profile.at(Point::PostFilter).next().is_some() {
         timing.point(Stage::PostFilter, || plugins.any(ask), |done| status(*done));
     }
-    Outcome::NoFit(diagnosis)
+    Outcome::NoFit(Box::new(diagnosis))
 }
 
 fn filter<'a>(

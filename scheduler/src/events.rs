@@ -11,11 +11,13 @@ use k8s_openapi::api::core::v1::Node;
 use std::sync::Arc;
 
 mod budgets;
+mod devices;
 mod pods; // As they come, without a copy of whole ones.
 mod storage;
 mod tables;
 
 pub use budgets::follow as follow_budgets;
+pub use devices::DeviceKinds;
 #[cfg(test)]
 pub use pods::Pods;
 pub use pods::keep as keep_pods;

@@ -14,6 +14,8 @@ pub mod cache; // The world: nodes, pods, assumed pods; and its snapshots.
 
 pub mod volumes; // Claims, volumes and classes, and what was given away ahead of the API.
 
+pub mod devices; // Claims, classes and slices of devices, and what was allocated ahead of the API.
+
 pub mod views; // What plugins see beside nodes and pods.
 
 mod laps; // What a cycle took.

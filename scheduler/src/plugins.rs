@@ -25,6 +25,8 @@ pub mod volume_binding;
 pub mod volume_restrictions;
 pub mod volume_zone;
 
+pub mod dynamic_resources;
+
 pub mod default_preemption;
 
 pub mod inter_pod_affinity;

@@ -8,7 +8,8 @@ use coracle_api::object::ObjectKey;
 use coracle_client::pod_claims;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{
-    Affinity, ObjectReference, Pod, PodCondition, PodSchedulingGate, PodSpec, Toleration,
+    Affinity, ObjectReference, Pod, PodCondition, PodResourceClaim, PodResourceClaimStatus,
+    PodSchedulingGate, PodSpec, Toleration,
 };
 use std::sync::Arc;
 
@@ -197,9 +198,24 @@ impl PodInfo {
         policy != Some("Never")
     }
 
+    /// The claims of devices that it names.
+    pub fn device_claims(&self) -> &[PodResourceClaim] {
+        let claims = self.spec().and_then(|spec| spec.resource_claims.as_deref());
+        claims.unwrap_or(&[])
+    }
+
+    /// Those of them that were made for it.
+    pub fn made_claims(&self) -> &[PodResourceClaimStatus] {
+        let status = self.waiting.as_ref().and_then(|pod| pod.status.as_ref());
+        let made = status.and_then(|status| status.resource_claim_statuses.as_deref());
+        made.unwrap_or(&[])
+    }
+
     /// What decides over its node is not the same.
     pub fn asks_otherwise_than(&self, other: &Self) -> bool {
-        self.traits.labels != other.traits.labels || self.spec() != other.spec()
+        self.traits.labels != other.traits.labels
+            || self.spec() != other.spec()
+            || self.made_claims() != other.made_claims()
     }
 
     /// As events carry it.

@@ -120,6 +120,19 @@ impl Queue {
         self.changed.notify_one();
     }
 
+    fn may_enter(&self, pod: &PodInfo) -> bool {
+        let profile = self.profiles.of(pod).into_iter();
+        let mut plugins = profile.flat_map(|profile| profile.at(Point::PreEnqueue));
+        plugins.all(|(_, plugin)| plugin.pre_enqueue(pod))
+    }
+
+    /// Whether a plugin that keeps the pod out of the queue can be helped by the change.
+    fn opens(&self, change: &WorldChange, pod: &PodInfo) -> bool {
+        let profile = self.profiles.of(pod).into_iter();
+        let mut plugins = profile.flat_map(|profile| profile.at(Point::PreEnqueue));
+        plugins.any(|(_, plugin)| plugin.can_help(change, pod)) && self.may_enter(pod)
+    }
+
     pub fn remove(&self, uid: &str) {
         self.state.lock().remove(uid);
     }
@@ -179,6 +192,9 @@ impl Queue {
         let event = change.label();
         for uid in woken {
             state.wake(&uid, event, now);
+        }
+        for uid in state.gated_that(|pod| self.opens(&change, pod)) {
+            state.open(&uid, event, now);
         }
         state.keep_change(change);
         drop(state);

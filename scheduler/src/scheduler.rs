@@ -5,9 +5,10 @@ use crate::cache::{Cache, Snapshot};
 use crate::configuration::Configuration;
 use crate::cycle::{self, Diagnosis, Outcome, Rotation};
 use crate::events::World;
-use crate::framework::{Filters, Nomination, Profile, WorldChange};
+use crate::framework::{Filters, Nomination, Profile, StepError, WorldChange};
 use crate::laps::Laps;
 use crate::metrics::{Counting, Ended, Metrics, OfProfile, SAMPLED_PERCENT};
+use crate::plugins::dynamic_resources;
 use crate::pod_info::PodInfo;
 use crate::preemption::Evictor;
 use crate::queue::{Attempt, Queue};
@@ -120,6 +121,19 @@ impl Lane {
     }
 }
 
+impl Lane {
+    /// Frees the devices that a plugin wants freed; what becomes of it wakes the pod.
+    async fn release(&self, diagnosis: &Diagnosis) {
+        let Some(claim) = &diagnosis.remedy().release else {
+            return;
+        };
+        if let Err(error) = dynamic_resources::release(&self.evictor.client, claim).await {
+            let claim = coracle_client::key_of(&**claim);
+            tracing::warn!(%claim, error = chain(&error), "the devices were not freed");
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Scheduler {
     /// One for each profile.
@@ -207,8 +221,9 @@ impl Scheduler {
                 if settled.gave_up {
                     self.gave_up_its_node(pod, Instant::now());
                 }
+                let reserved = binding::reserve(&lane.profile, pod, &node, &place);
                 self.tasks.spawn(async move {
-                    this.bind(attempt, &node, &mut place).await;
+                    this.bind(attempt, &node, &mut place, reserved).await;
                 });
             }
             Outcome::NoFit(diagnosis) => {
@@ -226,6 +241,7 @@ impl Scheduler {
                     if let Some(lane) = this.lane(pod) {
                         let reason = "Unschedulable";
                         lane.reporter.failed(pod, reason, message, nominated).await;
+                        lane.release(&diagnosis).await;
                         this.preempt(&lane.evictor, &attempt, &diagnosis).await;
                     }
                     drop(place);
@@ -309,13 +325,20 @@ impl Scheduler {
         lanes.find(|lane| lane.profile.scheduler_name == name)
     }
 
-    async fn bind(&self, attempt: Attempt, node: &str, place: &mut Place) {
+    async fn bind(
+        &self,
+        attempt: Attempt,
+        node: &str,
+        place: &mut Place,
+        reserved: Result<(), StepError>,
+    ) {
         let pod: &PodInfo = &attempt.pod;
         let Some(lane) = self.lane(pod) else {
             return;
         };
         let _binding = self.metrics.binding();
-        let steps = AssertUnwindSafe(binding::bind(&lane.profile, pod, node, place)).catch_unwind();
+        let steps = AssertUnwindSafe(binding::bind(&lane.profile, pod, node, place, reserved))
+            .catch_unwind();
         let failure = match steps.await {
             Ok(Ok(())) => {
                 self.cache.lock().finish_binding(&pod.uid, Instant::now());

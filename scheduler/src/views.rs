@@ -3,6 +3,7 @@
 //! Kept up to date by `events`; read by plugins at the points that come once a cycle.
 
 use crate::cache::Cache;
+use crate::devices::Devices;
 use crate::volumes::Volumes;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub use table::Table;
 pub struct Views {
     pub cache: Arc<Mutex<Cache>>,
     pub volumes: Arc<Mutex<Volumes>>,
+    pub devices: Arc<Mutex<Devices>>,
     /// Whom a pod may belong to.
     pub owners: Owners,
     /// Labels of namespaces.

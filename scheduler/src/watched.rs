@@ -1,6 +1,6 @@
 //! The world as informers keep it: cache, queue and what plugins see beside them.
 
-use crate::events::{self, Storage, World};
+use crate::events::{self, DeviceKinds, Storage, World};
 use crate::framework::Profiles;
 use crate::plugins::registry::Plan;
 use crate::queue::{Backoff, Queue};
@@ -35,10 +35,12 @@ pub async fn watch(
     let informers = Informers::new(client.clone(), stop.clone());
     let nodes = informers.get::<Node>();
     let storage = Storage::new(&informers);
+    let devices = DeviceKinds::new(&informers);
     let tables = events::keep_tables(&world.views, &informers, stop);
     let budgets = informers.get::<PodDisruptionBudget>();
     if !nodes.synced().await
         || !storage.synced().await
+        || !devices.synced().await
         || !tables.synced(stop).await
         || !budgets.synced().await
     {
@@ -46,6 +48,7 @@ pub async fn watch(
     }
     events::follow_budgets(&world, &budgets);
     storage.follow(&world);
+    devices.follow(&world);
     events::follow_nodes(&world, &nodes);
     // Last: whether a pod may queue depends on the rest.
     if !events::keep_pods(&world, &informers, stop).await {

@@ -4,12 +4,6 @@ use crate::upstream::Decision;
 use coracle_scheduler::explain::{Explanation, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Upstream's remark on resource claims, which nothing here has.
-const CLAIMS_REMARK: &str = "no new claims to deallocate, ";
-/// What its plugin of claims says, instead of preemption, where one before it refused the pod.
-const CLAIMS_UNREAD: &str = " not found";
-const PREEMPTION: &str = " preemption: ";
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Placed,
@@ -73,10 +67,7 @@ fn preemptions(upstream: &Decision, ours: &Explanation) -> Result<(), String> {
 }
 
 pub fn same_text(upstream: &str, ours: &str) -> Result<(), String> {
-    let upstream = upstream.replace(CLAIMS_REMARK, "");
-    let unread = upstream.strip_suffix(CLAIMS_UNREAD);
-    let refusal = ours.split_once(PREEMPTION).map(|(refusal, _)| refusal);
-    if upstream == ours || (unread.is_some() && unread == refusal) {
+    if upstream == ours {
         return Ok(());
     }
     Err(format!("text:\n  upstream {upstream}\n  ours     {ours}"))

@@ -4,6 +4,7 @@
 //!
 //! A seed names a run. `CORACLE_LOOPS_SEEDS=1..200` runs more of them than each build does.
 
+mod devices; // Pods that want devices of which there are few.
 mod faults; // What a client of the loops sees go wrong.
 mod preemption; // A site that is full, and who goes for whom.
 mod site; // Server, scheduler, nodes, and the loops with their lives.
@@ -70,5 +71,12 @@ fn volumes_and_networks_end_where_they_should() {
 fn who_makes_room_goes_and_nobody_else() {
     for seed in seeds() {
         preemption::run(seed);
+    }
+}
+
+#[test]
+fn devices_are_given_to_one_pod_after_the_other() {
+    for seed in seeds() {
+        devices::run(seed);
     }
 }

@@ -71,7 +71,7 @@ fn a_pod_takes_the_place_of_one_that_is_less_important() {
 
     cluster.apply(&pod("polite", "polite"));
     let why = "0/1 nodes are available: 1 Insufficient example.com/slot. \
-               preemption: not eligible due to preemptionPolicy=Never.";
+               no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never.";
     let unscheduled = "{.status.conditions[?(@.type==\"PodScheduled\")].message}";
     cluster.wait_value(&["pod", "polite"], unscheduled, why);
     assert_eq!(

@@ -35,11 +35,12 @@ use std::rc::Rc;
 
 pub use super::bounds::on_deep_stack;
 pub use access::{Access, Question, Verdict};
+pub use amounts::Semver;
 pub use times::{duration, timestamp};
 pub use value::{Key, Text, Val};
 
 /// What one expression may cost, as upstream.
-const COST_OF_ONE_MAX: u64 = 1_000_000;
+pub const COST_OF_ONE_MAX: u64 = 1_000_000;
 /// What all expressions of a policy may cost together for one binding and parameter, as upstream.
 pub const COST_OF_ALL_MAX: u64 = 10_000_000;
 /// What the conditions of a policy or a webhook may cost together, as upstream.

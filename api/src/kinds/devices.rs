@@ -2,6 +2,7 @@
 //! configuration for drivers, names.
 
 pub mod claim; // What is asked for.
+pub mod matching; // Whether an expression selects a device.
 pub mod names; // Drivers, pools, attributes.
 pub mod policy; // How much of a capacity one request may take.
 pub mod status; // What was allocated.
@@ -24,6 +25,7 @@ const EXPRESSION_BYTES_MAX: usize = 10 * 1024;
 /// In the units of estimates.
 const COST_MAX: u64 = 1_000_000;
 const VARIABLE: &str = "device";
+const RESULT_MUST: &str = "must evaluate to bool or the unknown type, not ";
 const DRIVER_NAME_LENGTH_MAX: u64 = 63;
 const DOMAIN_LENGTH_MAX: u64 = 63;
 const NAME_LENGTH_MAX: u64 = 32;
@@ -113,7 +115,7 @@ fn expression(text: &str, budget: &Budget, path: &Path) -> ErrorList {
                 "too complex, exceeds cost limit",
             )];
         }
-        Ok((other, _)) => format!("must evaluate to bool or the unknown type, not {other}"),
+        Ok((other, _)) => format!("{RESULT_MUST}{other}"),
     };
     vec![FieldError::invalid(path, text, detail)]
 }

@@ -9,6 +9,16 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
+async fn bind(
+    profile: &Profile,
+    pod: &PodInfo,
+    node: &str,
+    place: &mut Place,
+) -> Result<(), StepError> {
+    let reserved = reserve(profile, pod, node, place);
+    super::bind(profile, pod, node, place, reserved).await
+}
+
 fn places() -> Places {
     Places::new(CancellationToken::new())
 }

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_yaml_ng::Value;
 use std::time::Duration;
 
+mod devices; // Of DynamicResources.
 mod resources; // Of NodeResourcesFit and NodeResourcesBalancedAllocation.
 mod spread; // Of PodTopologySpread.
 
@@ -95,6 +96,7 @@ impl Entry<'_> {
                 let args = self.parsed()?;
                 arguments.spread = spread::read(args, &self.path, errors);
             }
+            "DynamicResources" => self.devices(arguments, errors)?,
             "VolumeBinding" => self.volume_binding(arguments, errors)?,
             "DefaultPreemption" => self.preemption(arguments, errors)?,
             _ if registry::by_name(self.name).is_none() => {

@@ -29,9 +29,9 @@ fn nothing_said_is_upstreams_default() {
     assert_eq!(plan.scheduler_name, "default-scheduler");
     assert_eq!(configuration.backoff, Backoff::default());
     assert_eq!(configuration.election, LeaderElection::default());
-    expect!["TaintToleration NodeAffinity NodeResourcesFit PodTopologySpread InterPodAffinity NodeResourcesBalancedAllocation ImageLocality"]
+    expect!["TaintToleration NodeAffinity NodeResourcesFit PodTopologySpread InterPodAffinity DynamicResources NodeResourcesBalancedAllocation ImageLocality"]
         .assert_eq(&names(plan, Point::Score));
-    expect!["NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity NodeDeclaredFeatures"]
+    expect!["NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity DynamicResources NodeDeclaredFeatures"]
         .assert_eq(&names(plan, Point::Filter));
     let weights = [
         "TaintToleration",
@@ -165,7 +165,7 @@ fn plugins_are_disabled_and_enabled_by_point() {
     let plan = chosen(
         "{filter: {disabled: [{name: NodePorts}, {name: NodeName}]}, score: {disabled: [{name: '*'}], enabled: [{name: ImageLocality, weight: 7}]}}",
     );
-    expect!["NodeUnschedulable TaintToleration NodeAffinity NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity NodeDeclaredFeatures"]
+    expect!["NodeUnschedulable TaintToleration NodeAffinity NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity DynamicResources NodeDeclaredFeatures"]
         .assert_eq(&names(&plan, Point::Filter));
     assert_eq!(names(&plan, Point::Score), "ImageLocality");
     assert_eq!(plan.weights["ImageLocality"], 7);
@@ -186,7 +186,7 @@ fn all_points_are_chosen_at_once_and_single_ones_override() {
     let plan = chosen(
         "{multiPoint: {enabled: [{name: TaintToleration, weight: 4}]}, score: {enabled: [{name: NodeResourcesFit, weight: 5}, {name: TaintToleration}]}}",
     );
-    expect!["NodeResourcesFit TaintToleration NodeAffinity PodTopologySpread InterPodAffinity NodeResourcesBalancedAllocation ImageLocality"]
+    expect!["NodeResourcesFit TaintToleration NodeAffinity PodTopologySpread InterPodAffinity DynamicResources NodeResourcesBalancedAllocation ImageLocality"]
         .assert_eq(&names(&plan, Point::Score));
     assert_eq!(
         (
@@ -296,6 +296,9 @@ fn plugins_are_told_their_arguments() {
         (10, 7)
     );
     assert_eq!(args.balanced, [weighted("memory", 1)]);
+    let args = told("{name: DynamicResources, args: {filterTimeout: 0s, bindingTimeout: 1m30s}}");
+    assert_eq!(args.devices.filter_timeout, Duration::ZERO);
+    assert_eq!(args.devices.binding_timeout, Duration::from_secs(90));
     let args = told(
         "{name: PodTopologySpread, args: {defaultingType: List, defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}}",
     );
@@ -346,6 +349,12 @@ fn arguments_have_bounds() {
         expect![
             "profiles[0].pluginConfig[0].args.bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value"
         ],
+    );
+    refused(
+        "{name: DynamicResources, args: {filterTimeout: -1s, bindingTimeout: 900ms}}",
+        expect![[
+            r#"[profiles[0].pluginConfig[0].args.filterTimeout: Invalid value: "-1s": must be zero or positive, profiles[0].pluginConfig[0].args.bindingTimeout: Invalid value: "900ms": must be at least 1 second]"#
+        ]],
     );
     refused(
         "{name: NodeResourcesFit, args: {scoringStrategy: {type: Best, resources: [{name: cpu, weight: 101}], requestedToCapacityRatio: {shape: []}}}}",

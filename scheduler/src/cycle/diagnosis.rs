@@ -9,6 +9,8 @@ pub struct Diagnosis {
     nodes: usize,
     reasons: HashMap<Reason, usize>,
     plugins: BTreeSet<&'static str>,
+    /// Whose PreFilter ended the cycle.
+    pub(super) refused_by: Option<&'static str>,
     /// Ends the cycle before any node was looked at.
     for_all: Option<Reason>,
     /// Places of the nodes that taking pods off may help with, until PostFilter asks for them.
@@ -43,6 +45,7 @@ impl Diagnosis {
     }
 
     pub(super) fn refuse_all(&mut self, refused: RefusedAll) {
+        self.refused_by = refused.plugins.last().copied();
         self.plugins.extend(refused.plugins);
         self.for_all = refused.verdict.into_reason();
     }
@@ -58,10 +61,16 @@ impl Diagnosis {
 
     /// Takes over what a plugin does about it; true when that ends the search for a remedy.
     pub(super) fn remedied_by(&mut self, remedy: Remedy) -> bool {
-        if remedy.is_found() {
+        if remedy.is_final {
             self.remedy = remedy;
             return true;
         }
+        let release = self.remedy.release.take().or(remedy.release.clone());
+        if remedy.is_found() {
+            self.remedy = Remedy { release, ..remedy };
+            return true;
+        }
+        self.remedy.release = release;
         if remedy.nomination != Nomination::Keep {
             self.remedy.nomination = remedy.nomination;
         }

@@ -147,7 +147,7 @@ fn reasons_are_counted_over_nodes_and_sorted() {
          node e pods=0",
         pod_of(&["cpu=2"]),
         expect![
-            "0/5 nodes are available: 1 Too many pods, 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, 2 Insufficient cpu. preemption: 0/5 nodes are available: 1 No preemption victims found for incoming pod, 4 Preemption is not helpful for scheduling. [NodeResourcesFit NodeUnschedulable TaintToleration]"
+            "0/5 nodes are available: 1 Too many pods, 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, 2 Insufficient cpu. no new claims to deallocate, preemption: 0/5 nodes are available: 1 No preemption victims found for incoming pod, 4 Preemption is not helpful for scheduling. [NodeResourcesFit NodeUnschedulable TaintToleration]"
         ],
     );
 }
@@ -171,7 +171,7 @@ fn a_host_port_is_taken_once() {
          pod a port=80",
         pod_of(&["port=80"]),
         expect![
-            "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod. [NodePorts]"
+            "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod. [NodePorts]"
         ],
     );
 }
@@ -192,7 +192,7 @@ fn selector_and_affinity_choose() {
         nodes,
         nowhere,
         expect![
-            "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling. [NodeAffinity]"
+            "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector. no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling. [NodeAffinity]"
         ],
     );
 }

@@ -3,6 +3,7 @@
 use super::labels;
 use crate::pod_info::PodInfo;
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use std::sync::Arc;
 
@@ -36,6 +37,15 @@ pub enum WorldChange {
     },
     /// A volume is no longer attached to a node.
     Detached(Arc<VolumeAttachment>),
+    /// A claim of devices came or changed.
+    ResourceClaim {
+        old: Option<Arc<ResourceClaim>>,
+        new: Arc<ResourceClaim>,
+    },
+    /// A class of devices came or changed.
+    DeviceClass,
+    /// What there is of devices came or changed.
+    ResourceSlice,
     /// The waiting pod itself was changed.
     Itself,
 }
@@ -63,6 +73,10 @@ impl WorldChange {
             Self::CsiNode { old: None, .. } => "storage.k8s.io/CSINodeAdd",
             Self::CsiNode { old: Some(_), .. } => "storage.k8s.io/CSINodeUpdate",
             Self::Detached(_) => "storage.k8s.io/VolumeAttachmentDelete",
+            Self::ResourceClaim { old: None, .. } => "resource.k8s.io/ResourceClaimAdd",
+            Self::ResourceClaim { .. } => "resource.k8s.io/ResourceClaimUpdate",
+            Self::DeviceClass => "resource.k8s.io/DeviceClassUpdate",
+            Self::ResourceSlice => "resource.k8s.io/ResourceSliceUpdate",
             Self::Itself => "UnschedulablePodUpdate",
         }
     }

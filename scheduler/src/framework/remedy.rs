@@ -2,6 +2,7 @@
 
 use super::{CycleState, Filters};
 use crate::pod_info::PodInfo;
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use std::sync::Arc;
 
 /// What the cycle found of a pod that fits nowhere.
@@ -13,6 +14,8 @@ pub struct Unfit<'a> {
     /// Places in `world.nodes`, rising, of the nodes that `Verdict::Unschedulable` refused: taking
     /// pods off them may help, and it does not on others. None where PreFilter refused the pod.
     pub helpful: &'a [usize],
+    /// Whose PreFilter refused the pod, if one did.
+    pub refused_by: Option<&'static str>,
     /// By chance: where among `helpful` to begin.
     pub offset: usize,
 }
@@ -42,6 +45,10 @@ pub struct Remedy {
     pub message: String,
     pub nomination: Nomination,
     pub preemption: Option<Preemption>,
+    /// A claim whose devices are to be given back.
+    pub release: Option<Arc<ResourceClaim>>,
+    /// No other plugin is asked, and nothing else is told.
+    pub is_final: bool,
 }
 
 impl Remedy {
@@ -54,7 +61,7 @@ impl Remedy {
         Self {
             message,
             nomination,
-            preemption: None,
+            ..Self::default()
         }
     }
 }

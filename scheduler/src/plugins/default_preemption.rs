@@ -85,6 +85,7 @@ impl Plugin for DefaultPreemption {
                 node,
                 victims: best.victims.pods,
             }),
+            ..Remedy::default()
         }
     }
 

@@ -1,8 +1,8 @@
 //! The one list of all plugins, and how a profile is made of it.
 
 use super::{
-    default_binder, default_preemption, image_locality, inter_pod_affinity, node_affinity,
-    node_declared_features, node_name, node_ports, node_resources,
+    default_binder, default_preemption, dynamic_resources, image_locality, inter_pod_affinity,
+    node_affinity, node_declared_features, node_name, node_ports, node_resources,
     node_resources_balanced_allocation, node_resources_fit, node_unschedulable, node_volume_limits,
     pod_topology_spread, priority_sort, scheduling_gates, taint_toleration, volume_binding,
     volume_restrictions, volume_zone,
@@ -10,6 +10,7 @@ use super::{
 use crate::framework::{Point, Profile, SharedPlugin};
 use crate::views::Views;
 use coracle_client::Client;
+use coracle_client::clock::Clock;
 use k8s_openapi::api::core::v1::{NodeAffinity, TopologySpreadConstraint};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub struct Arguments {
     pub spread: Option<Vec<TopologySpreadConstraint>>,
     pub volume_binding_timeout: Duration,
     pub preemption: default_preemption::Args,
+    pub devices: dynamic_resources::Args,
 }
 
 impl Default for Arguments {
@@ -38,6 +40,7 @@ impl Default for Arguments {
             spread: None,
             volume_binding_timeout: volume_binding::BINDING_MAX,
             preemption: default_preemption::Args::default(),
+            devices: dynamic_resources::Args::default(),
         }
     }
 }
@@ -68,7 +71,7 @@ const FILTER_AND_SCORE: &[Point] = &[
 ];
 
 /// In upstream's order, with upstream's weights.
-pub static ROWS: [Row; 19] = [
+pub static ROWS: [Row; 20] = [
     row("SchedulingGates", 0, &[Point::PreEnqueue], |_| {
         Arc::new(scheduling_gates::SchedulingGates)
     }),
@@ -142,6 +145,27 @@ pub static ROWS: [Row; 19] = [
             tools.args.inter_pod_affinity,
         ))
     }),
+    row(
+        "DynamicResources",
+        2,
+        &[
+            Point::PreEnqueue,
+            Point::PreFilter,
+            Point::Filter,
+            Point::PostFilter,
+            Point::Score,
+            Point::Reserve,
+            Point::PreBind,
+        ],
+        |tools| {
+            Arc::new(dynamic_resources::DynamicResources::new(
+                tools.client.clone(),
+                Arc::clone(&tools.views.devices),
+                Clock::system(),
+                tools.args.devices,
+            ))
+        },
+    ),
     row("DefaultPreemption", 0, &[Point::PostFilter], |tools| {
         let args = tools.args.preemption;
         Arc::new(default_preemption::DefaultPreemption::new(args))

@@ -164,6 +164,9 @@ impl Plugin for VolumeBinding {
             | WorldChange::PodPlaced(_)
             | WorldChange::PodUpdated { .. }
             | WorldChange::CsiNode { .. }
+            | WorldChange::ResourceClaim { .. }
+            | WorldChange::DeviceClass
+            | WorldChange::ResourceSlice
             | WorldChange::Detached(_) => false,
         }
     }

@@ -4,7 +4,7 @@ use super::{Attempt, Backoff, CHANGES_MAX, Depth, UNSCHEDULABLE_MAX};
 use crate::framework::{SortKey, WorldChange, pod_updated};
 use crate::pod_info::PodInfo;
 use coracle_client::clock::Instant;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 mod figures; // How many wait where.
@@ -50,6 +50,7 @@ pub struct State {
     active: BTreeMap<SortKey, String>,
     backoff: BTreeMap<(Instant, u64), String>,
     unschedulable: BTreeMap<(Instant, u64), String>,
+    gated: BTreeSet<String>,
     sequence: u64,
     /// Changes of the world, oldest first; the first has the number `changes_from`.
     changes: VecDeque<WorldChange>,
@@ -84,6 +85,7 @@ impl State {
                 self.active.insert((priority_key, entered), uid.clone());
                 Place::Active((priority_key, entered))
             } else {
+                self.gated.insert(uid.clone());
                 Place::Gated
             };
             let part = gated_by.map_or(ACTIVE, |_| UNSCHEDULABLE);
@@ -133,7 +135,7 @@ impl State {
             return;
         };
         match known.place {
-            Place::Gated => {}
+            Place::Gated => drop(self.gated.remove(uid)),
             Place::Active(key) => drop(self.active.remove(&key)),
             Place::Backoff(key) => drop(self.backoff.remove(&key)),
             Place::Unschedulable(key) => drop(self.unschedulable.remove(&key)),
@@ -247,6 +249,27 @@ impl State {
             })
             .cloned()
             .collect()
+    }
+
+    pub fn gated_that(&self, may_enter: impl Fn(&PodInfo) -> bool) -> Vec<String> {
+        let gated = self.gated.iter();
+        gated
+            .filter(|uid| {
+                let known = self.known.get(uid.as_str());
+                known.is_some_and(|known| may_enter(&known.pod))
+            })
+            .cloned()
+            .collect()
+    }
+
+    /// From gated to active.
+    pub fn open(&mut self, uid: &str, event: &'static str, now: Instant) {
+        if let Some(known) = self.known.get_mut(uid)
+            && matches!(known.place, Place::Gated)
+        {
+            known.refused_by.clear();
+            self.activate(uid, event, now);
+        }
     }
 
     /// From unschedulable to active, or to backoff for what is left of its delay.

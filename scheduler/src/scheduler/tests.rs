@@ -83,7 +83,7 @@ async fn a_binding_that_fails_wakes_those_who_wait_for_its_room() {
     let assumed = Arc::clone(&attempt.pod);
     scheduler.cache.lock().assume(assumed, "n");
     let mut place = scheduler.places.take().await;
-    scheduler.bind(attempt, "n", &mut place).await;
+    scheduler.bind(attempt, "n", &mut place, Ok(())).await;
 
     let depth = queue.depth();
     assert_eq!((depth.unschedulable, depth.backoff + depth.active), (0, 2));

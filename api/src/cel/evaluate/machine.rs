@@ -206,7 +206,8 @@ impl<'a> Machine<'a> {
         if matches!(operand, Val::Variables) {
             return self.variable(field).map(Some);
         }
-        Ok(operand.table().and_then(|table| table.field(field)))
+        let found = operand.table().and_then(|table| table.field(field));
+        Ok(found.or_else(|| operand.missing()))
     }
 
     pub fn optional_field(&mut self, operand: &Val<'a>, field: &'a str) -> Outcome<'a> {

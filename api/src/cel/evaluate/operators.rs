@@ -150,7 +150,8 @@ impl<'a> Machine<'a> {
             return Ok(index.and_then(|index| list.get(index)));
         }
         let key = Key::of(at).ok_or_else(Fault::overload)?;
-        Ok(of.table().and_then(|table| table.get(&key)))
+        let found = of.table().and_then(|table| table.get(&key));
+        Ok(found.or_else(|| of.missing()))
     }
 }
 

@@ -27,6 +27,8 @@ pub enum Val<'a> {
     Bytes(Rc<[u8]>),
     List(Rc<Vec<Val<'a>>>),
     Map(Rc<BTreeMap<Key<'a>, Val<'a>>>),
+    /// A map that gives an empty one where it has nothing.
+    Domains(Rc<BTreeMap<Key<'a>, Val<'a>>>),
     /// A struct that has a name.
     Made(Rc<Made<'a>>),
     /// An array or an object.
@@ -284,11 +286,16 @@ impl<'a> Val<'a> {
 
     pub fn table(&self) -> Option<Table<'_, 'a>> {
         match self {
-            Val::Map(all) => Some(Table::Own(all)),
+            Val::Map(all) | Val::Domains(all) => Some(Table::Own(all)),
             Val::Made(made) => Some(Table::Made(made)),
             Val::Json(Value::Object(all)) => Some(Table::There(all)),
             _ => None,
         }
+    }
+
+    /// What a map gives for a key that it does not have.
+    pub fn missing(&self) -> Option<Self> {
+        matches!(self, Val::Domains(_)).then(|| Val::Map(Rc::default()))
     }
 
     /// How much of it there is to look at.
@@ -315,7 +322,7 @@ impl<'a> Val<'a> {
             Val::Text(_) => "string",
             Val::Bytes(_) => "bytes",
             Val::List(_) | Val::Json(Value::Array(_)) => "list",
-            Val::Map(_) | Val::Json(_) => "map",
+            Val::Map(_) | Val::Domains(_) | Val::Json(_) => "map",
             Val::Made(made) => made.of,
             Val::Duration(_) => "google.protobuf.Duration",
             Val::Timestamp(_) => "google.protobuf.Timestamp",

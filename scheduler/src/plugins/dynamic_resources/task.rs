@@ -1,0 +1,241 @@
+//! What the claims of a pod need, worked out once a cycle, and what was found for them. Pure.
+
+use super::allocator::{AllocateError, Stock, Tools, allocate};
+use super::claims;
+use super::expressions::{Compiled, Expressions};
+use crate::devices::{Devices, allocation};
+use crate::framework::{Reason, Verdict};
+use crate::node_info::NodeInfo;
+use crate::plugins::node_selector::any_term_matches;
+use crate::pod_info::PodInfo;
+use coracle_client::key_of;
+use k8s_openapi::api::resource::v1::{
+    AllocationResult, DeviceClass, DeviceRequest, DeviceSelector, ResourceClaim,
+};
+use parking_lot::Mutex;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Upstream's bound of `firstAvailable`: the first alternative is worth so much.
+const ALTERNATIVES_MAX: usize = 8;
+
+#[derive(Debug)]
+pub struct Task {
+    pub pod_uid: String,
+    /// In the order of the pod's spec.
+    pub claims: Vec<Arc<ResourceClaim>>,
+    /// Those of them that have nothing yet.
+    unallocated: Vec<Arc<ResourceClaim>>,
+    stock: Stock,
+    compiled: Compiled,
+    found: Mutex<Found>,
+}
+
+/// What the filter found.
+#[derive(Debug, Default)]
+struct Found {
+    /// What claims without anything get, a node.
+    by_node: HashMap<Arc<str>, Arc<[AllocationResult]>>,
+    /// Places of claims whose devices are out of reach of a node.
+    unavailable: BTreeSet<usize>,
+}
+
+impl Task {
+    /// `None` for a pod whose claims are none; in upstream's words why no node will do.
+    pub fn of(
+        pod: &PodInfo,
+        devices: &Devices,
+        expressions: &Expressions,
+    ) -> Result<Option<Self>, String> {
+        let claims = claims::of_pod(pod, devices)?;
+        if claims.is_empty() {
+            return Ok(None);
+        }
+        let mut unallocated = Vec::new();
+        let mut classes = HashMap::new();
+        for claim in &claims {
+            if allocation(claim).is_some() {
+                continue;
+            }
+            if devices.is_under_way(claims::uid(claim)) {
+                let key = key_of(&**claim);
+                return Err(format!(
+                    "resource claim {key} is in the process of being allocated"
+                ));
+            }
+            check_classes(claim, devices, &mut classes)?;
+            unallocated.push(Arc::clone(claim));
+        }
+        let mut task = Self {
+            pod_uid: pod.uid.clone(),
+            claims,
+            unallocated,
+            stock: Stock::default(),
+            compiled: Compiled::new(),
+            found: Mutex::default(),
+        };
+        if !task.unallocated.is_empty() {
+            let slices = devices.slices().cloned().collect();
+            task.compiled = expressions.compile(selectors(&task.unallocated, &classes));
+            task.stock = Stock::new(slices, classes, devices.allocations());
+        }
+        Ok(Some(task))
+    }
+
+    /// `is_usable` says of an allocated claim whether its devices still can be made ready.
+    pub fn decide(
+        &self,
+        node: &NodeInfo,
+        tools: Tools<'_>,
+        is_usable: impl Fn(&ResourceClaim) -> bool,
+    ) -> Verdict {
+        let claims = self.claims.iter().enumerate();
+        let out_of_reach = claims.filter(|(_, claim)| {
+            allocation(claim).is_some_and(|it| !reaches(it, node) || !is_usable(claim))
+        });
+        let out_of_reach: Vec<usize> = out_of_reach.map(|(place, _)| place).collect();
+        let mut allocated = None;
+        if !self.unallocated.is_empty() {
+            let claims = &self.unallocated;
+            match allocate(&self.stock, &self.compiled, claims, node, tools) {
+                Ok(results) => allocated = Some(results),
+                Err(error) => return refused(&error, node),
+            }
+        }
+        let mut found = self.found.lock();
+        if !out_of_reach.is_empty() {
+            found.unavailable.extend(out_of_reach);
+            let text = "resourceclaim not available on the node";
+            return Verdict::Unresolvable(Reason::Text(text));
+        }
+        if let Some(results) = allocated {
+            found.by_node.insert(Arc::clone(&node.name), results.into());
+        }
+        Verdict::Fit
+    }
+
+    /// What the claims get on a node: each with what is new to it.
+    pub fn found(&self, node: &str) -> Option<Vec<(Arc<ResourceClaim>, Option<AllocationResult>)>> {
+        let found = self.found.lock();
+        let results = found.by_node.get(node);
+        if results.is_none() && !self.unallocated.is_empty() {
+            return None;
+        }
+        let mut results = results.into_iter().flat_map(|results| results.iter());
+        let claims = self.claims.iter().map(|claim| {
+            let has = allocation(claim).is_some();
+            let gets = if has { None } else { results.next().cloned() };
+            (Arc::clone(claim), gets)
+        });
+        Some(claims.collect())
+    }
+
+    /// The sooner the alternatives of requests come that the node meets, the better.
+    pub fn score(&self, node: &str) -> i64 {
+        if self.unallocated.is_empty() {
+            return 0;
+        }
+        let Some(found) = self.found(node) else {
+            return 0;
+        };
+        let scores = found.iter().map(|(claim, gets)| {
+            let has = gets.as_ref().or_else(|| allocation(claim));
+            has.map_or(0, |has| worth(claim, has))
+        });
+        scores.sum()
+    }
+
+    /// A claim that another allocation may make usable, held by nobody but the pod.
+    pub fn to_release(&self, pod: &PodInfo) -> Option<&Arc<ResourceClaim>> {
+        let found = self.found.lock();
+        let mut claims = found.unavailable.iter().map(|place| &self.claims[*place]);
+        claims.find(|claim| {
+            claims::reserved_for(claim)
+                .iter()
+                .all(|one| one.uid == pod.uid)
+        })
+    }
+}
+
+fn refused(error: &AllocateError, node: &NodeInfo) -> Verdict {
+    let text = match error {
+        AllocateError::Late => format!("node {}: {error}", node.name),
+        error => error.to_string(),
+    };
+    Verdict::Unresolvable(Reason::Told(text.into()))
+}
+
+fn reaches(allocation: &AllocationResult, node: &NodeInfo) -> bool {
+    let selector = allocation.node_selector.as_ref();
+    selector.is_none_or(|selector| any_term_matches(&selector.node_selector_terms, node))
+}
+
+fn requests(claim: &ResourceClaim) -> impl Iterator<Item = &DeviceRequest> {
+    let devices = claim.spec.devices.iter();
+    devices.flat_map(|devices| devices.requests.iter().flatten())
+}
+
+/// Collects the classes that requests name; all must be there.
+fn check_classes(
+    claim: &ResourceClaim,
+    devices: &Devices,
+    classes: &mut HashMap<String, Arc<DeviceClass>>,
+) -> Result<(), String> {
+    let mut check = |name: &str, request: &str| {
+        let Some(class) = devices.class(name) else {
+            return Err(format!(
+                "request {request}: device class {name} does not exist"
+            ));
+        };
+        classes.insert(name.to_owned(), Arc::clone(class));
+        Ok(())
+    };
+    for request in requests(claim) {
+        let alternatives = request.first_available.as_deref().unwrap_or_default();
+        if let Some(exactly) = &request.exactly {
+            check(&exactly.device_class_name, &request.name)?;
+        } else if alternatives.is_empty() {
+            return Err(format!(
+                "resource claim {}, request {}: unknown request type",
+                key_of(claim),
+                request.name
+            ));
+        }
+        for one in alternatives {
+            check(
+                &one.device_class_name,
+                &format!("{}/{}", request.name, one.name),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn selectors<'a>(
+    claims: &'a [Arc<ResourceClaim>],
+    classes: &'a HashMap<String, Arc<DeviceClass>>,
+) -> impl Iterator<Item = &'a DeviceSelector> {
+    let requests = claims.iter().flat_map(|claim| requests(claim));
+    let own = requests.flat_map(|request| {
+        let exact = request.exactly.iter().flat_map(|one| &one.selectors);
+        let alternatives = request.first_available.iter().flatten();
+        exact.chain(alternatives.flat_map(|one| &one.selectors))
+    });
+    let of_classes = classes.values().flat_map(|class| &class.spec.selectors);
+    own.chain(of_classes).flatten()
+}
+
+fn worth(claim: &ResourceClaim, allocation: &AllocationResult) -> i64 {
+    let results = allocation.devices.iter().flat_map(|it| &it.results);
+    let names: BTreeSet<&str> = results.flatten().map(|one| &*one.request).collect();
+    let mut worth = 0;
+    for request in requests(claim).filter(|request| request.exactly.is_none()) {
+        let alternatives = request.first_available.iter().flatten();
+        for (place, one) in alternatives.enumerate() {
+            if names.contains(&*format!("{}/{}", request.name, one.name)) {
+                worth += ALTERNATIVES_MAX.saturating_sub(place);
+            }
+        }
+    }
+    i64::try_from(worth).unwrap_or(i64::MAX)
+}
