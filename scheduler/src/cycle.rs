@@ -207,11 +207,19 @@ pub fn each_score(filters: Filters<'_>, nodes: &[&NodeInfo], mut told: impl FnMu
     let work = || pre_score(filters, nodes);
     let asked = timing.point(Stage::PreScore, work, |_| Status::Success);
     let mut scores = vec![0; nodes.len()];
+    let is_detailed = timing.is_detailed();
     let work = || {
         for (place, plugin, slot) in asked {
+            let at = (Stage::Score, place);
             for (score, node) in scores.iter_mut().zip(nodes) {
                 let ask = || plugin.score(pod, node, world, &slot);
-                *score = timing.call((Stage::Score, place), ask, |_| Status::Success);
+                *score = match is_detailed {
+                    true => timing.call(at, ask, |_| Status::Success),
+                    false => ask(),
+                };
+            }
+            if !is_detailed {
+                timing.called(at, nodes.len());
             }
             let at = (Stage::ScoreExtensionNormalize, place);
             let ask = || plugin.normalize(nodes, &mut scores, &slot);

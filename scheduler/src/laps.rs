@@ -138,6 +138,10 @@ pub struct Laps {
     is_sampled: bool,
     /// A plugin of the profile each, in its order.
     asked: Vec<[Cell<u32>; Stage::COUNTED.len()]>,
+    /// Filters that are asked for each node, in their order, and how many nodes had so many of them
+    /// asked: cheaper than to count each call.
+    filters: RefCell<Vec<usize>>,
+    nodes: Vec<Cell<u32>>,
     points: RefCell<Vec<PointLap>>,
     calls: RefCell<Vec<CallLap>>,
 }
@@ -148,6 +152,8 @@ impl Laps {
             clock,
             is_sampled: false,
             asked: Vec::new(),
+            filters: RefCell::default(),
+            nodes: Vec::new(),
             points: RefCell::default(),
             calls: RefCell::default(),
         }
@@ -158,6 +164,9 @@ impl Laps {
     pub fn begin(&mut self, plugins: usize, is_sampled: bool) {
         self.asked.clear();
         self.asked.resize_with(plugins, Default::default);
+        self.filters.get_mut().clear();
+        self.nodes.clear();
+        self.nodes.resize_with(plugins + 1, Cell::default);
         self.points.get_mut().clear();
         self.calls.get_mut().clear();
         self.is_sampled = is_sampled;
@@ -168,8 +177,18 @@ impl Laps {
     }
 
     /// How often each plugin was asked at the points that are counted.
-    pub fn asked(&self) -> impl Iterator<Item = [u32; Stage::COUNTED.len()]> {
-        self.asked.iter().map(|row| row.each_ref().map(Cell::get))
+    pub fn asked(&self) -> Vec<[u32; Stage::COUNTED.len()]> {
+        let rows = self.asked.iter();
+        let mut asked: Vec<_> = rows.map(|row| row.each_ref().map(Cell::get)).collect();
+        let mut nodes: u32 = 0;
+        // Who had a filter asked had those before it asked too.
+        for (number, place) in self.filters.borrow().iter().enumerate().rev() {
+            nodes = nodes.saturating_add(self.nodes.get(number + 1).map_or(0, Cell::get));
+            if let Some(row) = asked.get_mut(*place) {
+                row[Stage::Filter as usize] = row[Stage::Filter as usize].saturating_add(nodes);
+            }
+        }
+        asked
     }
 
     pub fn points(&mut self) -> &[PointLap] {
@@ -235,6 +254,34 @@ impl Timing<'_> {
         let lap = laps.lap(stage, status(&done), started);
         laps.points.borrow_mut().push(lap);
         done
+    }
+
+    /// True where each call is to go through `call`.
+    pub fn is_detailed(self) -> bool {
+        self.0.is_some_and(|laps| laps.is_sampled)
+    }
+
+    /// These are the filters that each node is asked about from now on.
+    pub fn filters(self, places: impl Iterator<Item = usize>) {
+        if let Some(laps) = self.0 {
+            laps.filters.borrow_mut().extend(places);
+        }
+    }
+
+    /// For one node so many of the filters were asked, none of them through `call`.
+    pub fn filtered(self, filters: usize) {
+        if let Some(count) = self.0.and_then(|laps| laps.nodes.get(filters)) {
+            count.set(count.get().saturating_add(1));
+        }
+    }
+
+    /// The plugin was asked so often, and not through `call`.
+    pub fn called(self, (stage, place): (Stage, usize), times: usize) {
+        let row = self.0.and_then(|laps| laps.asked.get(place));
+        if let Some(count) = row.and_then(|row| row.get(stage as usize)) {
+            let times = u32::try_from(times).unwrap_or(u32::MAX);
+            count.set(count.get().saturating_add(times));
+        }
     }
 
     /// One call of the plugin at a place of the profile.

@@ -3,9 +3,11 @@
 use super::*;
 use crate::cache::Cache;
 use crate::framework::PreFilter;
+use crate::laps::Laps;
 use crate::plugins;
 use crate::views::Views;
 use coracle_client::Client;
+use coracle_client::clock::Clock;
 use expect_test::{Expect, expect};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::{Value, json};
@@ -264,4 +266,30 @@ fn plugins_narrow_the_nodes_together() {
         .assert_eq(&decided_by(&[("Two", &["a"]), ("One", &["b"])]));
     expect!["0/3 nodes are available: node(s) didn't satisfy plugin One. [One]"]
         .assert_eq(&decided_by(&[("One", &[])]));
+}
+
+/// How often each plugin was asked, and of how many calls the time is known.
+fn counted(is_sampled: bool) -> (Vec<[u32; 4]>, usize) {
+    let world = world("node a cpu=1\nnode b cordoned\nnode c\nnode d taint=k:NoSchedule");
+    let profile = plugins::default_profile("default-scheduler", &client(), &Views::default());
+    let pod = info(pod_of(&["cpu=1"]));
+    let mut laps = Laps::new(Clock::system());
+    laps.begin(profile.plugins().count(), is_sampled);
+    let filters = Filters {
+        timing: laps.timing(),
+        ..Filters::new(&profile, &world, &pod)
+    };
+    super::decide(filters, &mut Rotation::default(), |_| 0);
+    (laps.asked(), laps.calls().len())
+}
+
+#[tokio::test]
+async fn calls_are_counted_the_same_whether_they_are_timed_or_not() {
+    let (counted, none) = counted(false);
+    let (one_by_one, timed) = self::counted(true);
+    assert_eq!(counted, one_by_one);
+    assert_eq!(none, 0);
+    let of = |stage: Stage| counted.iter().map(|row| row[stage as usize]).max();
+    assert_eq!((of(Stage::Filter), of(Stage::Score)), (Some(4), Some(2)));
+    assert!(timed > 0);
 }

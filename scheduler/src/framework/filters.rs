@@ -1,7 +1,7 @@
 //! PreFilter and Filter of all plugins of a profile for one pod.
 
 use super::state::{CycleState, Kept};
-use super::{Point, PreFilter, Profile, Reason, Verdict};
+use super::{Point, PreFilter, Profile, Reason, SharedPlugin, Verdict};
 use crate::cache::Snapshot;
 use crate::laps::{Stage, Status, Timing};
 use crate::node_info::NodeInfo;
@@ -109,29 +109,39 @@ impl<'a> Filters<'a> {
                 });
             }
         }
+        let filters = self.filters(&begun.state).map(|(place, _)| place);
+        self.timing.filters(filters);
         Ok(begun)
+    }
+
+    /// Who is asked for each node, with the place in the profile.
+    fn filters(&self, state: &CycleState) -> impl Iterator<Item = (usize, &'a SharedPlugin)> {
+        let filters = self.profile.at(Point::Filter);
+        filters.filter(|(place, _)| !state.0[*place].is_skipped)
     }
 
     /// The first filter that refuses the node, if any.
     pub fn refusal(&self, node: &NodeInfo, state: &CycleState) -> Option<Refusal> {
-        self.refusals(node, state).next()
+        if self.timing.is_detailed() {
+            return self.refusals(node, state).next();
+        }
+        let mut asked = 0;
+        let refusal = self.filters(state).find_map(|(place, plugin)| {
+            asked += 1;
+            let verdict = plugin.filter(self.pod, node, &state.0[place].slot);
+            refused(plugin, verdict)
+        });
+        self.timing.filtered(asked);
+        refusal
     }
 
     /// All filters that refuse the node.
     pub fn refusals(&self, node: &NodeInfo, state: &CycleState) -> impl Iterator<Item = Refusal> {
-        let filters = self.profile.at(Point::Filter);
-        filters
-            .filter(|(place, _)| !state.0[*place].is_skipped)
-            .filter_map(|(place, plugin)| {
-                let ask = || plugin.filter(self.pod, node, &state.0[place].slot);
-                match self.timing.call((Stage::Filter, place), ask, Status::of) {
-                    Verdict::Fit => None,
-                    verdict => Some(Refusal {
-                        plugin: plugin.name(),
-                        verdict,
-                    }),
-                }
-            })
+        self.filters(state).filter_map(|(place, plugin)| {
+            let ask = || plugin.filter(self.pod, node, &state.0[place].slot);
+            let verdict = self.timing.call((Stage::Filter, place), ask, Status::of);
+            refused(plugin, verdict)
+        })
     }
 
     /// The same with the pods on the node that were promised it and to which this pod yields, then
@@ -170,6 +180,16 @@ impl<'a> Filters<'a> {
                 plugin.remove_pod(self.pod, other, node, &mut kept.slot);
             }
         }
+    }
+}
+
+fn refused(plugin: &SharedPlugin, verdict: Verdict) -> Option<Refusal> {
+    match verdict {
+        Verdict::Fit => None,
+        verdict => Some(Refusal {
+            plugin: plugin.name(),
+            verdict,
+        }),
     }
 }
 

@@ -11,6 +11,11 @@ fn laps(is_sampled: bool) -> Laps {
     laps
 }
 
+fn asked(laps: &Laps, stage: Stage) -> Vec<u32> {
+    let rows = laps.asked().into_iter();
+    rows.map(|row| row[stage as usize]).collect()
+}
+
 fn called(laps: &mut Laps) -> Vec<(usize, Stage, Status)> {
     let calls = laps.calls().iter();
     calls
@@ -26,10 +31,7 @@ async fn calls_are_counted_always_and_timed_in_a_sample() {
             laps.timing()
                 .call((Stage::Filter, place), || (), |()| Status::Unschedulable);
         }
-        let asked: Vec<_> = laps
-            .asked()
-            .map(|row| row[Stage::Filter as usize])
-            .collect();
+        let asked = asked(&laps, Stage::Filter);
         assert_eq!(asked, [1, 2]);
         let timed = if is_sampled { 3 } else { 0 };
         assert_eq!(called(&mut laps).len(), timed);
@@ -41,7 +43,7 @@ async fn who_skips_the_pod_is_timed_and_not_counted() {
     let mut laps = laps(true);
     laps.timing()
         .call((Stage::PreFilter, 1), || (), |()| Status::Skip);
-    assert_eq!(laps.asked().map(|row| row[0]).sum::<u32>(), 0);
+    assert_eq!(asked(&laps, Stage::PreFilter), [0, 0]);
     let all = called(&mut laps);
     assert_eq!(all, [(1, Stage::PreFilter, Status::Skip)]);
 }
@@ -53,8 +55,7 @@ async fn a_large_cluster_has_few_calls_timed_and_all_counted() {
         laps.timing()
             .call((Stage::Score, 0), || (), |()| Status::Success);
     }
-    let asked: Vec<_> = laps.asked().map(|row| row[Stage::Score as usize]).collect();
-    assert_eq!(asked, [1000, 0]);
+    assert_eq!(asked(&laps, Stage::Score), [1000, 0]);
     assert_eq!(laps.calls().len(), TIMED_MAX as usize);
 }
 
@@ -78,5 +79,19 @@ fn a_point_takes_as_long_as_the_clock_says_and_the_next_cycle_begins_with_nothin
     assert_eq!(all, [(Stage::PreScore, STEP)]);
     laps.begin(1, true);
     assert!(laps.points().is_empty() && laps.calls().is_empty());
-    assert_eq!(laps.asked().count(), 1);
+    assert_eq!(laps.asked().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn filters_are_counted_by_how_far_each_node_came() {
+    let mut laps = laps(false);
+    laps.timing().filters([1, 0].into_iter());
+    for so_many in [2, 1, 1, 0] {
+        laps.timing().filtered(so_many);
+    }
+    laps.timing().called((Stage::Score, 0), 7);
+    assert_eq!(asked(&laps, Stage::Filter), [1, 3]);
+    assert_eq!(asked(&laps, Stage::Score), [7, 0]);
+    laps.begin(2, false);
+    assert_eq!(asked(&laps, Stage::Filter), [0, 0]);
 }
