@@ -205,9 +205,9 @@ impl Queue {
         self.state.lock().depth()
     }
 
-    /// The uids of all pods, each with its place; complains of what contradicts itself.
+    /// All pods, each with its place; complains of what contradicts itself.
     #[cfg(test)]
-    pub fn places(&self) -> Result<Vec<(String, &'static str)>, String> {
+    pub fn places(&self) -> Result<Vec<(Arc<PodInfo>, &'static str)>, String> {
         self.state.lock().places()
     }
 

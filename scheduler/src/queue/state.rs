@@ -354,7 +354,7 @@ impl State {
     }
 
     #[cfg(test)]
-    pub fn places(&self) -> Result<Vec<(String, &'static str)>, String> {
+    pub fn places(&self) -> Result<Vec<(Arc<PodInfo>, &'static str)>, String> {
         let mut places = Vec::new();
         let mut in_flight = 0;
         for (uid, known) in &self.known {
@@ -373,7 +373,7 @@ impl State {
             if !is_there {
                 return Err(format!("{uid} is not where it says: {place}"));
             }
-            places.push((uid.clone(), place));
+            places.push((Arc::clone(&known.pod), place));
         }
         let waiting = self.active.len() + self.backoff.len() + self.unschedulable.len();
         let placed = places
@@ -385,7 +385,7 @@ impl State {
         if self.changes.len() > CHANGES_MAX || self.in_flight == 0 && !self.changes.is_empty() {
             return Err(format!("{} changes are kept", self.changes.len()));
         }
-        places.sort();
+        places.sort_by(|(one, _), (other, _)| one.uid.cmp(&other.uid));
         Ok(places)
     }
 }

@@ -28,9 +28,10 @@ use tokio::task::JoinHandle;
 use watch::Watch;
 
 /// Few, so that a build stays short.
-const SEEDS: Range<u64> = 1..31;
-/// Things that happen before the world comes to rest.
-const STEPS: usize = 120;
+const SEEDS: Range<u64> = 1..21;
+/// How often the world comes to rest, and how much happens before each at most.
+const RESTS: usize = 5;
+const STEPS: usize = 50;
 /// So few that pods wait for a place after their cycle, and are shown on a node meanwhile.
 const BINDINGS: usize = 3;
 /// Lines of the story that a failure tells.
@@ -95,12 +96,16 @@ impl Simulation {
     /// What went wrong, if anything did.
     async fn run(&mut self) -> Result<(), String> {
         self.begin();
-        for _ in 0..STEPS {
-            self.step().await;
-            self.check()?;
+        for _ in 0..RESTS {
+            for _ in 0..self.random.random_range(5..STEPS) {
+                self.step().await;
+                self.check()?;
+            }
+            self.come_to_rest().await?;
+            self.check_at_rest()?;
+            self.api.truth().is_calm = false;
         }
-        self.come_to_rest().await?;
-        self.check_at_rest()
+        Ok(())
     }
 }
 

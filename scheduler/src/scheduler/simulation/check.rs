@@ -39,11 +39,24 @@ impl Simulation {
         uids.map(|(uid, _)| uid.to_owned()).collect()
     }
 
+    /// The places of the pods in the queue, which are as they were shown.
+    pub fn places(&self) -> Result<BTreeMap<String, &'static str>, String> {
+        let mut places = BTreeMap::new();
+        for (pod, place) in self.world.queue.places()? {
+            let shown = self.pods.store.get(&pod.key.name);
+            if shown.is_some_and(|shown| !Arc::ptr_eq(shown, &pod.pod)) {
+                return Err(format!("{} is {place} as it was once", pod.uid));
+            }
+            places.insert(pod.uid.clone(), place);
+        }
+        Ok(places)
+    }
+
     pub fn check(&self) -> Result<(), String> {
         if let Some(wrong) = self.api.truth().wrong.clone() {
             return Err(wrong);
         }
-        let places: BTreeMap<_, _> = self.world.queue.places()?.into_iter().collect();
+        let places = self.places()?;
         let on_nodes = self.world.views.cache.lock().audit()?;
         let assumed = self.assumed();
         let shown: Vec<PodInfo> = self.pods.store.values().map(info).collect();

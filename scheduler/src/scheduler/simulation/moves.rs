@@ -293,7 +293,7 @@ impl Simulation {
                 return Ok(());
             }
         }
-        let places = self.world.queue.places()?;
+        let places = self.places()?;
         Err(format!("it does not come to rest: {places:?}"))
     }
 }
