@@ -77,19 +77,19 @@ pub fn decide(
             Err(refused) => Status::of(&refused.verdict),
         },
     );
-    let begun = match begun {
+    let mut begun = match begun {
         Ok(begun) => begun,
         Err(refused) => {
             diagnosis.refuse_all(refused);
             return no_fit(filters, &CycleState::default(), diagnosis, pick);
         }
     };
-    if let Some(node) = nominated(filters, &begun) {
+    if let Some(node) = nominated(filters, &mut begun) {
         return Outcome::Node(Arc::clone(&node.name));
     }
     let fitting = timing.point(
         Stage::Filter,
-        || filter(filters, &begun, rotation, &mut diagnosis),
+        || filter(filters, &mut begun, rotation, &mut diagnosis),
         |_| Status::Success,
     );
     match fitting.as_slice() {
@@ -103,13 +103,13 @@ pub fn decide(
 }
 
 /// The node that the pod was promised, where it fits by now: it likely fits on no other.
-fn nominated<'a>(filters: Filters<'a>, begun: &Begun) -> Option<&'a NodeInfo> {
+fn nominated<'a>(filters: Filters<'a>, begun: &mut Begun) -> Option<&'a NodeInfo> {
     let world = filters.world;
     let name = world.nominated.node_of(&filters.pod.uid)?;
     let node = &world.nodes[world.place_of(name)?];
     let refusal = filters.timing.point(
         Stage::Filter,
-        || filters.refusal_with_nominated(node, &begun.state),
+        || filters.refusal_with_nominated(node, &mut begun.state),
         |_| Status::Success,
     );
     (begun.may_take(node) && refusal.is_none()).then_some(node)
@@ -161,7 +161,7 @@ fn no_fit(
 
 fn filter<'a>(
     filters: Filters<'a>,
-    begun: &Begun,
+    begun: &mut Begun,
     rotation: &mut Rotation,
     diagnosis: &mut Diagnosis,
 ) -> Vec<&'a NodeInfo> {
@@ -177,7 +177,7 @@ fn filter<'a>(
             left_out += 1;
             continue;
         }
-        match filters.refusal_with_nominated(node, &begun.state) {
+        match filters.refusal_with_nominated(node, &mut begun.state) {
             None => fitting.push(node),
             Some(refusal) => diagnosis.refuse(place, refusal),
         }

@@ -89,12 +89,12 @@ pub fn explain(profile: &Profile, world: &Snapshot, pod: &PodInfo) -> Explanatio
         told.message = Some(diagnosis.message(pod));
         told.preempts = diagnosis.remedy().preemption.as_ref().map(preempts);
     }
-    let Ok(begun) = filters.begin() else {
+    let Ok(mut begun) = filters.begin() else {
         return told;
     };
     let mut fitting: Vec<&NodeInfo> = Vec::new();
     for node in &world.nodes {
-        let refusals = refusals(filters, &begun, node);
+        let refusals = refusals(filters, &mut begun, node);
         if refusals.is_empty() {
             fitting.push(node);
         } else {
@@ -122,7 +122,7 @@ fn preempts(plan: &Preemption) -> Preempts {
 
 fn refusals(
     filters: Filters<'_>,
-    begun: &Begun,
+    begun: &mut Begun,
     node: &NodeInfo,
 ) -> Vec<(&'static str, Vec<String>)> {
     if !begun.may_take(node) {
@@ -139,7 +139,7 @@ fn refusals(
         .collect();
     // Room that was promised to others is seen by whoever yields to them.
     if all.is_empty()
-        && let Some(refusal) = filters.refusal_with_nominated(node, &begun.state)
+        && let Some(refusal) = filters.refusal_with_nominated(node, &mut begun.state)
         && let Some(reason) = refusal.verdict.into_reason()
     {
         let mut texts = reason.texts(filters.pod);

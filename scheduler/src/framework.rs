@@ -196,7 +196,8 @@ pub trait Plugin: Debug + Send + Sync {
     /// Makes of what `pre_filter` kept what it would be with `other` on `node`.
     fn add_pod(&self, _pod: &PodInfo, _other: &PodInfo, _node: &NodeInfo, _slot: &mut Slot) {}
 
-    /// Makes of what `pre_filter` kept what it would be without `other` on `node`.
+    /// Makes of what `pre_filter` kept what it would be without `other` on `node`. Undoes `add_pod`
+    /// exactly, and `add_pod` undoes this: one state serves for all that is tried.
     fn remove_pod(&self, _pod: &PodInfo, _other: &PodInfo, _node: &NodeInfo, _slot: &mut Slot) {}
 
     /// When no node fits: what can be done about it. Decides only; the loop does it.

@@ -145,22 +145,31 @@ impl<'a> Filters<'a> {
     }
 
     /// The same with the pods on the node that were promised it and to which this pod yields, then
-    /// without them: they may never come, and some filters want others there.
-    pub fn refusal_with_nominated(&self, node: &NodeInfo, state: &CycleState) -> Option<Refusal> {
+    /// without them: they may never come, and some filters want others there. The state is the same
+    /// again afterwards: a copy of what is worked out for all nodes would cost more than the rest.
+    pub fn refusal_with_nominated(
+        &self,
+        node: &NodeInfo,
+        state: &mut CycleState,
+    ) -> Option<Refusal> {
         let yields_to = |other: &&Arc<PodInfo>| {
             other.priority >= self.pod.priority && other.uid != self.pod.uid
         };
         let promised = self.world.nominated.on(&node.name);
-        let mut promised = promised.iter().filter(yields_to);
-        let Some(first) = promised.next() else {
+        let promised: Vec<_> = promised.iter().filter(yields_to).collect();
+        if promised.is_empty() {
             return self.refusal(node, state);
-        };
-        let (mut with, mut with_state) = (node.clone(), state.clone());
-        for other in std::iter::once(first).chain(promised) {
-            with.add_pod(Arc::clone(other));
-            self.add_pod(other, &with, &mut with_state);
         }
-        let refusal = self.refusal(&with, &with_state);
+        let mut with = node.clone();
+        for other in &promised {
+            with.add_pod(Arc::clone(other));
+            self.add_pod(other, &with, state);
+        }
+        let refusal = self.refusal(&with, state);
+        for other in promised.iter().rev() {
+            with.remove_pod(&other.uid);
+            self.remove_pod(other, &with, state);
+        }
         refusal.or_else(|| self.refusal(node, state))
     }
 

@@ -1,8 +1,8 @@
 //! What plugins worked out for the pod of one cycle, from PreFilter and PreScore on.
 //!
 //! Each plugin has two slots of its own, one for its filter and one for its score, and nobody else
-//! looks into them. A copy of the state stands for another world: what the filters would say with
-//! some pods gone, or with pods that were promised a node.
+//! looks into them. With some pods taken out, or pods that were promised a node put in, the state
+//! stands for another world: what the filters would say there. Whoever does that undoes it.
 
 use std::any::Any;
 use std::fmt::Debug;

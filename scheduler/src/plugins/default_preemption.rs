@@ -1,7 +1,7 @@
 //! PostFilter: makes room for a pod that fits nowhere by the end of pods of lower priority.
 //!
 //! Decides which pods on which node; the loop ends them. Pure over the snapshot: every node is
-//! tried on a copy.
+//! tried on a copy of itself, and on one copy of the filters' state.
 
 mod budgets; // Whose disruption budget has nothing left.
 mod choice; // The node with the least harm.
@@ -130,10 +130,12 @@ fn candidates<'a>(unfit: &Unfit<'a>, args: Args, refusals: &mut Diagnosis) -> Ve
     let (filters, helpful) = (unfit.filters, unfit.helpful);
     let (mut harmless, mut violating) = (Vec::new(), Vec::new());
     let enough = enough(args, helpful.len());
+    // One for all nodes: each try undoes what it did.
+    let mut state = unfit.state.clone();
     for turn in 0..helpful.len() {
         let place = helpful[(unfit.offset + turn) % helpful.len()];
         let node = &filters.world.nodes[place];
-        match victims::select(filters, unfit.state, node) {
+        match victims::select(filters, &mut state, node) {
             Err(refusal) => refusals.refuse(place, refusal),
             Ok(victims) if victims.violations == 0 => harmless.push(Candidate { node, victims }),
             Ok(victims) => violating.push(Candidate { node, victims }),

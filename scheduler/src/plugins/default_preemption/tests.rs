@@ -27,6 +27,8 @@ pub(super) fn profile() -> Profile {
     Profile::new("default-scheduler", plugins)
 }
 
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
 /// A line of a world: `node NAME [cpu=N] [cordoned] [taint=KEY]`,
 /// `pod NAME on=NODE [priority=N] [cpu=N] [port=N] [app=X] [started=SECONDS] [ending]`,
 /// `waits NAME nominated=NODE [priority=N] [cpu=N]` or
@@ -91,6 +93,19 @@ fn info(name: &str, words: &[&str]) -> Arc<PodInfo> {
                 container["ports"] = json!([{ "containerPort": port, "hostPort": port }]);
             }
             "app" => pod["metadata"]["labels"]["app"] = value.into(),
+            "spread" => {
+                pod["spec"]["topologySpreadConstraints"] = json!([{
+                    "maxSkew": 1, "topologyKey": HOSTNAME, "whenUnsatisfiable": "DoNotSchedule",
+                    "labelSelector": { "matchLabels": { "app": value } },
+                }]);
+            }
+            "apart" => {
+                let selector = json!({ "matchLabels": { "app": value } });
+                pod["spec"]["affinity"]["podAntiAffinity"] = json!({
+                    "requiredDuringSchedulingIgnoredDuringExecution":
+                        [{ "topologyKey": HOSTNAME, "labelSelector": selector }],
+                });
+            }
             "started" => {
                 pod["status"]["startTime"] = format!("2026-01-01T00:00:{value}Z").into();
             }
@@ -482,3 +497,5 @@ fn schedule(cache: &mut Cache, pod: &Arc<PodInfo>, words: &[&str], offset: usize
     }
     outcome
 }
+
+mod state; // One state of the filters for all nodes that are tried.

@@ -30,25 +30,32 @@ fn importance(pod: &Arc<PodInfo>) -> impl Ord + use<> {
 }
 
 /// A node and the filters' state as they would be.
-struct DryRun<'a> {
+struct DryRun<'a, 's> {
     filters: Filters<'a>,
     node: NodeInfo,
-    state: CycleState,
+    state: &'s mut CycleState,
 }
 
-impl DryRun<'_> {
+impl DryRun<'_, '_> {
     fn remove(&mut self, pod: &PodInfo) {
         self.node.remove_pod(&pod.uid);
-        self.filters.remove_pod(pod, &self.node, &mut self.state);
+        self.filters.remove_pod(pod, &self.node, self.state);
     }
 
     fn add(&mut self, pod: &Arc<PodInfo>) {
         self.node.add_pod(Arc::clone(pod));
-        self.filters.add_pod(pod, &self.node, &mut self.state);
+        self.filters.add_pod(pod, &self.node, self.state);
     }
 
-    fn refusal(&self) -> Option<Refusal> {
-        self.filters.refusal_with_nominated(&self.node, &self.state)
+    fn refusal(&mut self) -> Option<Refusal> {
+        self.filters.refusal_with_nominated(&self.node, self.state)
+    }
+
+    /// The state is what it was before.
+    fn put_back(&mut self, gone: &[Arc<PodInfo>]) {
+        for pod in gone {
+            self.add(pod);
+        }
     }
 
     /// Lets the pods back that need not go; gives back the others.
@@ -65,9 +72,10 @@ impl DryRun<'_> {
     }
 }
 
+/// `state` is of the node as it is, before and after.
 pub fn select(
     filters: Filters<'_>,
-    state: &CycleState,
+    state: &mut CycleState,
     node: &NodeInfo,
 ) -> Result<Victims, Refusal> {
     let lower = |other: &&Arc<PodInfo>| other.priority < filters.pod.priority;
@@ -78,12 +86,13 @@ pub fn select(
     let mut dry_run = DryRun {
         filters,
         node: node.clone(),
-        state: state.clone(),
+        state,
     };
     for pod in &potential {
         dry_run.remove(pod);
     }
     if let Some(refusal) = dry_run.refusal() {
+        dry_run.put_back(&potential);
         return Err(refusal);
     }
     potential.sort_by_cached_key(importance);
@@ -91,6 +100,7 @@ pub fn select(
     let mut victims = dry_run.spare(violating);
     let violations = victims.len();
     victims.extend(dry_run.spare(others));
+    dry_run.put_back(&victims);
     if victims.is_empty() {
         let text = format!("expected at least one victim pod on node \"{}\"", node.name);
         return Err(refused(Reason::Told(text.into())));

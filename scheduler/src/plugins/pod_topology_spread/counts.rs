@@ -3,28 +3,44 @@
 use super::domains::{count, counts, has_all_keys, is_counted};
 use crate::node_info::NodeInfo;
 use crate::pod_info::{Memo, PodInfo, SpreadConstraint};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The domains of one constraint.
 ///
-/// Invariant: `least` is the smallest of `by_value`.
+/// Invariant: `by_count` says how many domains of `by_value` have each count, so that the smallest is
+/// known without a look at all of them, however often pods come and go.
 #[derive(Clone, Debug, Default)]
 pub struct Domains {
     by_value: HashMap<Arc<str>, i64>,
-    least: i64,
+    by_count: BTreeMap<i64, usize>,
 }
 
 impl Domains {
     fn add(&mut self, value: &str, count: i64) {
-        match self.by_value.get_mut(value) {
-            Some(known) => *known += count,
-            None => drop(self.by_value.insert(value.into(), count)),
-        }
+        let now = match self.by_value.get_mut(value) {
+            Some(known) => {
+                let before = *known;
+                *known += count;
+                let now = *known;
+                self.one_less(before);
+                now
+            }
+            None => {
+                self.by_value.insert(value.into(), count);
+                count
+            }
+        };
+        *self.by_count.entry(now).or_default() += 1;
     }
 
-    fn find_least(&mut self) {
-        self.least = self.by_value.values().copied().min().unwrap_or(0);
+    fn one_less(&mut self, count: i64) {
+        if let Some(domains) = self.by_count.get_mut(&count) {
+            *domains -= 1;
+            if *domains == 0 {
+                self.by_count.remove(&count);
+            }
+        }
     }
 
     pub fn count(&self, value: &str) -> i64 {
@@ -36,7 +52,8 @@ impl Domains {
         if self.by_value.len() < min_domains {
             0
         } else {
-            self.least
+            let least = self.by_count.keys().next();
+            least.copied().unwrap_or(0)
         }
     }
 }
@@ -63,7 +80,6 @@ impl Counts {
                 }
             }
         }
-        domains.iter_mut().for_each(Domains::find_least);
         Self {
             constraints,
             domains,
@@ -85,7 +101,6 @@ impl Counts {
                 && is_counted(constraint, pod, node)
             {
                 domains.add(value, change);
-                domains.find_least();
             }
         }
     }

@@ -44,7 +44,8 @@ impl Simulation {
         let mut places = BTreeMap::new();
         for (pod, place) in self.world.queue.places()? {
             let shown = self.pods.store.get(&pod.key.name);
-            if shown.is_some_and(|shown| !Arc::ptr_eq(shown, &pod.pod)) {
+            let version = shown.and_then(|shown| shown.metadata.resource_version.as_deref());
+            if version.is_some_and(|version| *version != *pod.resource_version) {
                 return Err(format!("{} is {place} as it was once", pod.uid));
             }
             places.insert(pod.uid.clone(), place);
