@@ -203,8 +203,8 @@ fn pod(dice: &mut Dice, scene: &mut Scene, name: &str, takes: bool) -> Value {
         }]);
         spec["containers"][0]["restartPolicy"] = "Always".into();
     }
-    if dice.chance(rare) {
-        // More than what containers may ask for together.
+    if dice.chance(rare) && spec["initContainers"].is_null() {
+        // More than what two containers may ask for together.
         spec["resources"] = json!({ "requests": { "cpu": "7", "memory": "7Gi" } });
         if dice.chance(50) {
             spec["resources"] = json!({ "requests": { "cpu": "6500m" } });
