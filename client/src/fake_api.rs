@@ -122,6 +122,24 @@ impl FakeApi {
         told.collect()
     }
 
+    /// Collection and object of all there is.
+    #[allow(dead_code)] // For loops.
+    pub(crate) fn everything(&self) -> Vec<(String, Value)> {
+        let world = self.shared.world.lock();
+        let all = world.objects.iter();
+        all.map(|(at, object)| (at.collection.clone(), object.clone()))
+            .collect()
+    }
+
+    /// Collection, type and object of each change so far.
+    #[allow(dead_code)] // For loops.
+    pub(crate) fn history(&self) -> Vec<(String, &'static str, Value)> {
+        let world = self.shared.world.lock();
+        let all = world.history.iter().cloned();
+        all.map(|(_, collection, kind, object)| (collection, kind, object))
+            .collect()
+    }
+
     /// Ends every watch under way.
     pub(crate) fn break_watches(&self) {
         self.shared.changed.send_modify(|(_, breaks)| *breaks += 1);

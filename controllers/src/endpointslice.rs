@@ -168,6 +168,10 @@ impl Controller {
         let Some(existing) = existing.map_err(|source| ReconcileError::read(key, source))? else {
             return Ok(Requeue::After(STALE_WAIT));
         };
+        // Also those of a predecessor: who deletes one from now on is noticed.
+        for slice in &existing {
+            self.tracker.found(slice);
+        }
         let changed_at = self.trigger_times.next(key, &service, &pods);
         let observed = plan::Observed {
             service: &service,

@@ -23,7 +23,7 @@ mod trouble;
 mod web;
 
 pub(crate) use mortal::Death;
-pub(crate) use trouble::spawn_mortal;
+pub(crate) use trouble::{Lives, spawn_lives, spawn_mortal};
 pub(crate) use web::WEB;
 
 #[derive(Clone)]
@@ -70,21 +70,32 @@ pub(crate) fn spawn(
     run: fn(Context) -> BoxFuture<'static, ()>,
 ) -> DropGuard {
     let shutdown = CancellationToken::new();
-    start(client, config, run, shutdown.clone());
+    start(
+        client,
+        Arc::new(config),
+        run,
+        clock_of_2030(),
+        shutdown.clone(),
+    );
     shutdown.drop_guard()
+}
+
+fn clock_of_2030() -> Clock {
+    Clock::starting_at("2030-01-01T00:00:00Z".parse().expect("a time"))
 }
 
 fn start(
     client: Client,
-    config: Config,
+    config: Arc<Config>,
     run: fn(Context) -> BoxFuture<'static, ()>,
+    clock: Clock,
     shutdown: CancellationToken,
 ) {
     tokio::spawn(run(Context {
         informers: Informers::new(client.clone(), shutdown.clone()),
         client,
-        config: Arc::new(config),
-        clock: Clock::starting_at("2030-01-01T00:00:00Z".parse().expect("a time")),
+        config,
+        clock,
         shutdown,
     }));
 }
@@ -161,7 +172,12 @@ impl FakeCluster {
                 Some(self.create_named(path, body))
             }
             Method::PUT if path.contains("/endpointslices/") => Some(self.put_slice(path, body)),
-            Method::PUT if path.contains("/resourceclaims/") => Some(self.put_settled(path, body)),
+            Method::PUT
+                if path.contains("/resourceclaims/")
+                    || !body["metadata"]["deletionTimestamp"].is_null() =>
+            {
+                Some(self.put_settled(path, body))
+            }
             _ => None,
         }
     }
@@ -258,6 +274,10 @@ impl FakeCluster {
             finalizers.retain(|one| !removed.contains(one));
             finalizers.extend(list(&patch["metadata"]["finalizers"]));
             object["metadata"]["finalizers"] = json!(finalizers);
+            merge_status(&mut object["status"], &patch["status"]);
+            if patch["spec"].is_object() {
+                merge(&mut object["spec"], &patch["spec"]);
+            }
         } else {
             merge(&mut object, patch);
         }
@@ -317,6 +337,30 @@ impl FakeCluster {
         let stored = self.api.get(path).unwrap_or(object);
         reply(200, &stored)
     }
+}
+
+/// Conditions by their types.
+fn merge_status(status: &mut Value, patch: &Value) {
+    let mut rest = patch.clone();
+    let Some(fields) = rest.as_object_mut() else {
+        return;
+    };
+    let told = list(&fields.remove("conditions").unwrap_or_default());
+    merge(status, &rest);
+    if told.is_empty() {
+        return;
+    }
+    let mut conditions = list(&status["conditions"]);
+    for one in told {
+        let known = conditions
+            .iter_mut()
+            .find(|known| known["type"] == one["type"]);
+        match known {
+            Some(known) => merge(known, &one),
+            None => conditions.push(one),
+        }
+    }
+    status["conditions"] = json!(conditions);
 }
 
 fn list(value: &Value) -> Vec<Value> {

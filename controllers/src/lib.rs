@@ -438,6 +438,9 @@ pub fn run(
 #[path = "../../client/src/fake_api.rs"]
 mod fake_api;
 
+/// Loops that die at each of their writes.
+#[cfg(test)]
+mod deaths;
 /// The same server, for loops that look at everything it serves.
 #[cfg(test)]
 mod fake_cluster;

@@ -152,7 +152,8 @@ impl Controller {
         }
     }
 
-    /// The account by name, and by uid where one is named; the newest when it is not known yet.
+    /// The account by name and uid. Where no uid is named yet the server is asked: the copy may
+    /// still show a predecessor, whose token would be worth nothing and whose Secret would go.
     async fn account(
         &self,
         namespace: &str,
@@ -162,7 +163,8 @@ impl Controller {
         let is_it = |account: &ServiceAccount| {
             uid.is_empty() || account.metadata.uid.as_deref() == Some(uid)
         };
-        if let Some(known) = self.accounts.get(&ObjectKey::new(namespace, name))
+        if !uid.is_empty()
+            && let Some(known) = self.accounts.get(&ObjectKey::new(namespace, name))
             && is_it(&known)
         {
             return Ok(Some(ServiceAccount::clone(&known)));

@@ -1,5 +1,5 @@
-//! For tests: a loop in trouble. It dies at one of its writes, before or after that was done, and
-//! a successor takes its place; what either watches comes late, and much of it twice, so that
+//! For tests: a loop in trouble. It dies at its writes, before or after they were done, and a
+//! successor takes its place; what either watches comes late, and much of it twice, so that
 //! news of one kind overtake those of another and older ones come again after newer ones.
 
 use std::convert::Infallible;
@@ -7,20 +7,44 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use coracle_client::Client;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream;
-use http::{Method, Request};
+use http::{Method, Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, StreamBody};
 use kube::client::Body;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Death, FakeCluster, start};
-use crate::Context;
+use super::{Death, FakeCluster, clock_of_2030, start};
+use crate::{Config, Context};
 
 /// How late news are, at most.
 const LATE_MAX_MS: u64 = 30;
+/// Writes after which none is refused any more, so that there is an end.
+const REFUSED_UNTIL: usize = 12;
+
+/// How the lives of a loop end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lives {
+    /// The first at its death, if it has one; the second never.
+    Two(Option<Death>),
+    /// One, two or three writes each, in turn. The last is done; its answer does not come back.
+    Short,
+    /// There is one. Of three writes about one is refused, and one done and said to have failed,
+    /// until there were enough of them.
+    Refused,
+}
+
+/// Loops with their lives. They end when it is dropped.
+pub(crate) struct Living {
+    _end: DropGuard,
+    /// Of all lives; events are none.
+    pub(crate) writes: Arc<AtomicUsize>,
+    pub(crate) deaths: Arc<AtomicUsize>,
+}
 
 /// Runs a loop that dies, and its successor that does not, until the guard is dropped. The death is
 /// after so many writes, of which both are counted; events are none.
@@ -29,29 +53,99 @@ pub(crate) fn spawn_mortal(
     run: fn(Context) -> BoxFuture<'static, ()>,
     death: Option<Death>,
 ) -> (DropGuard, Arc<AtomicUsize>) {
-    let (end, writes) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
-    let life = end.child_token();
-    let mortal = troubled(cluster, death, life.clone(), writes.clone());
-    start(mortal, crate::Config::default(), run, life.clone());
-    let (cluster, rest, counted) = (cluster.clone(), end.clone(), writes.clone());
+    let lives = Lives::Two(death);
+    let living = spawn_lives(cluster, Config::default(), vec![run], lives, 1);
+    (living._end, living.writes)
+}
+
+/// Runs loops that live and die together. The seed says what comes late and twice.
+pub(crate) fn spawn_lives(
+    cluster: &FakeCluster,
+    config: Config,
+    runs: Vec<fn(Context) -> BoxFuture<'static, ()>>,
+    lives: Lives,
+    seed: u64,
+) -> Living {
+    let end = CancellationToken::new();
+    let living = Living {
+        _end: end.clone().drop_guard(),
+        writes: Arc::default(),
+        deaths: Arc::default(),
+    };
+    let (cluster, config, clock) = (cluster.clone(), Arc::new(config), clock_of_2030());
+    let (writes, deaths) = (living.writes.clone(), living.deaths.clone());
     tokio::spawn(async move {
-        life.cancelled().await;
-        if !rest.is_cancelled() {
-            let successor = troubled(&cluster, None, rest.child_token(), counted);
-            start(successor, crate::Config::default(), run, rest);
+        for number in 0.. {
+            let life = Life {
+                end: end.child_token(),
+                lives,
+                lives_before: number,
+                writes: Arc::default(),
+                writes_of_all: writes.clone(),
+            };
+            let shutdown = life.end.clone();
+            let client = troubled(&cluster, life, seed.wrapping_add(number));
+            for run in &runs {
+                let (client, clock) = (client.clone(), clock.clone());
+                start(client, config.clone(), *run, clock, shutdown.clone());
+            }
+            shutdown.cancelled().await;
+            if end.is_cancelled() {
+                return;
+            }
+            deaths.fetch_add(1, Ordering::Relaxed);
         }
     });
-    (end.drop_guard(), writes)
+    living
+}
+
+#[derive(Clone)]
+struct Life {
+    end: CancellationToken,
+    lives: Lives,
+    /// Before this one.
+    lives_before: u64,
+    writes: Arc<AtomicUsize>,
+    writes_of_all: Arc<AtomicUsize>,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy)]
+enum Fate {
+    Answered,
+    Refused,
+    DoneAndRefused,
+    Lost,
+    DoneAndLost,
+}
+
+impl Life {
+    fn fate(&self, chance: &AtomicU64) -> Fate {
+        self.writes_of_all.fetch_add(1, Ordering::Relaxed);
+        let number = self.writes.fetch_add(1, Ordering::Relaxed);
+        match self.lives {
+            Lives::Two(Some(death)) if self.lives_before == 0 && number == death.after => {
+                match death.last_arrives {
+                    true => Fate::DoneAndLost,
+                    false => Fate::Lost,
+                }
+            }
+            Lives::Two(_) => Fate::Answered,
+            Lives::Short if number as u64 == self.lives_before % 3 => Fate::DoneAndLost,
+            Lives::Short => Fate::Answered,
+            Lives::Refused if number >= REFUSED_UNTIL => Fate::Answered,
+            Lives::Refused => match next(chance) % 3 {
+                0 => Fate::Refused,
+                1 => Fate::DoneAndRefused,
+                _ => Fate::Answered,
+            },
+        }
+    }
 }
 
 /// Nothing gets through once the life is over.
-fn troubled(
-    cluster: &FakeCluster,
-    death: Option<Death>,
-    life: CancellationToken,
-    writes: Arc<AtomicUsize>,
-) -> Client {
-    let (inner, chance) = (cluster.client(), Arc::new(AtomicU64::new(1)));
+fn troubled(cluster: &FakeCluster, life: Life, seed: u64) -> Client {
+    let (inner, chance) = (cluster.client(), Arc::new(AtomicU64::new(seed)));
     let service = tower::service_fn(move |request: Request<Body>| {
         let (inner, life, chance) = (inner.clone(), life.clone(), chance.clone());
         let path = request.uri().path();
@@ -60,22 +154,27 @@ fn troubled(
             .uri()
             .query()
             .is_some_and(|query| query.contains("watch=true"));
-        let number = is_write.then(|| writes.fetch_add(1, Ordering::Relaxed));
-        let dies = match (death, number) {
-            (Some(death), Some(number)) if number == death.after => Some(death.last_arrives),
-            _ => None,
-        };
         async move {
-            if dies == Some(false) {
-                life.cancel();
+            let fate = match is_write && !life.end.is_cancelled() {
+                true => life.fate(&chance),
+                false => Fate::Answered,
+            };
+            if matches!(fate, Fate::Lost) {
+                life.end.cancel();
             }
-            if life.is_cancelled() {
+            if life.end.is_cancelled() {
                 return std::future::pending().await;
+            }
+            if matches!(fate, Fate::Refused) {
+                return Ok(refused());
             }
             let answer = inner.send(request).await.expect("the fake answers");
-            if dies == Some(true) {
-                life.cancel();
+            if matches!(fate, Fate::DoneAndLost) {
+                life.end.cancel();
                 return std::future::pending().await;
+            }
+            if matches!(fate, Fate::DoneAndRefused) {
+                return Ok(refused());
             }
             let answer = answer.map(|body| match is_watch {
                 true => late_and_twice(body, chance).boxed_unsync(),
@@ -87,10 +186,15 @@ fn troubled(
     Client::new(service, "default")
 }
 
+fn refused() -> Response<UnsyncBoxBody<Bytes, <Body as http_body::Body>::Error>> {
+    let status = super::failure(500, "InternalError");
+    super::reply(500, &status).map(BodyExt::boxed_unsync)
+}
+
 fn late_and_twice(
     body: Body,
     chance: Arc<AtomicU64>,
-) -> impl http_body::Body<Data = bytes::Bytes, Error = <Body as http_body::Body>::Error> + Send {
+) -> impl http_body::Body<Data = Bytes, Error = <Body as http_body::Body>::Error> + Send {
     let frames = http_body_util::BodyStream::new(body).then(move |frame| {
         let chance = next(&chance);
         async move {
