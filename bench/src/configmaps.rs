@@ -50,12 +50,23 @@ pub async fn create(
     count: usize,
     bytes: usize,
 ) -> anyhow::Result<Report> {
+    create_numbered(scratch, clients, 0..count, bytes).await
+}
+
+/// Those of these numbers.
+pub async fn create_numbered(
+    scratch: &Scratch,
+    clients: &[Client],
+    numbers: std::ops::Range<usize>,
+    bytes: usize,
+) -> anyhow::Result<Report> {
     let namespace: Arc<str> = scratch.name.as_str().into();
     let template = Arc::new(config_map(scratch, 0, bytes));
-    pool::run("create", clients, count, move |client, number| {
+    let first = numbers.start;
+    pool::run("create", clients, numbers.len(), move |client, number| {
         let api: Api<ConfigMap> = Api::namespaced(client, &namespace);
         let mut object = ConfigMap::clone(&template);
-        object.metadata.name = Some(name_of(number));
+        object.metadata.name = Some(name_of(first + number));
         async move { api.create(&PostParams::default(), &object).await.map(drop) }
     })
     .await

@@ -38,7 +38,7 @@ pub async fn cost(plan: &Plan) -> anyhow::Result<Vec<(String, u64)>> {
     ])
 }
 
-fn processor_time(pid: u32) -> anyhow::Result<Duration> {
+pub fn processor_time(pid: u32) -> anyhow::Result<Duration> {
     let path = format!("/proc/{pid}/stat");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     let ticks = ticks(&text).with_context(|| format!("{path} is not as Linux writes it"))?;

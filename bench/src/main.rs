@@ -22,6 +22,10 @@ mod scratch; // The namespace, and cleaning up.
 mod connect;
 mod dns;
 
+mod coldstart;
+mod footprint;
+mod process; // What the kernel counts of processes.
+
 mod configmaps; // create, get, list, watch
 mod fake_nodes;
 mod idle;
@@ -87,6 +91,34 @@ enum Work {
     Fanout,
     /// Suite: 100, 1,000 and 5,000 nodes that are only objects renew their leases.
     Nodes,
+    /// From the start of a command to ready, empty and with 10,000 and 100,000 objects (`--most`).
+    /// Rounds are of one data directory, which is the command's own and best empty at first.
+    Coldstart {
+        /// Runs the server in the foreground; it ends at SIGTERM.
+        #[arg(long, value_name = "COMMAND")]
+        start: String,
+        /// The same for `--against`.
+        #[arg(long, value_name = "COMMAND", requires = "against")]
+        start_against: Option<String>,
+    },
+    /// Memory idle, for each node, pod and object; processor time and bytes written while 0, 1, 10
+    /// and 100 nodes renew their leases. Of processes of this machine.
+    Footprint {
+        /// Names or ids of all that make up the server; they are summed.
+        #[arg(long, value_name = "PROCESS", value_delimiter = ',', required = true)]
+        processes: Vec<String>,
+        /// The same for `--against`.
+        #[arg(
+            long,
+            value_name = "PROCESS",
+            value_delimiter = ',',
+            requires = "against"
+        )]
+        processes_against: Vec<String>,
+        /// How long each rest is watched.
+        #[arg(long, default_value_t = 60, value_parser = bounded(3600))]
+        seconds: u64,
+    },
     /// Create ConfigMaps.
     Create,
     /// Read one ConfigMap over and over.
@@ -184,24 +216,56 @@ async fn measure_all(arguments: &Arguments) -> anyhow::Result<()> {
         .chain(&common.against)
         .map(|kubeconfig| Side::new(kubeconfig))
         .collect();
-    let pairs = match arguments.work.suite() {
-        Some(kind) => {
-            let plan = suite::Plan {
-                rounds: if common.quick {
-                    1
-                } else {
-                    common.rounds as usize
-                },
-                timeout: Duration::from_secs(common.timeout),
+    let rounds = if common.quick {
+        1
+    } else {
+        common.rounds as usize
+    };
+    let sizes = common.sizes();
+    let pairs = match &arguments.work {
+        Work::Coldstart {
+            start,
+            start_against,
+        } => {
+            let plan = coldstart::Plan {
+                commands: std::iter::once(start)
+                    .chain(start_against)
+                    .cloned()
+                    .collect(),
+                rounds,
+                bytes: sizes.bytes,
+                most: sizes.most,
             };
-            let cases = suite::cases(kind, &common.sizes());
-            suite::run(&sides, &cases, &plan, &progress).await?
+            Box::pin(coldstart::run(&sides, &plan, &progress)).await?
         }
-        None if common.against.is_none() => {
-            let report = Box::pin(measure(arguments, &sides[0])).await?;
-            return output(common, &report.table(), &report.json());
+        Work::Footprint {
+            processes,
+            processes_against,
+            seconds,
+        } => {
+            let all = [processes, processes_against].map(Vec::clone);
+            let plan = footprint::Plan {
+                processes: all.into_iter().take(sides.len()).collect(),
+                period: Duration::from_secs(*seconds),
+                bytes: sizes.bytes,
+                most: sizes.most,
+            };
+            Box::pin(footprint::run(&sides, &plan, &progress)).await?
         }
-        None => Box::pin(in_turn(arguments, &sides)).await?,
+        work => match work.suite() {
+            Some(kind) => {
+                let plan = suite::Plan {
+                    rounds,
+                    timeout: Duration::from_secs(common.timeout),
+                };
+                suite::run(&sides, &suite::cases(kind, &sizes), &plan, &progress).await?
+            }
+            None if common.against.is_none() => {
+                let report = Box::pin(measure(arguments, &sides[0])).await?;
+                return output(common, &report.table(), &report.json());
+            }
+            None => Box::pin(in_turn(arguments, &sides)).await?,
+        },
     };
     let names: Vec<_> = sides.into_iter().map(|side| side.name).collect();
     output(common, &pairs.table(&names), &pairs.json(&names))
@@ -343,7 +407,9 @@ async fn ask(
         | Work::Writes
         | Work::Reads
         | Work::Fanout
-        | Work::Nodes => unreachable!("measured above"),
+        | Work::Nodes
+        | Work::Coldstart { .. }
+        | Work::Footprint { .. } => unreachable!("measured above"),
         Work::Watch => configmaps::watch(scratch, clients, count, bytes).await,
         Work::Schedule { shape, .. } => schedule::run(scratch, clients, count, nodes, *shape).await,
         Work::Rollout {

@@ -62,6 +62,29 @@ impl Scratch {
         Ok(())
     }
 
+    /// Makes the account where no controller does.
+    pub async fn ensure_account(&self) -> anyhow::Result<()> {
+        let api: Api<ServiceAccount> = Api::namespaced(self.client.clone(), &self.name);
+        let account = ServiceAccount {
+            metadata: ObjectMeta {
+                name: Some("default".to_owned()),
+                ..ObjectMeta::default()
+            },
+            ..ServiceAccount::default()
+        };
+        match api.create(&PostParams::default(), &account).await {
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+            made => made.map(drop).context("cannot make a service account"),
+        }
+    }
+
+    pub async fn remove_config_maps(&self) -> anyhow::Result<()> {
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.name);
+        let ours = ListParams::default().labels(&format!("{LABEL}={}", self.name));
+        let gone = api.delete_collection(&DeleteParams::default(), &ours).await;
+        gone.map(drop).context("cannot delete the ConfigMaps")
+    }
+
     /// `nodes` are the names of those whose leases are to go too.
     pub async fn remove(&self, nodes: &[String]) -> anyhow::Result<()> {
         let ours = ListParams::default().labels(&format!("{LABEL}={}", self.name));

@@ -1,0 +1,118 @@
+//! What the kernel counts of processes of this machine: memory, processor time, bytes to disk.
+
+use crate::idle;
+use anyhow::Context;
+use std::path::Path;
+use std::time::Duration;
+
+/// The kernel keeps so much of a command's name.
+const NAME_BYTES_MAX: usize = 15;
+
+/// Of one process, or of several together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    pub resident_kb: u64,
+    pub processor: Duration,
+    /// Sent to a disk by it, not by way of another process.
+    pub written_bytes: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.resident_kb += other.resident_kb;
+        self.processor += other.processor;
+        self.written_bytes += other.written_bytes;
+    }
+}
+
+/// All processes that are called so together; a number is the id of one.
+pub fn usage(names: &[String]) -> anyhow::Result<Usage> {
+    let mut sum = Usage::default();
+    for name in names {
+        let ids = ids(name)?;
+        anyhow::ensure!(!ids.is_empty(), "no process is called {name:?}");
+        for id in ids {
+            sum += of(id)?;
+        }
+    }
+    Ok(sum)
+}
+
+fn ids(name: &str) -> anyhow::Result<Vec<u32>> {
+    if let Ok(id) = name.parse() {
+        return Ok(vec![id]);
+    }
+    let mut ids = Vec::new();
+    for entry in std::fs::read_dir("/proc").context("cannot read /proc")? {
+        let path = entry.context("cannot read /proc")?.path();
+        let id: Option<u32> = path
+            .file_name()
+            .and_then(|name| name.to_str()?.parse().ok());
+        // One that ended since is none.
+        let comm = std::fs::read_to_string(path.join("comm")).unwrap_or_default();
+        ids.extend(id.filter(|_| is_called(&comm, name)));
+    }
+    Ok(ids)
+}
+
+fn is_called(comm: &str, name: &str) -> bool {
+    let known = name.as_bytes();
+    comm.trim_end().as_bytes() == &known[..known.len().min(NAME_BYTES_MAX)]
+}
+
+fn of(id: u32) -> anyhow::Result<Usage> {
+    let folder = Path::new("/proc").join(id.to_string());
+    let read = |file: &str| {
+        let path = folder.join(file);
+        std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    let resident = field(&read("status")?, "VmRSS:");
+    let written = field(&read("io")?, "write_bytes:");
+    Ok(Usage {
+        resident_kb: resident.with_context(|| format!("{id} has no memory: is it a process?"))?,
+        processor: idle::processor_time(id)?,
+        written_bytes: written.with_context(|| format!("nobody counts what {id} writes"))?,
+    })
+}
+
+/// The number behind a name, of a file with a line each.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{field, is_called, usage};
+
+    #[test]
+    fn a_field_is_found_by_its_whole_name() {
+        let status = "Name:\tx\nVmHWM:\t  9 kB\nVmRSS:\t  4312 kB\nRssAnon:\t 7 kB\n";
+        assert_eq!(field(status, "VmRSS:"), Some(4312));
+        let io = "wchar: 1\nwrite_bytes: 4096\ncancelled_write_bytes: 5\n";
+        assert_eq!(field(io, "write_bytes:"), Some(4096));
+        assert_eq!(field(io, "VmRSS:"), None);
+    }
+
+    #[test]
+    fn a_long_name_is_known_by_its_beginning() {
+        assert!(is_called("etcd\n", "etcd"));
+        assert!(is_called("kube-controller\n", "kube-controller-manager"));
+        assert!(!is_called("etcdctl\n", "etcd"));
+    }
+
+    #[test]
+    fn several_processes_are_summed() {
+        let own = std::process::id().to_string();
+        let one = usage(std::slice::from_ref(&own)).unwrap();
+        let two = usage(&[own.clone(), own]).unwrap();
+        assert!(one.resident_kb > 0);
+        assert!(two.resident_kb > one.resident_kb);
+    }
+
+    #[test]
+    fn a_name_that_nobody_has_is_an_error() {
+        let error = usage(&["no such process".to_owned()]).unwrap_err();
+        assert!(error.to_string().contains("no such process"));
+    }
+}
