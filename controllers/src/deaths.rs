@@ -88,6 +88,7 @@ stories! {
     slices_mirror_endpoints = endpoints::MIRRORED;
     services_have_addresses_of_nodes = endpoints::BALANCED;
     what_is_in_use_stays = storage::PROTECTED;
+    volumes_are_made_once_and_go = storage::LOCAL;
     nodes_have_networks_of_their_own = nodes::NETWORKS;
     requests_of_nodes_are_approved = certificates::APPROVED;
     approved_requests_are_signed = certificates::SIGNED;
@@ -118,7 +119,6 @@ const ELSEWHERE: &[&str] = &[
 const NOWHERE: &[&str] = &[
     "namespace",
     "endpointslice",
-    "local-path",
     "node-lifecycle",
     "taint-eviction",
 ];

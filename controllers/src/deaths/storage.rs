@@ -1,6 +1,7 @@
-//! Claims, volumes and classes that are in use.
+//! Claims, volumes and classes that are in use; and volumes below a node's directory.
 
-use serde_json::json;
+use coracle_client::volumes;
+use serde_json::{Value, json};
 
 use super::{AT_ONCE, Step, Story, at, change, nothing, there};
 use crate::Config;
@@ -83,6 +84,81 @@ pub(super) static PROTECTED: Story = Story {
             done: |cluster| {
                 let gone = [&*claim("used"), VOLUME, CLASS];
                 gone.iter().all(|path| !there(cluster, path)) && is_kept(cluster, &claim("free"))
+            },
+        },
+    ],
+};
+
+const NODE: &str = "/api/v1/nodes/a";
+const MADE: &str = "/api/v1/persistentvolumes/pvc-of-data";
+const LOCAL_CLASS: &str = "/apis/storage.k8s.io/v1/storageclasses/local-path";
+const LOCAL_FINALIZER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
+
+/// Of which the scheduler says the node, if it does.
+fn put_claim(cluster: &FakeCluster, name: &str, node: Option<&str>) {
+    let mut annotations = json!({volumes::PROVISIONER: volumes::LOCAL_PATH});
+    if let Some(node) = node {
+        annotations[volumes::SELECTED_NODE] = json!(node);
+    }
+    let spec = json!({"accessModes": ["ReadWriteOnce"], "storageClassName": "local-path",
+        "resources": {"requests": {"storage": "1Gi"}}});
+    let metadata = json!({"uid": format!("of-{name}"), "annotations": annotations});
+    let status = json!({"phase": "Pending"});
+    let asked = json!({"metadata": metadata, "spec": spec, "status": status});
+    cluster.api.put(&claim(name), asked);
+}
+
+fn put_node(cluster: &FakeCluster, directory: &str) {
+    let annotations = json!({volumes::LOCAL_PATH_DIRECTORY: directory});
+    let meta = json!({"labels": {"kubernetes.io/hostname": "a"}, "annotations": annotations});
+    let ready = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+    cluster
+        .api
+        .put(NODE, json!({"metadata": meta, "status": ready}));
+}
+
+pub(super) static LOCAL: Story = Story {
+    loops: &["local-path"],
+    config: Config::default,
+    beat: nothing,
+    deaths_min: 4,
+    steps: &[
+        Step {
+            what: "the class is there",
+            happens: |cluster| {
+                put_node(cluster, "/srv");
+                put_claim(cluster, "data", None);
+            },
+            takes: AT_ONCE,
+            done: |cluster| there(cluster, LOCAL_CLASS),
+        },
+        Step {
+            what: "the volume is made where the scheduler wants it",
+            happens: |cluster| put_claim(cluster, "data", Some("a")),
+            takes: AT_ONCE,
+            done: |cluster| at(cluster, MADE, "/spec/local/path") == "/srv/pvc-of-data",
+        },
+        Step {
+            what: "it goes when it is released",
+            happens: |cluster| {
+                let kept = json!({"finalizers": [LOCAL_FINALIZER]});
+                let released = json!({"metadata": kept, "status": {"phase": "Released"}});
+                change(cluster, MADE, &released);
+                cluster.api.delete(&claim("data"));
+            },
+            takes: AT_ONCE,
+            done: |cluster| !there(cluster, MADE),
+        },
+        Step {
+            what: "a claim for a node without a place goes back to the scheduler",
+            happens: |cluster| {
+                cluster.api.put("/api/v1/nodes/b", json!({"metadata": {}}));
+                put_claim(cluster, "moved", Some("b"));
+            },
+            takes: AT_ONCE,
+            done: |cluster| {
+                let annotations = at(cluster, &claim("moved"), "/metadata/annotations");
+                annotations[volumes::SELECTED_NODE] == Value::Null
             },
         },
     ],

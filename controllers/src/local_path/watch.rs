@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use coracle_client::informer::Change;
-use coracle_client::volumes::{LOCAL_PATH, PROVISIONER, annotation};
+use coracle_client::volumes::{LOCAL_PATH, PROVISIONER, annotation, class_of_claim};
 use coracle_client::{ObjectKey, key_of};
-use k8s_openapi::api::core::v1::{Node, PersistentVolume};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 
 use super::{Controller, plan};
 use crate::nodes;
@@ -22,10 +22,16 @@ impl Controller {
         });
         let told = Arc::clone(self);
         self.claims.on_change(move |change| {
-            let claim = change.object();
-            let is_asked = annotation(&claim.metadata, PROVISIONER) == Some(LOCAL_PATH);
-            if is_asked && !matches!(change, Change::Deleted(_)) {
-                told.claim_queue.add(key_of(claim.as_ref()));
+            if is_asked(change.object()) && !matches!(change, Change::Deleted(_)) {
+                told.claim_queue.add(key_of(change.object().as_ref()));
+            }
+        });
+        // A claim may be seen before its class is.
+        let told = Arc::clone(self);
+        self.classes.on_change(move |change| {
+            if matches!(change, Change::Added(_)) {
+                let name = change.object().metadata.name.as_deref().unwrap_or_default();
+                told.class_came(name);
             }
         });
         let told = Arc::clone(self);
@@ -38,6 +44,18 @@ impl Controller {
         let told = Arc::clone(self);
         self.nodes
             .on_change(move |change| told.node_changed(change));
+    }
+
+    fn class_came(&self, name: &str) {
+        let claims = self.claims.list();
+        let of_class = |claim: &&Arc<PersistentVolumeClaim>| class_of_claim(claim) == name;
+        for claim in claims
+            .iter()
+            .filter(|claim| is_asked(claim))
+            .filter(of_class)
+        {
+            self.claim_queue.add(key_of(claim.as_ref()));
+        }
     }
 
     /// One that is back, or gone for good, is what volumes wait for.
@@ -62,4 +80,8 @@ impl Controller {
             self.class_queue.add(ObjectKey::new("", LOCAL_PATH));
         }
     }
+}
+
+fn is_asked(claim: &PersistentVolumeClaim) -> bool {
+    annotation(&claim.metadata, PROVISIONER) == Some(LOCAL_PATH)
 }

@@ -91,6 +91,18 @@ async fn a_volume_is_made_for_a_claim_once_its_node_is_chosen() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_claim_that_is_seen_before_its_class_gets_its_volume_all_the_same() {
+    let cluster = FakeCluster::new();
+    cluster.api.put(CLAIM, claim(&["node=a"]));
+    cluster.api.put(NODE, node("a", &[]));
+    let _running = spawn(cluster.client(), Config::default(), run);
+    cluster.api.put(NODE, node("a", &["directory=/srv"]));
+    // The loop has looked at the claim by when it makes the class.
+    eventually("the class", || cluster.api.get(CLASS).is_some()).await;
+    eventually("the volume", || cluster.api.get(VOLUME).is_some()).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_claim_for_a_node_without_a_place_goes_back_to_the_scheduler() {
     let cluster = with_class();
     cluster.api.put(NODE, node("a", &[]));
