@@ -100,4 +100,33 @@ pub fn run(seed: u64) {
         let nominated = pod.status.and_then(|status| status.nominated_node_name);
         assert_eq!(nominated, None, "it is there");
     }
+    // All that was decided is counted: eight and three are bound, after three made room for twice
+    // two. Who was on its way when it happened was called off, and is bound once more.
+    let ended = |result: &str| {
+        let labels = format!(r#"profile="default-scheduler",result="{result}""#);
+        site.metric(&format!("scheduler_schedule_attempts_total{{{labels}}}"))
+    };
+    let bound = site.metric("scheduler_pod_scheduling_attempts_count");
+    assert!(bound >= 11.0, "{bound}");
+    assert_eq!(ended("scheduled"), bound);
+    assert!(ended("unschedulable") >= 3.0, "{}", ended("unschedulable"));
+    for (sample, least) in [
+        ("scheduler_preemption_attempts_total", 3.0),
+        ("scheduler_preemption_victims_sum", 6.0),
+        (
+            r#"scheduler_preemption_goroutines_execution_total{result="success"}"#,
+            3.0,
+        ),
+        (r#"scheduler_cache_size{type="nodes"}"#, 2.0),
+        (r#"scheduler_cache_size{type="pods"}"#, 5.0),
+        (
+            r#"scheduler_queue_incoming_pods_total{event="UnschedulablePodAdd",queue="active"}"#,
+            11.0,
+        ),
+    ] {
+        let found = site.metric(sample);
+        assert!(found >= least, "{sample} {found}");
+    }
+    let active = site.metric(r#"scheduler_pending_pods{queue="active"}"#);
+    assert_eq!(active, 0.0);
 }

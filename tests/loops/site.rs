@@ -46,6 +46,8 @@ impl Site {
             "default",
         );
         let config = coracle_scheduler::Config::default();
+        let metrics = Arc::clone(&config.metrics);
+        server.report_metrics(Box::new(move |text| metrics.text(text)));
         runtime.spawn(coracle_scheduler::run(config, scheduler, stop.clone()));
         runtime.spawn(nodes_work(admin.clone()));
         drop(entered);
@@ -146,6 +148,15 @@ impl Site {
             assert!(now() < end, "waited {PATIENCE:?} for {what}: {found}");
             std::thread::sleep(LOOK_EVERY);
         }
+    }
+
+    /// What the server shows of a metric with these labels; 0 where it shows nothing.
+    pub fn metric(&self, sample: &str) -> f64 {
+        let request = http::Request::get("/metrics").body(Vec::new());
+        let text = self.admin.request_text(request.expect("a request"));
+        let text = self.block_on(text).expect("the metrics");
+        let found = text.lines().find_map(|line| line.strip_prefix(sample));
+        found.map_or(0.0, |value| value.trim().parse().expect("a number"))
     }
 
     /// Also those that are about to go.
