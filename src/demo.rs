@@ -3,7 +3,7 @@
 use crate::cli::CommonArgs;
 use crate::control_plane::told;
 use crate::settings::{AgentSettings, BadSetting, ServerSettings};
-use crate::{control_plane, show, up};
+use crate::{control_plane, settled, show, up};
 use anyhow::{Context, bail};
 use coracle_client::Client;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -69,10 +69,13 @@ pub async fn run(server: &ServerSettings, agent: &AgentSettings) -> anyhow::Resu
         signalled = &mut signalled => signalled.map(|()| false),
     };
     let result = match toured {
-        Ok(true) => tokio::select! {
-            ended = cluster.agent_ended() => Err(ended),
-            signalled = signalled => signalled,
-        },
+        Ok(true) => {
+            settled::soon();
+            tokio::select! {
+                ended = cluster.agent_ended() => Err(ended),
+                signalled = signalled => signalled,
+            }
+        }
         Ok(false) => Ok(()),
         Err(error) => Err(error),
     };
@@ -162,10 +165,7 @@ async fn show_around(cluster: &up::Cluster, client: &Client) -> anyhow::Result<(
         true,
     ));
     let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
-    let listed = pods
-        .list(&ListParams::default().labels("app=demo"))
-        .await
-        .map_err(told)?;
+    let listed = pods.list(&own()).await.map_err(told)?;
     let address = listed
         .iter()
         .find_map(|pod| pod.status.as_ref()?.pod_ip.clone())
@@ -198,18 +198,30 @@ async fn take_down(client: &Client, seen: &Seen) -> anyhow::Result<()> {
     }
 }
 
+/// None of the demo's own: what people made beside it ends with the node.
 async fn no_pods(client: &Client, seen: &Seen) -> anyhow::Result<()> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
     loop {
         // What was made just now may not be seen yet: the server has the last word.
-        if seen.pods.is_empty() {
-            let left = pods.list(&ListParams::default()).await.map_err(told)?;
+        if !seen.pods.list().iter().any(|pod| is_own(pod)) {
+            let left = pods.list(&own()).await.map_err(told)?;
             if left.items.is_empty() {
                 return Ok(());
             }
         }
         seen.changed().await;
     }
+}
+
+fn own() -> ListParams {
+    ListParams::default().labels(&format!("app={NAME}"))
+}
+
+fn is_own(pod: &Pod) -> bool {
+    let labels = pod.metadata.labels.as_ref();
+    labels
+        .and_then(|labels| labels.get("app"))
+        .is_some_and(|app| app == NAME)
 }
 
 fn deployment() -> anyhow::Result<Deployment> {

@@ -65,6 +65,18 @@ fn demo(host: &crate::lab::Host, stop_at: &str) -> String {
         let line = line.unwrap();
         seen.push_str(&line);
         seen.push('\n');
+        if let Some(kubeconfig) = line.strip_prefix("kubeconfig: ") {
+            // What a newcomer makes beside it neither holds the end up nor stays.
+            let make = [
+                "create",
+                "deployment",
+                "own",
+                "--image=registry.invalid/own",
+            ];
+            let mut kubectl = host.command(&kubectls()[0]);
+            kubectl.args(["--kubeconfig", kubeconfig.trim()]).args(make);
+            assert!(kubectl.status().unwrap().success());
+        }
         if line.contains(stop_at) {
             crate::lab::run("kill", &["-s", "INT", &child.id().to_string()]);
         }
@@ -72,6 +84,8 @@ fn demo(host: &crate::lab::Host, stop_at: &str) -> String {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{seen}{}", all_text(&output));
     assert!(seen.contains("Nothing is left behind."), "{seen}");
+    let told = all_text(&output);
+    assert!(!told.contains("were not gone"), "{told}");
     assert!(!host.data_dir.exists());
     seen
 }
