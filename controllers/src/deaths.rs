@@ -9,7 +9,6 @@
 //!
 //! `CORACLE_DEATHS_SEEDS=1..20` tells each story with that many seeds.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -27,6 +26,9 @@ mod endpoints;
 mod identities;
 mod nodes;
 mod storage;
+mod told; // What is compared.
+
+use told::{Told, everything};
 
 /// One, so that a build stays short.
 const SEEDS: Range<u64> = 1..2;
@@ -85,6 +87,7 @@ stories! {
     jobs_go_when_their_time_is_over = content::TTL;
     pods_that_nobody_deletes_go = content::PODS;
     endpoints_follow_pods = endpoints::ENDPOINTS;
+    slices_follow_pods = endpoints::SLICES;
     slices_mirror_endpoints = endpoints::MIRRORED;
     services_have_addresses_of_nodes = endpoints::BALANCED;
     what_is_in_use_stays = storage::PROTECTED;
@@ -116,12 +119,7 @@ const ELSEWHERE: &[&str] = &[
 ];
 
 /// Loops that no test kills yet.
-const NOWHERE: &[&str] = &[
-    "namespace",
-    "endpointslice",
-    "node-lifecycle",
-    "taint-eviction",
-];
+const NOWHERE: &[&str] = &["namespace", "node-lifecycle", "taint-eviction"];
 
 #[test]
 fn every_loop_is_told_of_once() {
@@ -134,13 +132,6 @@ fn every_loop_is_told_of_once() {
     assert_eq!(dying, all);
 }
 
-/// What there is after each step, and how often each object was made and deleted.
-#[derive(Debug, Default, PartialEq)]
-struct Told {
-    after: Vec<BTreeMap<String, Value>>,
-    made_and_deleted: BTreeMap<String, usize>,
-}
-
 async fn tell(story: &Story) {
     let said = format!("{:?}", story.loops);
     let (told, _) = live(story, Lives::Two(None), None, &said).await;
@@ -148,7 +139,7 @@ async fn tell(story: &Story) {
         let like_it = async |lives: Lives| {
             let said = format!("{said}, seed {seed}, {lives:?}");
             let (again, deaths) = live(story, lives, Some(seed), &said).await;
-            let differs = differences(&told, &again);
+            let differs = told.differences(again);
             assert!(differs.is_empty(), "{said}: {}", differs.join("\n"));
             deaths
         };
@@ -215,12 +206,10 @@ async fn live(story: &Story, lives: Lives, seed: Option<u64>, said: &str) -> (To
         told.after.push(everything(&cluster));
     }
     drop(beating);
-    for (collection, kind, object) in cluster.api.history() {
-        if kind != "MODIFIED" && !is_left_out(&collection) {
-            let key = format!("{kind} {}", path(&collection, &object));
-            *told.made_and_deleted.entry(key).or_default() += 1;
-        }
+    if let Some(living) = &living {
+        told.unanswered = living.unanswered.load(Ordering::Relaxed);
     }
+    told.add_history(&cluster);
     let deaths = living.map_or(0, |one| one.deaths.load(Ordering::Relaxed));
     (told, deaths)
 }
@@ -256,77 +245,6 @@ fn writes(lives: &Lives) -> u64 {
     match lives {
         Lives::Two(Some(death)) => death.after as u64,
         _ => 0,
-    }
-}
-
-/// What comes and goes as it likes.
-fn is_left_out(collection: &str) -> bool {
-    collection.ends_with("/events") || collection.ends_with("/leases")
-}
-
-fn path(collection: &str, object: &Value) -> String {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or("");
-    format!("{collection} {}/{}", text("namespace"), text("name"))
-}
-
-fn everything(cluster: &FakeCluster) -> BTreeMap<String, Value> {
-    let all = cluster.api.everything().into_iter();
-    let all = all.filter(|(collection, _)| !is_left_out(collection));
-    all.map(|(collection, mut object)| {
-        let path = path(&collection, &object);
-        forget_chance(&mut object);
-        (path, object)
-    })
-    .collect()
-}
-
-/// Leaves out what no two runs have in common: times, counters and keys.
-fn forget_chance(value: &mut Value) {
-    match value {
-        Value::Array(all) => all.iter_mut().for_each(forget_chance),
-        Value::Object(fields) => {
-            for (key, value) in fields.iter_mut() {
-                match key.as_str() {
-                    "certificate" => *value = json!("one"),
-                    _ => forget_chance(value),
-                }
-            }
-            fields.retain(|key, value| {
-                let is_time = key.ends_with("Time") || key.ends_with("-time");
-                let is_counter = ["resourceVersion", "uid", "generation"].contains(&&**key);
-                let is_empty = value.is_null()
-                    || value.as_array().is_some_and(Vec::is_empty)
-                    || value.as_object().is_some_and(serde_json::Map::is_empty);
-                !is_time && !is_counter && !is_empty && key != "request"
-            });
-        }
-        _ => {}
-    }
-}
-
-fn differences(told: &Told, again: &Told) -> Vec<String> {
-    let mut all = Vec::new();
-    for (number, (before, now)) in told.after.iter().zip(&again.after).enumerate() {
-        compare(&format!("after step {number}"), before, now, &mut all);
-    }
-    let (before, now) = (&told.made_and_deleted, &again.made_and_deleted);
-    compare("in all", before, now, &mut all);
-    all
-}
-
-fn compare<T: PartialEq + std::fmt::Debug>(
-    when: &str,
-    before: &BTreeMap<String, T>,
-    now: &BTreeMap<String, T>,
-    into: &mut Vec<String>,
-) {
-    let keys = before.keys().chain(now.keys());
-    let keys: std::collections::BTreeSet<&String> = keys.collect();
-    for key in keys {
-        let (before, now) = (before.get(key), now.get(key));
-        if before != now {
-            into.push(format!("{when}, {key}: {before:?} without faults, {now:?}"));
-        }
     }
 }
 

@@ -82,6 +82,64 @@ pub(super) static ENDPOINTS: Story = Story {
     ],
 };
 
+/// Of the only slice; a plus for those that are ready.
+fn has_slice(cluster: &FakeCluster, wanted: &[&str]) -> bool {
+    let slices = cluster.api.objects(SLICES_OF_ALL);
+    let endpoint = |one: &Value| {
+        let address = one["addresses"][0].as_str().unwrap_or("");
+        let is_ready = one["conditions"]["ready"] == true;
+        format!("{address}{}", if is_ready { "+" } else { "" })
+    };
+    let [slice] = slices.as_slice() else {
+        return false;
+    };
+    let endpoints = slice["endpoints"].as_array().into_iter().flatten();
+    let mut endpoints: Vec<String> = endpoints.map(endpoint).collect();
+    endpoints.sort();
+    endpoints == wanted
+}
+
+pub(super) static SLICES: Story = Story {
+    loops: &["endpointslice"],
+    config: Config::default,
+    beat: nothing,
+    deaths_min: 3,
+    steps: &[
+        Step {
+            what: "both pods are there",
+            happens: |cluster| {
+                cluster.api.put("/api/v1/nodes/n", json!({}));
+                cluster.put_pod("a", "10.0.0.1", true);
+                cluster.put_pod("b", "10.0.0.2", false);
+                cluster.put_service();
+            },
+            takes: AT_ONCE,
+            done: |cluster| has_slice(cluster, &["10.0.0.1+", "10.0.0.2"]),
+        },
+        Step {
+            what: "one became ready, one went and one came",
+            happens: |cluster| {
+                cluster.put_pod("b", "10.0.0.2", true);
+                cluster.api.delete(&pod("a"));
+                cluster.put_pod("c", "10.0.0.3", false);
+            },
+            takes: AT_ONCE,
+            done: |cluster| has_slice(cluster, &["10.0.0.2+", "10.0.0.3"]),
+        },
+        Step {
+            what: "it is made again when it was deleted",
+            happens: |cluster| {
+                let slice = cluster.api.objects(SLICES_OF_ALL).remove(0);
+                let name = slice["metadata"]["name"].as_str().expect("has one");
+                let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+                cluster.api.delete(&format!("{slices}/{name}"));
+            },
+            takes: AT_ONCE,
+            done: |cluster| has_slice(cluster, &["10.0.0.2+", "10.0.0.3"]),
+        },
+    ],
+};
+
 fn put_mirrored(cluster: &FakeCluster, name: &str, ip: &str) {
     let subset = json!({"addresses": [{"ip": ip}], "ports": [{"port": 80, "protocol": "TCP"}]});
     let path = format!("/api/v1/namespaces/default/endpoints/{name}");

@@ -44,6 +44,8 @@ pub(crate) struct Living {
     /// Of all lives; events are none.
     pub(crate) writes: Arc<AtomicUsize>,
     pub(crate) deaths: Arc<AtomicUsize>,
+    /// Creations that were done and said to have failed.
+    pub(crate) unanswered: Arc<AtomicUsize>,
 }
 
 /// Runs a loop that dies, and its successor that does not, until the guard is dropped. The death is
@@ -71,9 +73,11 @@ pub(crate) fn spawn_lives(
         _end: end.clone().drop_guard(),
         writes: Arc::default(),
         deaths: Arc::default(),
+        unanswered: Arc::default(),
     };
     let (cluster, config, clock) = (cluster.clone(), Arc::new(config), clock_of_2030());
     let (writes, deaths) = (living.writes.clone(), living.deaths.clone());
+    let unanswered = living.unanswered.clone();
     tokio::spawn(async move {
         for number in 0.. {
             let life = Life {
@@ -82,6 +86,7 @@ pub(crate) fn spawn_lives(
                 lives_before: number,
                 writes: Arc::default(),
                 writes_of_all: writes.clone(),
+                unanswered_of_all: unanswered.clone(),
             };
             let shutdown = life.end.clone();
             let client = troubled(&cluster, life, seed.wrapping_add(number));
@@ -107,6 +112,7 @@ struct Life {
     lives_before: u64,
     writes: Arc<AtomicUsize>,
     writes_of_all: Arc<AtomicUsize>,
+    unanswered_of_all: Arc<AtomicUsize>,
 }
 
 /// What becomes of a request.
@@ -150,6 +156,7 @@ fn troubled(cluster: &FakeCluster, life: Life, seed: u64) -> Client {
         let (inner, life, chance) = (inner.clone(), life.clone(), chance.clone());
         let path = request.uri().path();
         let is_write = *request.method() != Method::GET && !path.contains("/events");
+        let is_creation = *request.method() == Method::POST;
         let is_watch = request
             .uri()
             .query()
@@ -174,6 +181,9 @@ fn troubled(cluster: &FakeCluster, life: Life, seed: u64) -> Client {
                 return std::future::pending().await;
             }
             if matches!(fate, Fate::DoneAndRefused) {
+                if is_creation && answer.status().is_success() {
+                    life.unanswered_of_all.fetch_add(1, Ordering::Relaxed);
+                }
                 return Ok(refused());
             }
             let answer = answer.map(|body| match is_watch {
