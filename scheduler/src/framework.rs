@@ -287,6 +287,11 @@ impl Points {
         post_filter: false,
         score: false,
     };
+    /// With what PreFilter works out.
+    pub const PREPARED_FILTER: Self = Self {
+        pre_filter: true,
+        ..Self::FILTER
+    };
     pub const SCORE: Self = Self {
         pre_filter: false,
         filter: false,
@@ -298,6 +303,10 @@ impl Points {
         filter: true,
         post_filter: false,
         score: true,
+    };
+    pub const PREPARED_FILTER_AND_SCORE: Self = Self {
+        pre_filter: true,
+        ..Self::FILTER_AND_SCORE
     };
     pub const NONE: Self = Self {
         pre_filter: false,

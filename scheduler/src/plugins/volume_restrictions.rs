@@ -1,5 +1,6 @@
-//! Filter: rejects a node where a pod has the same disk and not both only read it, and every node
-//! while another pod uses a claim of which only one pod may make use (ReadWriteOncePod).
+//! Filter: rejects a node where a pod has the same disk and not both only read it (EBS: even then),
+//! and every node while another pod uses a claim of which only one pod may make use
+//! (ReadWriteOncePod).
 
 use crate::cache::Snapshot;
 use crate::framework::{Plugin, Points, PreFilter, Reason, Slot, Verdict, WorldChange};
@@ -21,7 +22,10 @@ pub struct VolumeRestrictions {
     volumes: Arc<Mutex<Volumes>>,
 }
 
-/// Claims that the pod must have for itself, and how often others use one of them.
+/// Claims that the pod must have for itself.
+///
+/// `uses` begins with how many of them others use, be these several, and sinks with each use that
+/// ends: as upstream has it, one at a time goes where more than one pod was put to a claim by hand.
 #[derive(Clone, Debug)]
 struct Exclusive {
     claims: Arc<[String]>,
@@ -29,6 +33,13 @@ struct Exclusive {
 }
 
 impl Exclusive {
+    fn used(&self, pod: &PodInfo, world: &Snapshot) -> i64 {
+        let others = || world.nodes.iter().flat_map(|node| &node.pods);
+        let near = || others().filter(|other| other.key.namespace == pod.key.namespace);
+        let is_used = |claim: &&String| near().any(|one| named(one).any(|name| name == *claim));
+        i64::try_from(self.claims.iter().filter(is_used).count()).unwrap_or(i64::MAX)
+    }
+
     fn uses_by(&self, pod: &PodInfo, other: &PodInfo) -> i64 {
         if other.key.namespace != pod.key.namespace || self.claims.is_empty() {
             return 0;
@@ -72,7 +83,7 @@ impl VolumeRestrictions {
                 let text = format!("persistentvolumeclaim {name:?} not found");
                 return Err(Reason::Told(text.into()));
             };
-            if is_for_one_pod(claim) {
+            if is_for_one_pod(claim) && !claims.iter().any(|known| known == name) {
                 claims.push(name.to_owned());
             }
         }
@@ -86,10 +97,7 @@ impl Plugin for VolumeRestrictions {
     }
 
     fn points(&self) -> Points {
-        Points {
-            pre_filter: true,
-            ..Points::FILTER
-        }
+        Points::PREPARED_FILTER
     }
 
     fn pre_filter(&self, pod: &PodInfo, world: &Snapshot, slot: &mut Slot) -> PreFilter {
@@ -98,10 +106,7 @@ impl Plugin for VolumeRestrictions {
             Err(reason) => return PreFilter::Refuse(Verdict::Unresolvable(reason)),
         };
         let mut exclusive = Exclusive { claims, uses: 0 };
-        if !exclusive.claims.is_empty() {
-            let others = world.nodes.iter().flat_map(|node| &node.pods);
-            exclusive.uses = others.map(|other| exclusive.uses_by(pod, other)).sum();
-        }
+        exclusive.uses = exclusive.used(pod, world);
         if pod.disks.is_empty() && exclusive.uses == 0 {
             return PreFilter::Skip;
         }

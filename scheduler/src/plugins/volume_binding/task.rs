@@ -29,7 +29,8 @@ type Labels = BTreeMap<String, String>;
 pub struct Task {
     /// In the order of the claims; `None` for a volume that is not there.
     bound: Vec<Option<Arc<PersistentVolume>>>,
-    /// The smallest first, so that it does not take what only a larger one has use for.
+    /// Those that are made somewhere already, then the smallest first, so that it does not take what
+    /// only a larger one has use for.
     open: Vec<Open>,
 }
 
@@ -40,7 +41,7 @@ struct Open {
     class: Arc<StorageClass>,
     /// Where its volume is made already.
     node: Option<String>,
-    /// It gets this one or none.
+    /// It gets none but this one, or one that is made where this is out of reach.
     held: Option<Arc<PersistentVolume>>,
     /// Those that fit, the best first.
     candidates: Vec<Arc<PersistentVolume>>,
@@ -101,7 +102,8 @@ impl Task {
                 None => return Err(Reason::Text(UNBOUND)),
             }
         }
-        task.open.sort_by_key(|open| volumes::request(&open.claim));
+        let is_open = |open: &Open| open.node.is_none();
+        (task.open).sort_by_key(|open| is_open(open).then(|| volumes::request(&open.claim)));
         Ok(task)
     }
 
@@ -126,19 +128,20 @@ impl Task {
         let has_local_path = has_local_path(node);
         let node = node.metadata.name.as_deref().unwrap_or_default();
         let is_reached = |volume: &PersistentVolume| volumes::is_reachable(volume, labels, node);
+        let mut made = self.open.iter().filter_map(|open| open.node.as_deref());
+        if made.any(|made| made != node) {
+            return Err(NO_MATCH);
+        }
         let mut decision = Decision::default();
         for open in &self.open {
-            let made_here = open.node.as_deref().map(|made| made == node);
-            if made_here == Some(false) || open.held.as_ref().is_some_and(|it| !is_reached(it)) {
-                return Err(NO_MATCH);
-            }
             let is_free = |volume: &&Arc<PersistentVolume>| {
                 let mut taken = decision.take.iter();
                 is_reached(volume) && !taken.any(|(other, _)| Arc::ptr_eq(other, volume))
             };
-            let found = match made_here {
-                Some(_) => None,
-                None => (open.held.as_ref()).or_else(|| open.candidates.iter().find(is_free)),
+            let found = match (&open.node, &open.held) {
+                (Some(_), _) => None,
+                (None, Some(held)) => Some(held).filter(|held| is_reached(held)),
+                (None, None) => open.candidates.iter().find(is_free),
             };
             match found {
                 Some(volume) => {

@@ -270,11 +270,22 @@ async fn open_claims_take_volumes_of_the_node() {
         "claim one\nclaim two\nclass late\nvolume x\nnode a",
         expect!["a: node(s) didn't find available persistent volumes to bind"],
     );
-    // One that is held for the claim or none.
+    // One that is held for the claim or none of those that are there.
+    let held = |by: &str| {
+        format!(
+            "claim data\nclass late {by}\nvolume x on=a\nvolume y on=b held=data\nnode a\nnode b"
+        )
+    };
     check(
-        "claim data\nclass late by=p\nvolume x on=a\nvolume y on=b held=data\nnode a\nnode b",
+        &held(""),
         expect![[r#"
             a: node(s) didn't find available persistent volumes to bind
+            b: data takes y"#]],
+    );
+    check(
+        &held("by=p"),
+        expect![[r#"
+            a: data is made
             b: data takes y"#]],
     );
 }
@@ -301,6 +312,14 @@ async fn what_is_not_there_may_be_made() {
         expect![[r#"
             a: node(s) didn't find available persistent volumes to bind
             b: data is made"#]],
+    );
+    // Where that is comes before all else that may be missing.
+    check(
+        "claim data node=b size=2Gi\nclaim more\nclass late by=p\ndriver p\nroom late c 9Gi\n\
+         node a\nnode b",
+        expect![[r#"
+            a: node(s) didn't find available persistent volumes to bind
+            b: node(s) did not have enough free storage"#]],
     );
     check(
         "claim data size=2Gi\nclass late by=p\ndriver p\nroom late a 1Gi\nroom late b 5Gi\n\

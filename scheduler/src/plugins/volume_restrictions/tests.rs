@@ -121,6 +121,19 @@ fn a_claim_for_one_pod_keeps_others_off_every_node() {
     assert_eq!(missing, "persistentvolumeclaim \"none\" not found!");
 }
 
+/// Else nobody could make room where two use it on different nodes.
+#[test]
+fn of_several_who_use_a_claim_for_one_pod_the_end_of_any_helps() {
+    let text = format!("node a\nnode b\npod p a {0}\npod q b {0}", uses("own"));
+    let (plugin, world) = (with_claims(), world(&text));
+    let new = pod("", uses("own"));
+    assert_eq!(short(&filter(&plugin, &new, &world)), "a taken, b taken");
+    for gone in ["p", "q"] {
+        let said = filter_without(&plugin, &new, &world, &[gone]);
+        assert_eq!(said, "a fits, b fits");
+    }
+}
+
 #[test]
 fn what_goes_wakes_who_waits_for_it() {
     let plugin = with_claims();
