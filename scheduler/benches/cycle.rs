@@ -16,7 +16,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-const SHAPES: [&str; 4] = ["plain", "spread", "affinity", "owned"];
+const SHAPES: [&str; 5] = ["plain", "spread", "affinity", "owned", "named"];
 /// What is measured unless it is said otherwise: nodes, and pods on them.
 const SIZES: [(usize, usize); 2] = [(100, 1_000), (5_000, 10_000)];
 /// Nodes are in this many zones.
@@ -155,7 +155,15 @@ fn node(number: usize) -> Node {
     }))
 }
 
-/// As a Deployment's pods are.
+fn labels(shape: &str, name: &str) -> Value {
+    let mut labels = json!({"app": "bench", "pod-template-hash": "5d4f8c7b9"});
+    if shape == "named" {
+        labels["statefulset.kubernetes.io/pod-name"] = name.into();
+    }
+    labels
+}
+
+/// As a Deployment's pods are; a named one is a StatefulSet's, which is like no other.
 fn pod(shape: &str, number: usize, node: Option<&str>) -> Pod {
     let name = format!("bench-5d4f8c7b9-{number:05}");
     let mut spec = json!({
@@ -183,7 +191,7 @@ fn pod(shape: &str, number: usize, node: Option<&str>) -> Pod {
             spec["topologySpreadConstraints"] = json!([{"maxSkew": 1, "labelSelector": ours,
                 "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}]);
         }
-        "affinity" => {
+        "affinity" | "named" => {
             let term = |key: &str| json!({"labelSelector": ours, "topologyKey": key});
             spec["affinity"] = json!({
                 "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
@@ -218,7 +226,7 @@ fn pod(shape: &str, number: usize, node: Option<&str>) -> Pod {
             "name": name, "namespace": "default", "uid": format!("5f0c2a4e-7a11-4c1e-9d1b-{number:012}"),
             "generateName": "bench-5d4f8c7b9-", "resourceVersion": "123456",
             "creationTimestamp": "2030-01-01T00:00:00Z",
-            "labels": {"app": "bench", "pod-template-hash": "5d4f8c7b9"},
+            "labels": labels(shape, &name),
             "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "bench-5d4f8c7b9",
                 "uid": "7f0c2a4e-7a11-4c1e-9d1b-000000000000", "controller": true, "blockOwnerDeletion": true}],
         },

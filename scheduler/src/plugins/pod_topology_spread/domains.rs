@@ -35,8 +35,17 @@ pub fn count(
     node: &NodeInfo,
     like: &mut Memo<bool>,
 ) -> i64 {
-    let mut is_counted =
-        |alike: &&Alike| *like.get(&alike.traits, |one| is_like(constraint, pod, one));
+    sum(node, |alike| {
+        *like.get(&alike.traits, |one| is_like(constraint, pod, one))
+    })
+}
+
+/// The same where no other node is looked at: no traits are there twice.
+pub fn count_once(constraint: &SpreadConstraint, pod: &PodInfo, node: &NodeInfo) -> i64 {
+    sum(node, |alike| is_like(constraint, pod, &alike.traits))
+}
+
+fn sum(node: &NodeInfo, mut is_counted: impl FnMut(&Alike) -> bool) -> i64 {
     let counted = node.alike.iter().filter(|alike| is_counted(alike));
     counted.map(|alike| alike.pods - alike.leaving).sum()
 }

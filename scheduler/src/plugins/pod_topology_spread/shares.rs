@@ -1,7 +1,7 @@
 //! How many like pods each domain has, for the score.
 
 use super::HOSTNAME;
-use super::domains::{count, has_all_keys, is_counted};
+use super::domains::{count, count_once, has_all_keys, is_counted};
 use crate::cache::Snapshot;
 use crate::framework::SCORE_MAX;
 use crate::node_info::NodeInfo;
@@ -85,7 +85,7 @@ impl Shares {
                 continue;
             };
             let count = if &*constraint.topology_key == HOSTNAME {
-                count(constraint, pod, node, &mut Memo::default())
+                count_once(constraint, pod, node)
             } else {
                 share.by_value.get(value).copied().unwrap_or(0)
             };
