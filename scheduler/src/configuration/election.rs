@@ -95,33 +95,28 @@ fn check(
     path: &Path,
     errors: &mut ErrorList,
 ) {
+    let mut refuse = |field: &str, shown: &Option<String>, why: &str| {
+        let shown = shown.clone().unwrap_or_default();
+        errors.push(FieldError::invalid(&path.child(field), shown, why));
+    };
+    let (lease, renew) = (&written.lease_duration, &written.renew_deadline);
     if election.lease_duration <= election.renew_deadline {
-        let shown = written.lease_duration.clone().unwrap_or_default();
-        let why = "must be greater than `RenewDeadline`";
-        errors.push(FieldError::invalid(
-            &path.child("leaseDuration"),
-            shown,
-            why,
-        ));
+        refuse(
+            "leaseDuration",
+            lease,
+            "must be greater than `RenewDeadline`",
+        );
     }
     // Else it would be renewed after others may take it.
     if election.renew_deadline <= election.retry_period.mul_f64(JITTER_FACTOR) {
-        let shown = written.renew_deadline.clone().unwrap_or_default();
-        let why = "must be greater than retryPeriod*JitterFactor";
-        errors.push(FieldError::invalid(
-            &path.child("renewDeadline"),
-            shown,
-            why,
-        ));
+        refuse(
+            "renewDeadline",
+            renew,
+            "must be greater than retryPeriod*JitterFactor",
+        );
     }
     // A Lease is written in whole seconds.
     if election.lease_duration < Duration::from_secs(1) {
-        let shown = written.lease_duration.clone().unwrap_or_default();
-        let why = "must be at least a second";
-        errors.push(FieldError::invalid(
-            &path.child("leaseDuration"),
-            shown,
-            why,
-        ));
+        refuse("leaseDuration", lease, "must be at least a second");
     }
 }

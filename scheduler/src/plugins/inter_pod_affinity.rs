@@ -108,10 +108,7 @@ impl Plugin for InterPodAffinity {
     }
 
     fn points(&self) -> Points {
-        Points {
-            pre_filter: true,
-            ..Points::FILTER_AND_SCORE
-        }
+        Points::PREPARED_FILTER_AND_SCORE
     }
 
     fn pre_filter(&self, pod: &PodInfo, world: &Snapshot, slot: &mut Slot) -> PreFilter {

@@ -98,10 +98,7 @@ impl Plugin for NodeAffinity {
     }
 
     fn points(&self) -> Points {
-        Points {
-            pre_filter: true,
-            ..Points::FILTER_AND_SCORE
-        }
+        Points::PREPARED_FILTER_AND_SCORE
     }
 
     fn pre_filter(&self, pod: &PodInfo, _world: &Snapshot, _slot: &mut Slot) -> PreFilter {

@@ -49,10 +49,7 @@ impl Plugin for NodeVolumeLimits {
     }
 
     fn points(&self) -> Points {
-        Points {
-            pre_filter: true,
-            ..Points::FILTER
-        }
+        Points::PREPARED_FILTER
     }
 
     fn pre_filter(&self, pod: &PodInfo, world: &Snapshot, slot: &mut Slot) -> PreFilter {

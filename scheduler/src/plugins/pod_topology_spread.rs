@@ -138,10 +138,7 @@ impl Plugin for PodTopologySpread {
     }
 
     fn points(&self) -> Points {
-        Points {
-            pre_filter: true,
-            ..Points::FILTER_AND_SCORE
-        }
+        Points::PREPARED_FILTER_AND_SCORE
     }
 
     fn pre_filter(&self, pod: &PodInfo, world: &Snapshot, slot: &mut Slot) -> PreFilter {

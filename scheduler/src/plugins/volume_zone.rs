@@ -120,10 +120,7 @@ impl Plugin for VolumeZone {
     }
 
     fn points(&self) -> Points {
-        Points {
-            pre_filter: true,
-            ..Points::FILTER
-        }
+        Points::PREPARED_FILTER
     }
 
     fn pre_filter(&self, pod: &PodInfo, _world: &Snapshot, slot: &mut Slot) -> PreFilter {
