@@ -1,10 +1,13 @@
 //! From the start of a server's command until it says that it is ready, empty and with objects.
 //!
 //! The command runs in the foreground in a process group of its own, which is told to end (SIGTERM)
-//! and has to. Where its data is kept is the command's matter: rounds find what those before left.
+//! and has to, and which outlives no error and no interrupt. Where its data is kept is the command's
+//! matter: rounds find what those before left.
 
 use crate::configmaps;
+use crate::group::Group;
 use crate::pairs::{self, Figure, Pairs};
+use crate::patience::{unless_interrupted, within};
 use crate::scratch::Scratch;
 use crate::suite::Side;
 use anyhow::Context;
@@ -12,15 +15,12 @@ use coracle_client::clock::Clock;
 use coracle_client::connect as server;
 use http::Request;
 use kube::client::Body;
-use std::process::Stdio;
 use std::time::Duration;
-use tokio::process::{Child, Command};
 
 const OBJECTS: [usize; 3] = [0, 10_000, 100_000];
 const CONNECTIONS: usize = 64;
 const READY_POLL: Duration = Duration::from_millis(5);
 const READY_MAX: Duration = Duration::from_secs(120);
-const END_MAX: Duration = Duration::from_secs(60);
 
 pub struct Plan {
     /// One a side.
@@ -29,12 +29,8 @@ pub struct Plan {
     pub bytes: usize,
     /// Not measured with more objects than that.
     pub most: usize,
-}
-
-/// A server, and the group that it leads.
-struct Started {
-    child: Child,
-    took: Duration,
+    /// For making the objects of one size on one side.
+    pub timeout: Duration,
 }
 
 pub async fn run(sides: &[Side], plan: &Plan, said: &dyn Fn(String)) -> anyhow::Result<Pairs> {
@@ -43,6 +39,10 @@ pub async fn run(sides: &[Side], plan: &Plan, said: &dyn Fn(String)) -> anyhow::
         "{} servers need as many commands: --start, and --start-against for the second",
         sides.len()
     );
+    unless_interrupted(measure(sides, plan, said)).await
+}
+
+async fn measure(sides: &[Side], plan: &Plan, said: &dyn Fn(String)) -> anyhow::Result<Pairs> {
     let mut pairs = Pairs::new(sides.len());
     let mut scratches: Vec<Option<Scratch>> = sides.iter().map(|_| None).collect();
     let mut have = 0;
@@ -52,17 +52,18 @@ pub async fn run(sides: &[Side], plan: &Plan, said: &dyn Fn(String)) -> anyhow::
                 continue;
             }
             said(format!("{}: {objects} objects are made", side.name));
-            let started = start(side, &plan.commands[number]).await?;
-            let made = fill(side, &mut scratches[number], have..objects, plan.bytes).await;
-            end(started).await?;
-            made?;
+            let (group, _) = start(side, &plan.commands[number]).await?;
+            let making = fill(side, &mut scratches[number], have..objects, plan.bytes);
+            let made = within(plan.timeout, making).await;
+            group.end().await?;
+            made.with_context(|| format!("{objects} objects on {}", side.name))?;
         }
         have = objects;
         for round in 0..plan.rounds {
             for number in pairs::turn(sides.len(), round) {
-                let started = start(&sides[number], &plan.commands[number]).await?;
-                let ms = started.took.as_secs_f64() * 1e3;
-                end(started).await?;
+                let (group, took) = start(&sides[number], &plan.commands[number]).await?;
+                let ms = took.as_secs_f64() * 1e3;
+                group.end().await?;
                 said(format!(
                     "{}: {objects} objects, {ms:.0} ms",
                     sides[number].name
@@ -79,42 +80,32 @@ pub async fn run(sides: &[Side], plan: &Plan, said: &dyn Fn(String)) -> anyhow::
     Ok(pairs)
 }
 
-/// Runs the command and waits until `/readyz` answers; a kubeconfig may come with the first start.
-async fn start(side: &Side, command: &str) -> anyhow::Result<Started> {
+/// Runs the command and waits until `/readyz` answers, which took so long; a kubeconfig may come with
+/// the first start.
+async fn start(side: &Side, command: &str) -> anyhow::Result<(Group, Duration)> {
+    anyhow::ensure!(
+        !is_ready(side).await,
+        "{} answers already: there is nothing to start",
+        side.name
+    );
     let clock = Clock::system();
     let begun = clock.monotonic();
-    let mut child = Command::new("sh")
-        .args(["-c", command])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .with_context(|| format!("cannot run {command:?}"))?;
+    let mut group = Group::start(command)?;
     let ready = async {
         loop {
             if is_ready(side).await {
                 return Ok(());
             }
-            if let Some(status) = child.try_wait()? {
+            if let Some(status) = group.ended()? {
                 anyhow::bail!("{command:?} ended with {status} and was not ready");
             }
             tokio::time::sleep(READY_POLL).await;
         }
     };
-    let ready = tokio::time::timeout(READY_MAX, ready).await;
+    let ready = within(READY_MAX, ready).await;
     let took = clock.monotonic() - begun;
-    let started = Started { child, took };
-    let ready =
-        ready.unwrap_or_else(|_| Err(anyhow::anyhow!("not ready in {} s", READY_MAX.as_secs())));
-    match ready {
-        Ok(()) => Ok(started),
-        Err(error) => {
-            // What is left of the group must not stand in the way of the next try.
-            drop(end(started).await);
-            Err(error.context(side.name.clone()))
-        }
-    }
+    ready.with_context(|| format!("{} is not ready", side.name))?;
+    Ok((group, took))
 }
 
 async fn is_ready(side: &Side) -> bool {
@@ -125,19 +116,6 @@ async fn is_ready(side: &Side) -> bool {
     };
     let answer = server::client(&endpoint).send(request).await;
     answer.is_ok_and(|answer| answer.status().is_success())
-}
-
-/// Tells the group to end and waits for the command.
-async fn end(mut started: Started) -> anyhow::Result<()> {
-    let Some(id) = started.child.id() else {
-        return Ok(());
-    };
-    let group = format!("-{id}");
-    let told = Command::new("kill").args(["-TERM", "--", &group]).status();
-    told.await.context("cannot run kill")?;
-    let ended = tokio::time::timeout(END_MAX, started.child.wait()).await;
-    ended.context("the server does not end")??;
-    Ok(())
 }
 
 /// Makes the objects that are missing.

@@ -4,10 +4,12 @@
 use crate::configmaps;
 use crate::fake_nodes;
 use crate::pairs::{Figure, Pairs};
+use crate::patience::{unless_interrupted, within};
 use crate::pool;
 use crate::process::{self, Usage};
 use crate::scratch::Scratch;
 use crate::suite::Side;
+use anyhow::Context;
 use coracle_client::Client;
 use coracle_client::connect as server;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
@@ -32,6 +34,8 @@ pub struct Plan {
     pub bytes: usize,
     /// Not with more objects, nodes or pods than that.
     pub most: usize,
+    /// For each load that is put on it.
+    pub timeout: Duration,
 }
 
 /// A side and what was learned of it.
@@ -65,10 +69,7 @@ pub async fn run(sides: &[Side], plan: &Plan, said: &dyn Fn(String)) -> anyhow::
             said,
             side: &side.name,
         };
-        let done = tokio::select! {
-            done = Box::pin(measured.all(&scratch, &clients, &nodes)) => done,
-            _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
-        };
+        let done = unless_interrupted(measured.all(&scratch, &clients, &nodes)).await;
         let removed = scratch.remove(&nodes).await;
         done?;
         removed?;
@@ -92,7 +93,8 @@ impl Measured<'_> {
         let mut joined = 0;
         for count in NODES.into_iter().filter(|some| *some <= nodes.len()) {
             let more = &nodes[joined..count];
-            renewals.push(fake_nodes::join(scratch, clients, more).await?);
+            let joining = fake_nodes::join(scratch, clients, more);
+            renewals.push(self.loaded("nodes", joining).await?);
             joined = count;
             settle().await;
             self.rest(&format!("{count} nodes")).await?;
@@ -100,19 +102,31 @@ impl Measured<'_> {
         let with_nodes = self.resident(&format!("resident, {joined} nodes"))?;
         self.each("per node", idle, with_nodes, joined);
         let pods = PODS.min(self.plan.most);
-        make_pods(scratch, clients, nodes, pods).await?;
+        let making = make_pods(scratch, clients, nodes, pods);
+        self.loaded("pods", making).await?;
         settle().await;
         let with_pods = self.resident(&format!("resident, {pods} pods more"))?;
         self.each("per pod", with_nodes, with_pods, pods);
         let objects = OBJECTS.min(self.plan.most);
-        let made = configmaps::create(scratch, clients, objects, self.plan.bytes).await?;
+        let making = configmaps::create(scratch, clients, objects, self.plan.bytes);
+        let made = self.loaded("objects", making).await?;
         anyhow::ensure!(made.failed == 0, "{} creates failed", made.failed);
         settle().await;
         let loaded = self.resident(&format!("resident, {objects} objects more"))?;
         self.each("per object", with_pods, loaded, objects);
-        scratch.remove_config_maps().await?;
+        let removing = scratch.remove_config_maps();
+        self.loaded("objects deleted", removing).await?;
         settle().await;
         self.resident("resident, objects deleted").map(drop)
+    }
+
+    async fn loaded<T>(
+        &self,
+        what: &str,
+        work: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<T> {
+        let done = within(self.plan.timeout, work).await;
+        done.with_context(|| format!("{what}, {}", self.side))
     }
 
     fn resident(&mut self, what: &str) -> anyhow::Result<Usage> {

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use coracle_client::Client;
 use coracle_client::connect as server;
 use pairs::Pairs;
+use patience::{unless_interrupted, within};
 use scratch::Scratch;
 use stats::Report;
 use std::path::PathBuf;
@@ -16,6 +17,8 @@ use suite::{Kind, Side};
 mod pairs; // Two servers side by side, pure.
 mod stats; // Percentiles and rates, pure.
 
+mod patience; // What takes too long, and interrupts.
+
 mod pool; // Many timed calls over connections.
 mod scratch; // The namespace, and cleaning up.
 
@@ -24,6 +27,7 @@ mod dns;
 
 mod coldstart;
 mod footprint;
+mod group; // A command, and all that it starts.
 mod process; // What the kernel counts of processes.
 
 mod configmaps; // create, get, list, watch
@@ -73,7 +77,8 @@ struct Common {
     /// Bytes of data in each ConfigMap.
     #[arg(long, global = true, default_value_t = 1000, value_parser = bounded(1_000_000))]
     size: u64,
-    /// Seconds after which the run is given up.
+    /// Seconds after which the run is given up; of a suite one size, of `coldstart` and `footprint`
+    /// each load that is put on the server.
     #[arg(long, global = true, default_value_t = 240, value_parser = bounded(280))]
     timeout: u64,
     /// JSON instead of a table or, in a file, beside it.
@@ -222,6 +227,7 @@ async fn measure_all(arguments: &Arguments) -> anyhow::Result<()> {
         common.rounds as usize
     };
     let sizes = common.sizes();
+    let timeout = Duration::from_secs(common.timeout);
     let pairs = match &arguments.work {
         Work::Coldstart {
             start,
@@ -235,6 +241,7 @@ async fn measure_all(arguments: &Arguments) -> anyhow::Result<()> {
                 rounds,
                 bytes: sizes.bytes,
                 most: sizes.most,
+                timeout,
             };
             Box::pin(coldstart::run(&sides, &plan, &progress)).await?
         }
@@ -249,15 +256,13 @@ async fn measure_all(arguments: &Arguments) -> anyhow::Result<()> {
                 period: Duration::from_secs(*seconds),
                 bytes: sizes.bytes,
                 most: sizes.most,
+                timeout,
             };
             Box::pin(footprint::run(&sides, &plan, &progress)).await?
         }
         work => match work.suite() {
             Some(kind) => {
-                let plan = suite::Plan {
-                    rounds,
-                    timeout: Duration::from_secs(common.timeout),
-                };
+                let plan = suite::Plan { rounds, timeout };
                 suite::run(&sides, &suite::cases(kind, &sizes), &plan, &progress).await?
             }
             None if common.against.is_none() => {
@@ -374,12 +379,7 @@ async fn measure(arguments: &Arguments, side: &Side) -> anyhow::Result<Report> {
     };
     let work = ask(arguments, &scratch, &clients, &nodes);
     let limit = Duration::from_secs(common.timeout);
-    let result = tokio::select! {
-        done = tokio::time::timeout(limit, Box::pin(work)) => {
-            done.unwrap_or_else(|_| Err(anyhow::anyhow!("not done in {} s", common.timeout)))
-        }
-        _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
-    };
+    let result = unless_interrupted(within(limit, work)).await;
     let removed = scratch.remove(&nodes).await;
     match (result, removed) {
         (Err(error), Err(left)) => Err(error.context(format!("{left:#}; before that"))),

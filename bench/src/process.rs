@@ -38,21 +38,43 @@ pub fn usage(names: &[String]) -> anyhow::Result<Usage> {
     Ok(sum)
 }
 
+/// Whether a process of this group lives; what ended and was not asked about yet does not.
+pub fn is_any_of(group: i32) -> anyhow::Result<bool> {
+    let all = all("stat")?;
+    Ok(all.iter().any(|(_, stat)| lives_in(stat, group)))
+}
+
 fn ids(name: &str) -> anyhow::Result<Vec<u32>> {
     if let Ok(id) = name.parse() {
         return Ok(vec![id]);
     }
-    let mut ids = Vec::new();
+    let called = |(id, comm): (u32, String)| is_called(&comm, name).then_some(id);
+    Ok(all("comm")?.into_iter().filter_map(called).collect())
+}
+
+/// This file of every process, by id.
+fn all(file: &str) -> anyhow::Result<Vec<(u32, String)>> {
+    let mut all = Vec::new();
     for entry in std::fs::read_dir("/proc").context("cannot read /proc")? {
         let path = entry.context("cannot read /proc")?.path();
         let id: Option<u32> = path
             .file_name()
             .and_then(|name| name.to_str()?.parse().ok());
         // One that ended since is none.
-        let comm = std::fs::read_to_string(path.join("comm")).unwrap_or_default();
-        ids.extend(id.filter(|_| is_called(&comm, name)));
+        let Ok(text) = std::fs::read_to_string(path.join(file)) else {
+            continue;
+        };
+        all.extend(id.map(|id| (id, text)));
     }
-    Ok(ids)
+    Ok(all)
+}
+
+/// State and group are the third and the fifth field, behind the name in brackets.
+fn lives_in(stat: &str, group: i32) -> bool {
+    let fields = stat.rsplit_once(')').map(|(_, rest)| rest);
+    let mut fields = fields.unwrap_or_default().split_whitespace();
+    let is_alive = fields.next().is_some_and(|state| !"ZX".contains(state));
+    is_alive && fields.nth(1).and_then(|field| field.parse().ok()) == Some(group)
 }
 
 fn is_called(comm: &str, name: &str) -> bool {
@@ -83,7 +105,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{field, is_called, usage};
+    use super::{field, is_called, lives_in, usage};
 
     #[test]
     fn a_field_is_found_by_its_whole_name() {
@@ -99,6 +121,14 @@ mod tests {
         assert!(is_called("etcd\n", "etcd"));
         assert!(is_called("kube-controller\n", "kube-controller-manager"));
         assert!(!is_called("etcdctl\n", "etcd"));
+    }
+
+    #[test]
+    fn one_that_ended_lives_in_no_group() {
+        assert!(lives_in("7 (a) b) S 1 5 5 0 -1", 5));
+        assert!(!lives_in("7 (a) S 5 6 5 0 -1", 5));
+        assert!(!lives_in("7 (a) Z 1 5 5 0 -1", 5));
+        assert!(!lives_in("", 5));
     }
 
     #[test]

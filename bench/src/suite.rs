@@ -4,6 +4,7 @@
 //! also after an error or an interrupt.
 
 use crate::pairs::{self, Pairs};
+use crate::patience::{unless_interrupted, within};
 use crate::scratch::Scratch;
 use crate::stats::Report;
 use anyhow::Context;
@@ -159,12 +160,7 @@ pub async fn run(
     for case in cases {
         let mut stages = Vec::new();
         let work = measure(sides, case, plan, &mut stages, &mut pairs, said);
-        let done = tokio::select! {
-            done = tokio::time::timeout(plan.timeout, Box::pin(work)) => done.unwrap_or_else(|_| {
-                Err(anyhow::anyhow!("not done in {} s", plan.timeout.as_secs()))
-            }),
-            _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
-        };
+        let done = unless_interrupted(within(plan.timeout, work)).await;
         let mut removed = Ok(());
         for stage in &stages {
             removed = removed.and(stage.scratch.remove(&stage.nodes).await);
