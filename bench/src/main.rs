@@ -17,6 +17,7 @@ use suite::{Kind, Side};
 mod pairs; // Two servers side by side, pure.
 mod stats; // Percentiles and rates, pure.
 
+mod about; // Machine and versions.
 mod patience; // What takes too long, and interrupts.
 
 mod pool; // Many timed calls over connections.
@@ -93,7 +94,11 @@ enum Work {
     /// Suite: get one and list 100, 1,000 and 27,000 of `--size`, as JSON, protobuf and in pages.
     Reads,
     /// Suite: from the answer to a create to the event at each of 1, 100 and 1,000 watchers.
-    Fanout,
+    Fanout {
+        /// Creates a second, each of which every watcher hears of; else one after the other.
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        rate: Option<u32>,
+    },
     /// Suite: 100, 1,000 and 5,000 nodes that are only objects renew their leases.
     Nodes,
     /// From the start of a command to ready, empty and with 10,000 and 100,000 objects (`--most`).
@@ -267,22 +272,21 @@ async fn measure_all(arguments: &Arguments) -> anyhow::Result<()> {
             }
             None if common.against.is_none() => {
                 let report = Box::pin(measure(arguments, &sides[0])).await?;
-                return output(common, &report.table(), &report.json());
+                let (table, json) = (report.table(), report.json());
+                return output(arguments, &sides, &table, json).await;
             }
             None => Box::pin(in_turn(arguments, &sides)).await?,
         },
     };
-    let names: Vec<_> = sides.into_iter().map(|side| side.name).collect();
-    output(common, &pairs.table(&names), &pairs.json(&names))
+    let names: Vec<_> = sides.iter().map(|side| side.name.clone()).collect();
+    let (table, json) = (pairs.table(&names), pairs.json(&names));
+    output(arguments, &sides, &table, json).await
 }
 
 /// What is no suite, of both sides.
 async fn in_turn(arguments: &Arguments, sides: &[Side]) -> anyhow::Result<Pairs> {
     anyhow::ensure!(
-        !matches!(
-            arguments.work,
-            Work::Dns { .. } | Work::Connect { .. } | Work::Accept { .. }
-        ),
+        arguments.work.is_of_servers(),
         "--against is for work that a kubeconfig leads to"
     );
     let mut pairs = Pairs::new(sides.len());
@@ -305,8 +309,21 @@ fn progress(what: String) {
 }
 
 #[allow(clippy::print_stdout)] // The report is for the terminal.
-fn output(common: &Common, table: &str, json: &serde_json::Value) -> anyhow::Result<()> {
-    match &common.json {
+async fn output(
+    arguments: &Arguments,
+    sides: &[Side],
+    table: &str,
+    mut json: serde_json::Value,
+) -> anyhow::Result<()> {
+    if arguments.common.json.is_some() {
+        let asked = if arguments.work.is_of_servers() {
+            sides
+        } else {
+            &[]
+        };
+        json["run"] = about::run(asked).await;
+    }
+    match &arguments.common.json {
         None => println!("{table}"),
         Some(None) => println!("{json}"),
         Some(Some(file)) => {
@@ -319,11 +336,19 @@ fn output(common: &Common, table: &str, json: &serde_json::Value) -> anyhow::Res
 }
 
 impl Work {
+    /// Whether a kubeconfig leads to what is measured.
+    fn is_of_servers(&self) -> bool {
+        !matches!(
+            self,
+            Self::Dns { .. } | Self::Connect { .. } | Self::Accept { .. }
+        )
+    }
+
     fn suite(&self) -> Option<Kind> {
         match self {
             Self::Writes => Some(Kind::Writes),
             Self::Reads => Some(Kind::Reads),
-            Self::Fanout => Some(Kind::Watch),
+            Self::Fanout { rate } => Some(Kind::Watch { rate: *rate }),
             Self::Nodes => Some(Kind::Nodes),
             _ => None,
         }
@@ -406,7 +431,7 @@ async fn ask(
         | Work::Accept { .. }
         | Work::Writes
         | Work::Reads
-        | Work::Fanout
+        | Work::Fanout { .. }
         | Work::Nodes
         | Work::Coldstart { .. }
         | Work::Footprint { .. } => unreachable!("measured above"),

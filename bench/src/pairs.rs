@@ -4,6 +4,9 @@
 use crate::stats::Report;
 use serde_json::{Value, json};
 
+/// The unit of calls that failed: a number, and best none.
+const FAILED: &str = "";
+
 /// What is measured, with a value a round for each side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
@@ -52,15 +55,13 @@ pub fn turn(sides: usize, round: usize) -> Vec<usize> {
 pub fn figures(report: &Report) -> Vec<Figure> {
     let what = |of: &str| format!("{}, {of}", report.work);
     let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
-    let mut figures = vec![
+    vec![
         Figure::new(what("rate"), "/s", report.rate()),
         Figure::new(what("p50"), "ms", ms(report.p50)),
         Figure::new(what("p99"), "ms", ms(report.p99)),
-    ];
-    if report.failed > 0 {
-        figures.push(Figure::new(what("failed"), "", report.failed as f64));
-    }
-    figures
+        // Of every round, also where none failed: rounds are compared by their place.
+        Figure::new(what("failed"), FAILED, report.failed as f64),
+    ]
 }
 
 impl Pairs {
@@ -85,7 +86,8 @@ impl Pairs {
     }
 
     pub fn table(&self, names: &[String]) -> String {
-        let width = self.rows.iter().map(|row| row.what.len()).max();
+        let shown = || self.rows.iter().filter(|row| !row.is_as_hoped());
+        let width = shown().map(|row| row.what.len()).max();
         let width = width.unwrap_or_default().max("what".len());
         let mut table = format!("{:<width$}  {:<5}", "what", "unit");
         for name in names {
@@ -94,7 +96,7 @@ impl Pairs {
         if self.sides == 2 {
             table.push_str("  first / second, of each round");
         }
-        for row in &self.rows {
+        for row in shown() {
             table.push_str(&format!("\n{:<width$}  {:<5}", row.what, row.unit));
             for values in &row.values {
                 table.push_str(&format!("{:>32}", spread(values)));
@@ -132,6 +134,11 @@ impl Pairs {
 }
 
 impl Row {
+    /// Nothing failed, which needs no line for people.
+    fn is_as_hoped(&self) -> bool {
+        self.unit == FAILED && self.values.iter().flatten().all(|value| *value == 0.0)
+    }
+
     /// The first side's value as a share of the second's, of each round that both have measured.
     pub fn ratios(&self) -> Vec<f64> {
         let [first, second] = self.values.as_slice() else {

@@ -64,7 +64,10 @@ pub struct Sizes {
 pub enum Kind {
     Writes,
     Reads,
-    Watch,
+    Watch {
+        /// Creates a second.
+        rate: Option<u32>,
+    },
     Nodes,
 }
 
@@ -76,8 +79,8 @@ pub fn cases(kind: Kind, sizes: &Sizes) -> Vec<Case> {
             let cases = reads::cases(count, bytes, most);
             cases.into_iter().map(Case::Reads).collect()
         }
-        Kind::Watch => {
-            let cases = fanout::cases(count, bytes, most);
+        Kind::Watch { rate } => {
+            let cases = fanout::cases(count, bytes, most, rate);
             cases.into_iter().map(Case::Fanout).collect()
         }
         Kind::Nodes => {

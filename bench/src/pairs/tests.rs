@@ -56,14 +56,28 @@ fn one_side_has_no_ratios() {
 }
 
 #[test]
-fn a_report_tells_its_failures_if_there_are_any() {
+fn a_report_tells_its_failures_and_a_table_only_those_that_there_were() {
     let report = |failed| {
         let times = vec![Duration::from_millis(4); 10];
         Report::new("get", times, failed, Duration::from_secs(2))
     };
     let fine = figures(&report(0));
-    let expected = [("get, rate", 5.0), ("get, p50", 4.0), ("get, p99", 4.0)];
+    let expected = [
+        ("get, rate", 5.0),
+        ("get, p50", 4.0),
+        ("get, p99", 4.0),
+        ("get, failed", 0.0),
+    ];
     let found: Vec<_> = fine.iter().map(|f| (f.what.as_str(), f.value)).collect();
     assert_eq!(found, expected);
-    assert_eq!(figures(&report(2))[3].value, 2.0);
+    let of_rounds = |rounds: [usize; 3]| {
+        let mut pairs = Pairs::new(1);
+        for figure in rounds.iter().flat_map(|failed| figures(&report(*failed))) {
+            pairs.add(0, figure);
+        }
+        pairs.table(&names()[..1])
+    };
+    assert!(!of_rounds([0, 0, 0]).contains("failed"));
+    let table = of_rounds([0, 2, 0]);
+    assert!(table.contains("0.00 (0.00..2.00)"), "{table}");
 }

@@ -18,7 +18,7 @@ use kube::api::{ListParams, PostParams};
 use kube::client::Body;
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, interval};
 
 const WATCHERS: [usize; 3] = [1, 100, 1_000];
 /// Fewer than any API server allows on one connection.
@@ -27,6 +27,8 @@ const OPENED_AT_ONCE: usize = 50;
 /// So many deliveries in a round, or the fewest creates that tell something.
 const DELIVERIES: usize = 50_000;
 const CREATES_MIN: usize = 20;
+/// A round at a given rate is no longer than this.
+const PACED_SECONDS_MAX: usize = 20;
 /// How long a watcher may hear nothing before the rest counts as lost.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 const WATCH_SECONDS: usize = 290;
@@ -38,15 +40,22 @@ pub struct Fanout {
     pub watchers: usize,
     pub creates: usize,
     pub bytes: usize,
+    /// Creates a second; as fast as they are answered if nothing is said.
+    pub rate: Option<u32>,
 }
 
 /// Up to `watchers_max` watchers and `count` creates.
-pub fn cases(count: usize, bytes: usize, watchers_max: usize) -> Vec<Fanout> {
+pub fn cases(count: usize, bytes: usize, watchers_max: usize, rate: Option<u32>) -> Vec<Fanout> {
+    let paced = rate.map_or(usize::MAX, |rate| rate as usize * PACED_SECONDS_MAX);
     let numbers = WATCHERS.into_iter().filter(|some| *some <= watchers_max);
     let of_number = |watchers| Fanout {
         watchers,
-        creates: (DELIVERIES / watchers).max(CREATES_MIN).min(count),
+        creates: (DELIVERIES / watchers)
+            .max(CREATES_MIN)
+            .min(count)
+            .min(paced),
         bytes,
+        rate,
     };
     numbers.map(of_number).collect()
 }
@@ -57,7 +66,11 @@ pub fn connections(watchers: usize) -> usize {
 
 impl Fanout {
     pub fn name(&self) -> String {
-        format!("events to {} watchers", self.watchers)
+        let events = format!("events to {} watchers", self.watchers);
+        match self.rate {
+            Some(rate) => format!("{events}, {rate} creates/s"),
+            None => events,
+        }
     }
 
     /// A latency is from the answer to a create until one watcher's event; what was heard before
@@ -89,7 +102,14 @@ impl Fanout {
         }
         let begun = clock.monotonic();
         let mut answered = Vec::with_capacity(self.creates);
+        // What was late is made up for.
+        let mut pace = self
+            .rate
+            .map(|rate| interval(Duration::from_secs(1) / rate));
         for number in numbers {
+            if let Some(pace) = &mut pace {
+                pace.tick().await;
+            }
             let object = configmaps::config_map(scratch, number, self.bytes);
             api.create(&PostParams::default(), &object).await?;
             answered.push(clock.monotonic());

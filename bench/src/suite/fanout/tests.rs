@@ -36,9 +36,19 @@ async fn what_ends_early_was_not_heard() {
 
 #[test]
 fn deliveries_are_about_as_many_whoever_watches() {
-    let shapes: Vec<_> = cases(1_000, 10, 1_000)
+    let shapes: Vec<_> = cases(1_000, 10, 1_000, None)
         .iter()
         .map(|case| (case.watchers, case.creates, connections(case.watchers)))
         .collect();
     assert_eq!(shapes, [(1, 1_000, 1), (100, 500, 2), (1_000, 50, 20)]);
+}
+
+#[test]
+fn a_round_at_a_rate_is_short() {
+    let shapes: Vec<_> = cases(1_000, 10, 1_000, Some(1))
+        .iter()
+        .map(|case| (case.name(), case.creates))
+        .collect();
+    let name = |watchers| format!("events to {watchers} watchers, 1 creates/s");
+    assert_eq!(shapes, [(name(1), 20), (name(100), 20), (name(1_000), 20)]);
 }
