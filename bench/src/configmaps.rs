@@ -3,17 +3,16 @@
 use crate::pool;
 use crate::scratch::Scratch;
 use crate::stats::Report;
+use crate::wire::{self, Template};
 use anyhow::Context;
 use coracle_client::Client;
 use coracle_client::clock::Clock;
 use futures::StreamExt;
-use http::{Request, Response, StatusCode};
-use http_body_util::BodyExt;
+use http::{Method, Request};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{ListParams, ObjectMeta, PostParams, WatchEvent, WatchParams};
 use kube::client::Body;
-use kube::core::Status;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +29,11 @@ const WATCH_SECONDS: u32 = 290;
 
 pub fn name_of(number: usize) -> String {
     format!("c-{number}")
+}
+
+/// Of all of a namespace.
+pub fn path_in(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/configmaps")
 }
 
 pub fn config_map(scratch: &Scratch, number: usize, bytes: usize) -> ConfigMap {
@@ -60,16 +64,26 @@ pub async fn create_numbered(
     numbers: std::ops::Range<usize>,
     bytes: usize,
 ) -> anyhow::Result<Report> {
-    let namespace: Arc<str> = scratch.name.as_str().into();
-    let template = Arc::new(config_map(scratch, 0, bytes));
+    let path: Arc<str> = path_in(&scratch.name).into();
+    let template = Arc::new(Template::new(config_map(scratch, 0, bytes))?);
     let first = numbers.start;
     pool::run("create", clients, numbers.len(), move |client, number| {
-        let api: Api<ConfigMap> = Api::namespaced(client, &namespace);
-        let mut object = ConfigMap::clone(&template);
-        object.metadata.name = Some(name_of(first + number));
-        async move { api.create(&PostParams::default(), &object).await.map(drop) }
+        let (path, body) = (Arc::clone(&path), template.named(&name_of(first + number)));
+        async move { wire::send(&client, Method::POST, &path, wire::JSON, body).await }
     })
     .await
+}
+
+/// The first `count`, whose answers may come in any order.
+pub async fn delete(scratch: &Scratch, clients: &[Client], count: usize) -> anyhow::Result<()> {
+    let path: Arc<str> = path_in(&scratch.name).into();
+    let gone = pool::run("delete", clients, count, move |client, number| {
+        let path = format!("{path}/{}", name_of(number));
+        async move { wire::send(&client, Method::DELETE, &path, wire::JSON, Vec::new()).await }
+    });
+    let failed = gone.await?.failed;
+    anyhow::ensure!(failed == 0, "{failed} ConfigMaps could not be deleted");
+    Ok(())
 }
 
 /// Reads one object over and over.
@@ -99,48 +113,17 @@ pub async fn list(
 ) -> anyhow::Result<Report> {
     let made = create(scratch, clients, objects, bytes).await?;
     anyhow::ensure!(made.failed == 0, "{} creates failed", made.failed);
-    let path: Arc<str> = format!("/api/v1/namespaces/{}/configmaps", scratch.name).into();
+    let path: Arc<str> = path_in(&scratch.name).into();
     pool::run("list", clients, count, move |client, _| {
         let request = Request::get(&*path).body(Body::empty());
         async move {
             let answer = client
                 .send(request.map_err(kube::Error::HttpError)?)
                 .await?;
-            drain(answer).await
+            wire::drain(answer).await
         }
     })
     .await
-}
-
-/// Reads the body and keeps none of it.
-pub async fn drain(answer: Response<Body>) -> Result<(), kube::Error> {
-    let code = answer.status();
-    let mut body = answer.into_body();
-    while let Some(frame) = body.frame().await {
-        frame?;
-    }
-    succeeded(code)
-}
-
-/// The whole body, if it is no error's.
-pub async fn taken_in(answer: Response<Body>) -> Result<Vec<u8>, kube::Error> {
-    let code = answer.status();
-    let mut body = answer.into_body();
-    let mut whole = Vec::new();
-    while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame?.into_data() {
-            whole.extend_from_slice(&data);
-        }
-    }
-    succeeded(code).map(|()| whole)
-}
-
-fn succeeded(code: StatusCode) -> Result<(), kube::Error> {
-    if code.is_success() {
-        return Ok(());
-    }
-    let status = Status::failure(code.as_str(), "ListFailed").with_code(code.as_u16());
-    Err(kube::Error::Api(status.boxed()))
 }
 
 /// One watcher a connection; `count` objects are created one after another. A latency is from

@@ -4,8 +4,9 @@
 use crate::stats::Report;
 use serde_json::{Value, json};
 
-/// The unit of calls that failed: a number, and best none.
-const FAILED: &str = "";
+/// The unit of what is only a number: calls that failed, and what else was counted. What nobody
+/// counted in a round was none.
+const COUNT: &str = "";
 
 /// What is measured, with a value a round for each side.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,13 +56,15 @@ pub fn turn(sides: usize, round: usize) -> Vec<usize> {
 pub fn figures(report: &Report) -> Vec<Figure> {
     let what = |of: &str| format!("{}, {of}", report.work);
     let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
-    vec![
+    let mut figures = vec![
         Figure::new(what("rate"), "/s", report.rate()),
         Figure::new(what("p50"), "ms", ms(report.p50)),
         Figure::new(what("p99"), "ms", ms(report.p99)),
-        // Of every round, also where none failed: rounds are compared by their place.
-        Figure::new(what("failed"), FAILED, report.failed as f64),
-    ]
+        Figure::new(what("failed"), COUNT, report.failed as f64),
+    ];
+    let notes = report.notes.iter();
+    figures.extend(notes.map(|(of, count)| Figure::new(what(of), COUNT, *count as f64)));
+    figures
 }
 
 impl Pairs {
@@ -72,7 +75,8 @@ impl Pairs {
         }
     }
 
-    pub fn add(&mut self, side: usize, figure: Figure) {
+    /// Rounds of one side come in their order.
+    pub fn add(&mut self, side: usize, round: usize, figure: Figure) {
         let known = self.rows.iter().position(|row| row.what == figure.what);
         let at = known.unwrap_or_else(|| {
             self.rows.push(Row {
@@ -82,14 +86,30 @@ impl Pairs {
             });
             self.rows.len() - 1
         });
-        self.rows[at].values[side].push(figure.value);
+        let row = &mut self.rows[at];
+        row.fill(side, round);
+        row.values[side].push(figure.value);
+    }
+
+    /// Every side has had so many rounds.
+    pub fn end(&mut self, rounds: usize) {
+        for row in &mut self.rows {
+            (0..self.sides).for_each(|side| row.fill(side, rounds));
+        }
+    }
+
+    /// Those with something to say to people.
+    fn shown(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| !row.is_as_hoped())
     }
 
     pub fn table(&self, names: &[String]) -> String {
-        let shown = || self.rows.iter().filter(|row| !row.is_as_hoped());
+        let shown = || self.shown();
         let width = shown().map(|row| row.what.len()).max();
         let width = width.unwrap_or_default().max("what".len());
-        let mut table = format!("{:<width$}  {:<5}", "what", "unit");
+        let units = shown().map(|row| row.unit.len()).max();
+        let units = units.unwrap_or_default().max("unit".len());
+        let mut table = format!("{:<width$}  {:<units$}", "what", "unit");
         for name in names {
             table.push_str(&format!("{:>32}", shortened(name)));
         }
@@ -97,7 +117,7 @@ impl Pairs {
             table.push_str("  first / second, of each round");
         }
         for row in shown() {
-            table.push_str(&format!("\n{:<width$}  {:<5}", row.what, row.unit));
+            table.push_str(&format!("\n{:<width$}  {:<units$}", row.what, row.unit));
             for values in &row.values {
                 table.push_str(&format!("{:>32}", spread(values)));
             }
@@ -107,6 +127,21 @@ impl Pairs {
             }
         }
         table
+    }
+
+    /// The same for a page, with the median of the ratios.
+    pub fn markdown(&self, names: &[String]) -> String {
+        let mut page = format!("| what | {} |", names.join(" | "));
+        let mut rule = format!("| --- |{}", " --- |".repeat(names.len()));
+        if self.sides == 2 {
+            page.push_str(" first / second: median (each round) |");
+            rule.push_str(" --- |");
+        }
+        for line in [rule].into_iter().chain(self.shown().map(Row::markdown)) {
+            page.push('\n');
+            page.push_str(&line);
+        }
+        page
     }
 
     pub fn json(&self, names: &[String]) -> Value {
@@ -134,9 +169,41 @@ impl Pairs {
 }
 
 impl Row {
+    /// What was counted in rounds before this one, and what was not.
+    fn fill(&mut self, side: usize, rounds: usize) {
+        let values = &mut self.values[side];
+        if self.unit == COUNT && values.len() < rounds {
+            values.resize(rounds, 0.0);
+        }
+    }
+
+    fn markdown(&self) -> String {
+        let unit = match self.unit {
+            COUNT => String::new(),
+            unit => format!(" ({unit})"),
+        };
+        let mut line = format!("| {}{unit} |", self.what);
+        for values in &self.values {
+            line.push_str(&format!(" {} |", spread(values)));
+        }
+        if self.values.len() == 2 {
+            let ratios = self.ratios();
+            let each: Vec<_> = ratios.iter().copied().map(short).collect();
+            let cell = match median(&ratios) {
+                Some(median) if ratios.len() > 1 => {
+                    format!("{} ({})", short(median), each.join(", "))
+                }
+                Some(one) => short(one),
+                None => String::new(),
+            };
+            line.push_str(&format!(" {cell} |"));
+        }
+        line
+    }
+
     /// Nothing failed, which needs no line for people.
     fn is_as_hoped(&self) -> bool {
-        self.unit == FAILED && self.values.iter().flatten().all(|value| *value == 0.0)
+        self.unit == COUNT && self.values.iter().flatten().all(|value| *value == 0.0)
     }
 
     /// The first side's value as a share of the second's, of each round that both have measured.

@@ -24,8 +24,9 @@ pub struct Plan {
     pub command: Vec<String>,
 }
 
-/// A latency is from the event that shows a pod bound to the one that shows it running.
-pub async fn run(scratch: &Scratch, plan: &Plan) -> anyhow::Result<Report> {
+/// Two: from the sending of a pod, and from the event that shows it bound, to the event that shows
+/// it running.
+pub async fn run(scratch: &Scratch, plan: &Plan) -> anyhow::Result<Vec<Report>> {
     scratch.wait_for_account().await?;
     let api: Api<Pod> = Api::namespaced(scratch.client.clone(), &scratch.name);
     let from = api.list(&ListParams::default()).await?.metadata;
@@ -35,13 +36,16 @@ pub async fn run(scratch: &Scratch, plan: &Plan) -> anyhow::Result<Report> {
     let mut stream = std::pin::pin!(stream.context("cannot watch pods")?);
     let clock = Clock::system();
     let begun = clock.monotonic();
-    let (mut sent, mut bound) = (0, HashMap::with_capacity(plan.count));
+    let (mut sent, mut bound) = (HashMap::new(), HashMap::new());
     let mut running: HashMap<String, Instant> = HashMap::with_capacity(plan.count);
     while running.len() < plan.count {
         let room = plan.count.min(running.len() + plan.at_once);
-        let new = (sent..room).map(|number| create(&api, scratch, plan, number));
-        futures::future::try_join_all(new).await?;
-        sent = room;
+        let new: Vec<_> = (sent.len()..room).collect();
+        let now = clock.monotonic();
+        sent.extend(new.iter().map(|number| (name_of(*number), now)));
+        let new = new.into_iter();
+        let creates = new.map(|number| create(&api, scratch, plan, number));
+        futures::future::try_join_all(creates).await?;
         let event = tokio::time::timeout(SILENCE_MAX, stream.next()).await;
         let Ok(Some(event)) = event else { break };
         let (WatchEvent::Added(pod) | WatchEvent::Modified(pod)) = event? else {
@@ -57,12 +61,23 @@ pub async fn run(scratch: &Scratch, plan: &Plan) -> anyhow::Result<Report> {
     }
     let last = running.values().max().copied();
     let last = last.context("no pod runs: does a node have the image?")?;
-    let latencies: Vec<_> = running
-        .iter()
-        .filter_map(|(name, at)| Some(*at - *bound.get(name)?))
-        .collect();
-    let failed = plan.count - latencies.len();
-    Ok(Report::new("pods", latencies, failed, last - begun))
+    let took = last - begun;
+    let report = |since: &str, begun: &HashMap<String, Instant>| {
+        let pods = running.iter();
+        let of_pod = |(name, at): (&String, &Instant)| Some(*at - *begun.get(name)?);
+        let latencies: Vec<_> = pods.filter_map(of_pod).collect();
+        let failed = plan.count - latencies.len();
+        Report::new(format!("pods, {since} to running"), latencies, failed, took)
+    };
+    let all = ("ms until all ran".to_owned(), took.as_millis() as u64);
+    Ok(vec![
+        report("applied", &sent).with_notes(vec![all]),
+        report("bound", &bound),
+    ])
+}
+
+fn name_of(number: usize) -> String {
+    format!("p-{number}")
 }
 
 async fn create(
@@ -73,7 +88,7 @@ async fn create(
 ) -> anyhow::Result<()> {
     let pod = Pod {
         metadata: ObjectMeta {
-            name: Some(format!("p-{number}")),
+            name: Some(name_of(number)),
             labels: Some(scratch.labels()),
             ..ObjectMeta::default()
         },

@@ -2,7 +2,6 @@
 
 use crate::idle;
 use anyhow::Context;
-use std::path::Path;
 use std::time::Duration;
 
 /// The kernel keeps so much of a command's name.
@@ -17,25 +16,43 @@ pub struct Usage {
     pub written_bytes: u64,
 }
 
-impl std::ops::AddAssign for Usage {
-    fn add_assign(&mut self, other: Self) {
-        self.resident_kb += other.resident_kb;
-        self.processor += other.processor;
-        self.written_bytes += other.written_bytes;
+impl std::iter::Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            resident_kb: sum.resident_kb + one.resident_kb,
+            processor: sum.processor + one.processor,
+            written_bytes: sum.written_bytes + one.written_bytes,
+        })
     }
 }
 
-/// All processes that are called so together; a number is the id of one.
-pub fn usage(names: &[String]) -> anyhow::Result<Usage> {
-    let mut sum = Usage::default();
-    for name in names {
-        let ids = ids(name)?;
+/// Of each name all processes that are called so; a number is the id of one.
+pub fn ids(names: &[String]) -> anyhow::Result<Vec<Vec<u32>>> {
+    let of_name = |name: &String| {
+        let ids = called(name)?;
         anyhow::ensure!(!ids.is_empty(), "no process is called {name:?}");
-        for id in ids {
-            sum += of(id)?;
-        }
-    }
-    Ok(sum)
+        Ok(ids)
+    };
+    names.iter().map(of_name).collect()
+}
+
+/// All of them together.
+pub fn usage(ids: &[u32]) -> anyhow::Result<Usage> {
+    ids.iter().map(|id| of(*id)).sum()
+}
+
+/// Forgets how much memory it had at most.
+pub fn forget_peak(id: u32) -> anyhow::Result<()> {
+    /// Of the kernel's interface.
+    const PEAK: &str = "5";
+    let path = format!("/proc/{id}/clear_refs");
+    std::fs::write(&path, PEAK).with_context(|| format!("cannot write {path}"))
+}
+
+/// How much memory it had at most, in KB, since that was forgotten.
+pub fn peak_kb(id: u32) -> anyhow::Result<u64> {
+    let peak = field(&read(id, "status")?, "VmHWM:");
+    peak.with_context(|| format!("{id} has no memory: is it a process?"))
 }
 
 /// Whether a process of this group lives; what ended and was not asked about yet does not.
@@ -44,12 +61,12 @@ pub fn is_any_of(group: i32) -> anyhow::Result<bool> {
     Ok(all.iter().any(|(_, stat)| lives_in(stat, group)))
 }
 
-fn ids(name: &str) -> anyhow::Result<Vec<u32>> {
+fn called(name: &str) -> anyhow::Result<Vec<u32>> {
     if let Ok(id) = name.parse() {
         return Ok(vec![id]);
     }
-    let called = |(id, comm): (u32, String)| is_called(&comm, name).then_some(id);
-    Ok(all("comm")?.into_iter().filter_map(called).collect())
+    let of_name = |(id, comm): (u32, String)| is_called(&comm, name).then_some(id);
+    Ok(all("comm")?.into_iter().filter_map(of_name).collect())
 }
 
 /// This file of every process, by id.
@@ -83,18 +100,18 @@ fn is_called(comm: &str, name: &str) -> bool {
 }
 
 fn of(id: u32) -> anyhow::Result<Usage> {
-    let folder = Path::new("/proc").join(id.to_string());
-    let read = |file: &str| {
-        let path = folder.join(file);
-        std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
-    };
-    let resident = field(&read("status")?, "VmRSS:");
-    let written = field(&read("io")?, "write_bytes:");
+    let resident = field(&read(id, "status")?, "VmRSS:");
+    let written = field(&read(id, "io")?, "write_bytes:");
     Ok(Usage {
         resident_kb: resident.with_context(|| format!("{id} has no memory: is it a process?"))?,
         processor: idle::processor_time(id)?,
         written_bytes: written.with_context(|| format!("nobody counts what {id} writes"))?,
     })
+}
+
+fn read(id: u32, file: &str) -> anyhow::Result<String> {
+    let path = format!("/proc/{id}/{file}");
+    std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))
 }
 
 /// The number behind a name, of a file with a line each.
@@ -105,7 +122,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{field, is_called, lives_in, usage};
+    use super::*;
 
     #[test]
     fn a_field_is_found_by_its_whole_name() {
@@ -133,16 +150,34 @@ mod tests {
 
     #[test]
     fn several_processes_are_summed() {
-        let own = std::process::id().to_string();
-        let one = usage(std::slice::from_ref(&own)).unwrap();
-        let two = usage(&[own.clone(), own]).unwrap();
+        let own = std::process::id();
+        let one = usage(&[own]).unwrap();
+        let two = usage(&[own, own]).unwrap();
         assert!(one.resident_kb > 0);
         assert!(two.resident_kb > one.resident_kb);
     }
 
     #[test]
+    fn a_peak_is_seen_after_it_is_over() {
+        let own = std::process::id();
+        forget_peak(own).unwrap();
+        let before = peak_kb(own).unwrap();
+        let bytes = 16 << 20;
+        // Each page is touched.
+        assert!(
+            std::hint::black_box(vec![1_u8; bytes])
+                .iter()
+                .all(|byte| *byte == 1)
+        );
+        let more = peak_kb(own).unwrap() - before;
+        assert!(more * 1024 > bytes as u64 / 2, "{more} KB");
+    }
+
+    #[test]
     fn a_name_that_nobody_has_is_an_error() {
-        let error = usage(&["no such process".to_owned()]).unwrap_err();
+        let error = ids(&["no such process".to_owned()]).unwrap_err();
         assert!(error.to_string().contains("no such process"));
+        let ids = ids(&["7".to_owned()]).unwrap();
+        assert_eq!(ids, [[7]]);
     }
 }

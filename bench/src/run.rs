@@ -1,16 +1,15 @@
-//! From the arguments to a report: sides, rounds, and one piece of work.
+//! From the arguments to what is told: sides, rounds, and one piece of work.
 
+use crate::about::About;
 use crate::arguments::{Arguments, Work};
 use crate::pairs::{self, Pairs};
 use crate::patience::{unless_interrupted, within};
-use crate::schedule;
 use crate::scratch::Scratch;
+use crate::side::Side;
 use crate::stats::Report;
-use crate::suite::{self, Side};
-use crate::{
-    about, coldstart, configmaps, connect, dns, fake_nodes, footprint, idle, pods, rollout,
-};
-use anyhow::Context;
+use crate::tell::Measured;
+use crate::{coldstart, configmaps, connect, dns, fake_nodes, footprint};
+use crate::{idle, pods, rollout, schedule, suite};
 use clap::Parser;
 use coracle_client::Client;
 use coracle_client::connect as server;
@@ -24,88 +23,61 @@ where
     I: IntoIterator<Item = OsString>,
 {
     let arguments = Arguments::parse_from(arguments);
-    Box::pin(measure_all(&arguments)).await
+    let about = About::now();
+    let sides = arguments.sides()?;
+    if !matches!(arguments.work, Work::Coldstart { .. }) {
+        for side in &sides {
+            side.meet().await;
+        }
+    }
+    let measured = Box::pin(measure_all(&arguments, &sides)).await?;
+    measured.tell(&arguments.common, &sides, &about)
 }
 
-async fn measure_all(arguments: &Arguments) -> anyhow::Result<()> {
+async fn measure_all(arguments: &Arguments, sides: &[Side]) -> anyhow::Result<Measured> {
     let common = &arguments.common;
-    let sides: Vec<_> = std::iter::once(&common.kubeconfig)
-        .chain(&common.against)
-        .map(|kubeconfig| Side::new(kubeconfig))
-        .collect();
-    let rounds = if common.quick {
-        1
-    } else {
-        common.rounds as usize
-    };
-    let sizes = common.sizes();
-    let timeout = Duration::from_secs(common.timeout);
-    let pairs = match &arguments.work {
-        Work::Coldstart {
-            start,
-            start_against,
-        } => {
-            let plan = coldstart::Plan {
-                commands: std::iter::once(start)
-                    .chain(start_against)
-                    .cloned()
-                    .collect(),
-                rounds,
-                bytes: sizes.bytes,
-                most: sizes.most,
-                timeout,
-            };
-            Box::pin(coldstart::run(&sides, &plan, &progress)).await?
-        }
-        Work::Footprint {
-            processes,
-            processes_against,
-            seconds,
-        } => {
-            let all = [processes, processes_against].map(Vec::clone);
-            let plan = footprint::Plan {
-                processes: all.into_iter().take(sides.len()).collect(),
-                period: Duration::from_secs(*seconds),
-                bytes: sizes.bytes,
-                most: sizes.most,
-                timeout,
-            };
-            Box::pin(footprint::run(&sides, &plan, &progress)).await?
-        }
-        work => match work.suite() {
-            Some(kind) => {
-                let plan = suite::Plan { rounds, timeout };
-                suite::run(&sides, &suite::cases(kind, &sizes), &plan, &progress).await?
-            }
-            None if common.against.is_none() => {
-                let report = Box::pin(measure(arguments, &sides[0])).await?;
-                let (table, json) = (report.table(), report.json());
-                return output(arguments, &sides, &table, json).await;
-            }
-            None => Box::pin(in_turn(arguments, &sides)).await?,
-        },
-    };
-    let names: Vec<_> = sides.iter().map(|side| side.name.clone()).collect();
-    let (table, json) = (pairs.table(&names), pairs.json(&names));
-    output(arguments, &sides, &table, json).await
+    if let Some(plan) = arguments.coldstart() {
+        let pairs = Box::pin(coldstart::run(sides, &plan, &progress)).await?;
+        return Ok(Measured::Pairs(pairs));
+    }
+    if let Some(plan) = arguments.footprint() {
+        let pairs = Box::pin(footprint::run(sides, &plan, &progress)).await?;
+        return Ok(Measured::Pairs(pairs));
+    }
+    if let Some(kind) = arguments.work.suite() {
+        let (rounds, timeout) = (common.rounds(), common.timeout());
+        let cases = suite::cases(kind, &common.sizes());
+        let plan = suite::Plan { rounds, timeout };
+        let pairs = suite::run(sides, &cases, &plan, &progress).await?;
+        return Ok(Measured::Pairs(pairs));
+    }
+    match sides {
+        [] => Ok(Measured::Reports(vec![without_server(arguments)?])),
+        [one] => Ok(Measured::Reports(Box::pin(measure(arguments, one)).await?)),
+        sides => Ok(Measured::Pairs(Box::pin(in_turn(arguments, sides)).await?)),
+    }
 }
 
 /// What is no suite, of both sides.
 async fn in_turn(arguments: &Arguments, sides: &[Side]) -> anyhow::Result<Pairs> {
-    anyhow::ensure!(
-        arguments.work.is_of_servers(),
-        "--against is for work that a kubeconfig leads to"
-    );
     let mut pairs = Pairs::new(sides.len());
-    for round in 0..arguments.common.rounds as usize {
+    let rounds = arguments.common.rounds();
+    for round in 0..rounds {
         for side in pairs::turn(sides.len(), round) {
-            progress(format!("round {}, {}", round + 1, sides[side].name));
-            let report = measure(arguments, &sides[side]).await?;
-            for figure in pairs::figures(&report) {
-                pairs.add(side, figure);
+            let name = &sides[side].name;
+            for report in measure(arguments, &sides[side]).await? {
+                let (work, rate) = (&report.work, report.rate());
+                progress(format!(
+                    "round {} of {rounds}, {name}: {work}, {rate:.0}/s",
+                    round + 1
+                ));
+                for figure in pairs::figures(&report) {
+                    pairs.add(side, round, figure);
+                }
             }
         }
     }
+    pairs.end(rounds);
     Ok(pairs)
 }
 
@@ -115,57 +87,31 @@ fn progress(what: String) {
     eprintln!("{what}");
 }
 
-#[allow(clippy::print_stdout)] // The report is for the terminal.
-async fn output(
-    arguments: &Arguments,
-    sides: &[Side],
-    table: &str,
-    mut json: serde_json::Value,
-) -> anyhow::Result<()> {
-    if arguments.common.json.is_some() {
-        let asked = if arguments.work.is_of_servers() {
-            sides
-        } else {
-            &[]
-        };
-        json["run"] = about::run(asked).await;
-    }
-    match &arguments.common.json {
-        None => println!("{table}"),
-        Some(None) => println!("{json}"),
-        Some(Some(file)) => {
-            println!("{table}");
-            std::fs::write(file, format!("{json:#}\n"))
-                .with_context(|| format!("cannot write {}", file.display()))?;
-        }
-    }
-    Ok(())
-}
-
-async fn measure(arguments: &Arguments, side: &Side) -> anyhow::Result<Report> {
+/// Of this machine's network.
+fn without_server(arguments: &Arguments) -> anyhow::Result<Report> {
     let common = &arguments.common;
     match &arguments.work {
-        Work::Dns { server, name } => {
-            return dns::run(&dns::Plan {
-                server: *server,
-                name: name.clone(),
-                count: common.count as usize,
-                sockets: common.connections as usize,
-            });
-        }
-        Work::Connect { direct, service } => {
-            return connect::run(&connect::Plan {
-                direct: *direct,
-                service: *service,
-                count: common.count as usize,
-            });
-        }
+        Work::Dns { server, name } => dns::run(&dns::Plan {
+            server: *server,
+            name: name.clone(),
+            count: common.count as usize,
+            sockets: common.connections as usize,
+        }),
+        Work::Connect { direct, service } => connect::run(&connect::Plan {
+            direct: *direct,
+            service: *service,
+            count: common.count as usize,
+        }),
         Work::Accept { at } => {
             connect::accept(at)?;
-            return Ok(Report::new("accept", Vec::new(), 0, Duration::ZERO));
+            Ok(Report::new("accept", Vec::new(), 0, Duration::ZERO))
         }
-        _ => {}
+        _ => unreachable!("all else has a side"),
     }
+}
+
+async fn measure(arguments: &Arguments, side: &Side) -> anyhow::Result<Vec<Report>> {
+    let common = &arguments.common;
     let endpoint = side.endpoint()?;
     // A client has connections of its own: as many clients, as many connections.
     let clients: Vec<_> = (0..common.connections)
@@ -179,8 +125,7 @@ async fn measure(arguments: &Arguments, side: &Side) -> anyhow::Result<Report> {
         _ => Vec::new(),
     };
     let work = ask(arguments, &scratch, &clients, &nodes);
-    let limit = Duration::from_secs(common.timeout);
-    let result = unless_interrupted(within(limit, work)).await;
+    let result = unless_interrupted(within(common.timeout(), work)).await;
     let removed = scratch.remove(&nodes).await;
     match (result, removed) {
         (Err(error), Err(left)) => Err(error.context(format!("{left:#}; before that"))),
@@ -193,10 +138,10 @@ async fn ask(
     scratch: &Scratch,
     clients: &[Client],
     nodes: &[String],
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<Vec<Report>> {
     let common = &arguments.common;
     let (count, bytes) = (common.count as usize, common.size as usize);
-    match &arguments.work {
+    let report = match &arguments.work {
         Work::Create => configmaps::create(scratch, clients, count, bytes).await,
         Work::Get => configmaps::get(scratch, clients, count, bytes).await,
         Work::List { objects } => {
@@ -242,7 +187,8 @@ async fn ask(
                 image: image.clone(),
                 command: command.clone(),
             };
-            pods::run(scratch, &plan).await
+            return pods::run(scratch, &plan).await;
         }
-    }
+    };
+    Ok(vec![report?])
 }

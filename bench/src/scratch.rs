@@ -2,13 +2,16 @@
 
 use anyhow::Context;
 use coracle_client::Client;
+use futures::StreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, ServiceAccount};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::time::Duration;
 
 /// The label on everything made; its value is the run's namespace.
@@ -16,6 +19,9 @@ pub const LABEL: &str = "coracle-bench/run";
 /// Controllers make the default service account; a slow machine takes seconds.
 const ACCOUNT_WAIT_MAX: Duration = Duration::from_secs(60);
 const ACCOUNT_POLL: Duration = Duration::from_millis(100);
+/// What is taken away is listed in pages, and gone so many at a time.
+const PAGE: u32 = 500;
+const REMOVED_AT_ONCE: usize = 32;
 
 pub struct Scratch {
     pub client: Client,
@@ -78,36 +84,42 @@ impl Scratch {
         }
     }
 
-    pub async fn remove_config_maps(&self) -> anyhow::Result<()> {
-        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.name);
-        let ours = ListParams::default().labels(&format!("{LABEL}={}", self.name));
-        let gone = api.delete_collection(&DeleteParams::default(), &ours).await;
-        gone.map(drop).context("cannot delete the ConfigMaps")
+    /// One by one: a server gives up the deletion of a whole collection after a minute.
+    async fn remove_all<K>(&self, api: Api<K>) -> Result<(), kube::Error>
+    where
+        K: Clone + DeserializeOwned + Debug,
+    {
+        let mut page = ListParams::default().labels(&format!("{LABEL}={}", self.name));
+        page = page.limit(PAGE);
+        loop {
+            let some = api.list_metadata(&page).await?;
+            let names = some.items.into_iter().filter_map(|one| one.metadata.name);
+            remove_named(&api, &names.collect::<Vec<_>>()).await?;
+            match some.metadata.continue_ {
+                Some(token) if !token.is_empty() => page = page.continue_token(&token),
+                _ => return Ok(()),
+            }
+        }
     }
 
     /// `nodes` are the names of those whose leases are to go too.
     pub async fn remove(&self, nodes: &[String]) -> anyhow::Result<()> {
-        let ours = ListParams::default().labels(&format!("{LABEL}={}", self.name));
-        let now = DeleteParams::default().grace_period(0);
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
-        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.name);
-        let all: Api<Node> = Api::all(self.client.clone());
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), "kube-node-lease");
-        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), &self.name);
+        let (of, name) = (&self.client, self.name.as_str());
         // Each is tried, whatever became of those before it. What makes pods goes before them.
         let mut results = vec![
-            deployments.delete_collection(&now, &ours).await.map(drop),
-            pods.delete_collection(&now, &ours).await.map(drop),
-            maps.delete_collection(&now, &ours).await.map(drop),
+            self.remove_all(Api::<Deployment>::namespaced(of.clone(), name))
+                .await,
+            self.remove_all(Api::<Pod>::namespaced(of.clone(), name))
+                .await,
+            self.remove_all(Api::<ConfigMap>::namespaced(of.clone(), name))
+                .await,
         ];
         if !nodes.is_empty() {
-            let classes: Api<PriorityClass> = Api::all(self.client.clone());
-            results.push(classes.delete_collection(&now, &ours).await.map(drop));
-            results.push(all.delete_collection(&now, &ours).await.map(drop));
-        }
-        for node in nodes {
-            let gone = leases.delete(node, &now).await.map(drop);
-            results.push(gone.or_else(missing_is_fine));
+            let classes = Api::<PriorityClass>::all(of.clone());
+            results.push(self.remove_all(classes).await);
+            results.push(self.remove_all(Api::<Node>::all(of.clone())).await);
+            let leases = Api::<Lease>::namespaced(of.clone(), "kube-node-lease");
+            results.push(remove_named(&leases, nodes).await);
         }
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let gone = namespaces
@@ -119,6 +131,20 @@ impl Scratch {
             .collect::<Result<(), _>>()
             .with_context(|| format!("cannot remove all of {}", self.name))
     }
+}
+
+/// Many at once, and all of them whatever becomes of one.
+async fn remove_named<K>(api: &Api<K>, names: &[String]) -> Result<(), kube::Error>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    let now = &DeleteParams::default().grace_period(0);
+    let removals = futures::stream::iter(names).map(|name| async move {
+        let gone = api.delete(name, now).await.map(drop);
+        gone.or_else(missing_is_fine)
+    });
+    let removed = removals.buffer_unordered(REMOVED_AT_ONCE);
+    removed.fold(Ok(()), async |all, one| all.and(one)).await
 }
 
 fn missing_is_fine(error: kube::Error) -> Result<(), kube::Error> {

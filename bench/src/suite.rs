@@ -6,14 +6,14 @@
 use crate::pairs::{self, Pairs};
 use crate::patience::{unless_interrupted, within};
 use crate::scratch::Scratch;
+use crate::side::Side;
 use crate::stats::Report;
 use anyhow::Context;
 use coracle_client::Client;
-use coracle_client::connect::{self as server, Endpoint};
-use std::path::{Path, PathBuf};
+use coracle_client::connect as server;
 use std::time::Duration;
 
-mod fanout; // watch: one writer, many watchers
+pub mod fanout; // watch: one writer, many watchers
 mod heartbeats; // nodes: leases renewed
 mod reads;
 mod writes;
@@ -22,12 +22,6 @@ use fanout::Fanout;
 use heartbeats::Heartbeats;
 use reads::Reads;
 use writes::Writes;
-
-/// An API server to be measured.
-pub struct Side {
-    pub name: String,
-    pub kubeconfig: PathBuf,
-}
 
 /// One piece of work, of one size.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,8 +59,8 @@ pub enum Kind {
     Writes,
     Reads,
     Watch {
-        /// Creates a second.
-        rate: Option<u32>,
+        /// For the delay at a load that a server stands.
+        pace: fanout::Pace,
     },
     Nodes,
 }
@@ -79,8 +73,8 @@ pub fn cases(kind: Kind, sizes: &Sizes) -> Vec<Case> {
             let cases = reads::cases(count, bytes, most);
             cases.into_iter().map(Case::Reads).collect()
         }
-        Kind::Watch { rate } => {
-            let cases = fanout::cases(count, bytes, most, rate);
+        Kind::Watch { pace } => {
+            let cases = fanout::cases(count, bytes, most, pace);
             cases.into_iter().map(Case::Fanout).collect()
         }
         Kind::Nodes => {
@@ -136,22 +130,6 @@ impl Case {
     }
 }
 
-impl Side {
-    pub fn new(kubeconfig: &Path) -> Self {
-        Self {
-            name: kubeconfig.display().to_string(),
-            kubeconfig: kubeconfig.to_owned(),
-        }
-    }
-
-    pub fn endpoint(&self) -> anyhow::Result<Endpoint> {
-        let loaded = server::kubeconfig::load(&self.kubeconfig, None);
-        Ok(loaded
-            .with_context(|| format!("kubeconfig {}", self.name))?
-            .endpoint)
-    }
-}
-
 /// `said` hears what is being done.
 pub async fn run(
     sides: &[Side],
@@ -171,6 +149,7 @@ pub async fn run(
         done.with_context(|| case.name())?;
         removed?;
     }
+    pairs.end(plan.rounds);
     Ok(pairs)
 }
 
@@ -218,7 +197,7 @@ async fn measure(
                     report.rate()
                 ));
                 for figure in pairs::figures(report) {
-                    pairs.add(side, figure);
+                    pairs.add(side, round, figure);
                 }
             }
         }

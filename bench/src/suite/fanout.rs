@@ -3,20 +3,25 @@
 //! A watcher looks for the name in each line and decodes nothing: all of them share the machine
 //! with the server.
 
+use crate::configmaps::{self, name_of};
+use crate::idle;
 use crate::scratch::Scratch;
 use crate::stats::Report;
-use crate::{configmaps, configmaps::name_of};
+use crate::wire::{self, Template};
 use anyhow::Context;
 use coracle_client::Client;
 use coracle_client::clock::Clock;
 use futures::{StreamExt, TryStreamExt};
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::{ListParams, PostParams};
+use kube::api::ListParams;
 use kube::client::Body;
+use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval};
 
@@ -27,37 +32,57 @@ const OPENED_AT_ONCE: usize = 50;
 /// So many deliveries in a round, or the fewest creates that tell something.
 const DELIVERIES: usize = 50_000;
 const CREATES_MIN: usize = 20;
-/// A round at a given rate is no longer than this.
-const PACED_SECONDS_MAX: usize = 20;
+/// A round at a given pace is about so long, if there are enough to create.
+const PACED_SECONDS: f64 = 20.0;
+/// Creates at a given pace that are not answered yet: it is kept by a server that takes its time
+/// for each and takes many.
+const CREATES_AT_ONCE: usize = 64;
 /// How long a watcher may hear nothing before the rest counts as lost.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 const WATCH_SECONDS: usize = 290;
 /// Of one line; a ConfigMap has at most 1 MB.
 const LINE_BYTES_MAX: usize = 4 << 20;
 
+/// What is done to each number of watchers beside as many creates as are answered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// So many events a second, of all watchers together.
+    Events(u32),
+    /// So many creates a second, of each of which every watcher hears.
+    Creates(u32),
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fanout {
     pub watchers: usize,
     pub creates: usize,
     pub bytes: usize,
-    /// Creates a second; as fast as they are answered if nothing is said.
-    pub rate: Option<u32>,
+    /// From one create to the next; as soon as the one before is answered if nothing is said.
+    pub every: Option<Duration>,
 }
 
 /// Up to `watchers_max` watchers and `count` creates.
-pub fn cases(count: usize, bytes: usize, watchers_max: usize, rate: Option<u32>) -> Vec<Fanout> {
-    let paced = rate.map_or(usize::MAX, |rate| rate as usize * PACED_SECONDS_MAX);
+pub fn cases(count: usize, bytes: usize, watchers_max: usize, pace: Pace) -> Vec<Fanout> {
     let numbers = WATCHERS.into_iter().filter(|some| *some <= watchers_max);
-    let of_number = |watchers| Fanout {
-        watchers,
-        creates: (DELIVERIES / watchers)
-            .max(CREATES_MIN)
-            .min(count)
-            .min(paced),
-        bytes,
-        rate,
+    let of_number = |watchers| {
+        let unpaced = Fanout {
+            watchers,
+            creates: (DELIVERIES / watchers).max(CREATES_MIN).min(count),
+            bytes,
+            every: None,
+        };
+        let seconds = match pace {
+            Pace::Events(events) => watchers as f64 / f64::from(events),
+            Pace::Creates(creates) => 1.0 / f64::from(creates),
+        };
+        let paced = Fanout {
+            creates: ((PACED_SECONDS / seconds) as usize).clamp(1, count),
+            every: Some(Duration::from_secs_f64(seconds)),
+            ..unpaced
+        };
+        [unpaced, paced]
     };
-    numbers.map(of_number).collect()
+    numbers.flat_map(of_number).collect()
 }
 
 pub fn connections(watchers: usize) -> usize {
@@ -67,8 +92,11 @@ pub fn connections(watchers: usize) -> usize {
 impl Fanout {
     pub fn name(&self) -> String {
         let events = format!("events to {} watchers", self.watchers);
-        match self.rate {
-            Some(rate) => format!("{events}, {rate} creates/s"),
+        match self.every {
+            Some(every) => {
+                let rate = self.watchers as f64 / every.as_secs_f64();
+                format!("{events} at {rate:.0}/s")
+            }
             None => events,
         }
     }
@@ -86,9 +114,8 @@ impl Fanout {
         let from = api.list(&ListParams::default().limit(1)).await?.metadata;
         let from = from.resource_version.context("a list without a version")?;
         let path = format!(
-            "/api/v1/namespaces/{}/configmaps?watch=1&resourceVersion={from}\
-             &timeoutSeconds={WATCH_SECONDS}",
-            scratch.name
+            "{}?watch=1&resourceVersion={from}&timeoutSeconds={WATCH_SECONDS}",
+            configmaps::path_in(&scratch.name)
         );
         let first = round * self.creates;
         let numbers = first..first + self.creates;
@@ -98,22 +125,11 @@ impl Fanout {
             .try_collect::<Vec<_>>();
         let mut watchers = JoinSet::new();
         for stream in opened.await.context("cannot watch")? {
-            watchers.spawn(follow(stream, numbers.clone()));
+            watchers.spawn(follow(stream.into_body(), numbers.clone()));
         }
         let begun = clock.monotonic();
-        let mut answered = Vec::with_capacity(self.creates);
-        // What was late is made up for.
-        let mut pace = self
-            .rate
-            .map(|rate| interval(Duration::from_secs(1) / rate));
-        for number in numbers {
-            if let Some(pace) = &mut pace {
-                pace.tick().await;
-            }
-            let object = configmaps::config_map(scratch, number, self.bytes);
-            api.create(&PostParams::default(), &object).await?;
-            answered.push(clock.monotonic());
-        }
+        let spent = own_processor_time()?;
+        let answered = self.create(scratch, numbers).await?;
         let mut latencies = Vec::with_capacity(self.watchers * self.creates);
         let mut last = clock.monotonic();
         while let Some(heard) = watchers.join_next().await {
@@ -122,9 +138,51 @@ impl Fanout {
                 last = last.max(at);
             }
         }
+        let spent = own_processor_time()?.saturating_sub(spent);
         let lost = self.watchers * self.creates - latencies.len();
-        Ok(Report::new(self.name(), latencies, lost, last - begun))
+        let report = Report::new(self.name(), latencies, lost, last - begun);
+        let note = "ms of the bench's own processor time".to_owned();
+        Ok(report.with_notes(vec![(note, spent.as_millis() as u64)]))
     }
+
+    /// When each create was answered.
+    async fn create(
+        &self,
+        scratch: &Scratch,
+        numbers: Range<usize>,
+    ) -> anyhow::Result<Vec<Instant>> {
+        let template = Template::new(configmaps::config_map(scratch, 0, self.bytes))?;
+        let path: Arc<str> = configmaps::path_in(&scratch.name).into();
+        // What was late is made up for.
+        let mut pace = self.every.map(interval);
+        let at_once = pace.as_ref().map_or(1, |_| CREATES_AT_ONCE);
+        let places = Arc::new(Semaphore::new(at_once));
+        let mut creates = JoinSet::new();
+        for (index, number) in numbers.enumerate() {
+            if let Some(pace) = &mut pace {
+                pace.tick().await;
+            }
+            let place = Arc::clone(&places).acquire_owned().await?;
+            let (client, path) = (scratch.client.clone(), Arc::clone(&path));
+            let body = template.named(&name_of(number));
+            creates.spawn(async move {
+                wire::send(&client, Method::POST, &path, wire::JSON, body).await?;
+                drop(place);
+                Ok::<_, kube::Error>((index, Clock::system().monotonic()))
+            });
+        }
+        let mut answered = vec![None; self.creates];
+        while let Some(done) = creates.join_next().await {
+            let (index, at) = done.context("a create ended early")??;
+            answered[index] = Some(at);
+        }
+        let answered: Option<Vec<_>> = answered.into_iter().collect();
+        answered.context("a create without an answer")
+    }
+}
+
+fn own_processor_time() -> anyhow::Result<Duration> {
+    idle::processor_time(std::process::id())
 }
 
 async fn open(client: &Client, path: &str) -> anyhow::Result<Response<Body>> {
@@ -135,29 +193,48 @@ async fn open(client: &Client, path: &str) -> anyhow::Result<Response<Body>> {
 }
 
 /// When each of the numbers was heard, counted from the first; ends with the last of them.
-async fn follow(answer: Response<Body>, numbers: std::ops::Range<usize>) -> Vec<(usize, Instant)> {
+async fn follow<B>(mut body: B, numbers: Range<usize>) -> Vec<(usize, Instant)>
+where
+    B: BodyExt<Data: AsRef<[u8]>> + Unpin,
+{
     let clock = Clock::system();
-    let mut body = answer.into_body();
-    let mut line = Vec::new();
+    let mut begun = Vec::new();
     let mut heard = Vec::with_capacity(numbers.len());
-    while heard.len() < numbers.len() {
-        let frame = tokio::time::timeout(SILENCE_MAX, body.frame()).await;
-        let Ok(Some(Ok(frame))) = frame else { break };
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
-        let at = clock.monotonic();
-        for part in data.split_inclusive(|byte| *byte == b'\n') {
-            line.extend_from_slice(part);
-            if !part.ends_with(b"\n") {
+    let mut last = clock.monotonic();
+    let mut silence = std::pin::pin!(tokio::time::sleep_until(last + SILENCE_MAX));
+    while heard.len() < numbers.len() && begun.len() < LINE_BYTES_MAX {
+        let frame = tokio::select! {
+            biased;
+            frame = body.frame() => frame,
+            () = &mut silence => {
+                // Set anew only now: a timer for each event would cost as much as the event.
+                let end = last + SILENCE_MAX;
+                if clock.monotonic() >= end {
+                    break;
+                }
+                silence.as_mut().reset(end);
                 continue;
             }
-            let number = named(&line).filter(|number| numbers.contains(number));
-            heard.extend(number.map(|number| (number - numbers.start, at)));
-            line.clear();
-        }
-        if line.len() > LINE_BYTES_MAX {
-            break;
+        };
+        let Some(Ok(frame)) = frame else { break };
+        let Some(data) = frame.data_ref() else {
+            continue;
+        };
+        last = clock.monotonic();
+        for part in data.as_ref().split_inclusive(|byte| *byte == b'\n') {
+            if !part.ends_with(b"\n") {
+                begun.extend_from_slice(part);
+                continue;
+            }
+            let number = if begun.is_empty() {
+                named(part)
+            } else {
+                begun.extend_from_slice(part);
+                named(&begun)
+            };
+            begun.clear();
+            let number = number.filter(|number| numbers.contains(number));
+            heard.extend(number.map(|number| (number - numbers.start, last)));
         }
     }
     heard

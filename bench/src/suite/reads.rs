@@ -5,6 +5,7 @@
 use crate::pool;
 use crate::scratch::Scratch;
 use crate::stats::Report;
+use crate::wire::{self, JSON};
 use crate::{configmaps, configmaps::name_of};
 use coracle_client::Client;
 use http::header::ACCEPT;
@@ -19,7 +20,6 @@ const PAGE: usize = 500;
 /// So many objects are listed in a round, or the fewest lists that tell something.
 const LISTED: usize = 50_000;
 const LISTS_MIN: usize = 3;
-const JSON: &str = "application/json";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +53,7 @@ impl Reads {
         scratch: &Scratch,
         clients: &[Client],
     ) -> anyhow::Result<Vec<Report>> {
-        let list = format!("/api/v1/namespaces/{}/configmaps", scratch.name);
+        let list = configmaps::path_in(&scratch.name);
         let one = format!("{list}/{}", name_of(0));
         let mut reports = Vec::new();
         for (format, accept) in [("JSON", JSON), ("protobuf", PROTOBUF)] {
@@ -88,7 +88,7 @@ async fn whole(
     let path: Arc<str> = path.into();
     pool::run(work, clients, count, move |client, _| {
         let path = Arc::clone(&path);
-        async move { configmaps::drain(ask(&client, &path, accept).await?).await }
+        async move { wire::drain(ask(&client, &path, accept).await?).await }
     })
     .await
 }
@@ -98,7 +98,7 @@ async fn pages(client: &Client, path: &str) -> Result<(), kube::Error> {
     let mut next = String::new();
     loop {
         let page = format!("{path}?limit={PAGE}{next}");
-        let body = configmaps::taken_in(ask(client, &page, JSON).await?).await?;
+        let body = wire::taken_in(ask(client, &page, JSON).await?).await?;
         match continuation(&body) {
             Some(token) => next = format!("&continue={}", escaped(token)),
             None => return Ok(()),

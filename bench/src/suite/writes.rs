@@ -1,12 +1,14 @@
 //! Creating, replacing and patching ConfigMaps.
 
+use crate::configmaps;
 use crate::pool;
 use crate::scratch::Scratch;
 use crate::stats::Report;
+use crate::wire::{self, Template};
 use coracle_client::Client;
+use http::Method;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Api;
-use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::ObjectMeta;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,42 +52,29 @@ impl Writes {
         clients: &[Client],
         round: usize,
     ) -> anyhow::Result<Vec<Report>> {
-        let namespace: Arc<str> = scratch.name.as_str().into();
+        let all: Arc<str> = configmaps::path_in(&scratch.name).into();
+        let count = self.count;
         let what = |verb: &str| format!("{verb}, {}", self.name());
-        let bytes = self.bytes;
-        let created = object(scratch, 'a', bytes);
-        let create = pool::run(what("create"), clients, self.count, {
-            let namespace = Arc::clone(&namespace);
-            move |client, number| {
-                let object = named(&created, round, number);
-                let api: Api<ConfigMap> = Api::namespaced(client, &namespace);
-                async move { api.create(&PostParams::default(), &object).await.map(drop) }
-            }
+        let created = Arc::new(Template::new(object(scratch, 'a', self.bytes))?);
+        let path = Arc::clone(&all);
+        let create = pool::run(what("create"), clients, count, move |client, number| {
+            let (path, body) = (Arc::clone(&path), created.named(&name_of(round, number)));
+            async move { wire::send(&client, Method::POST, &path, wire::JSON, body).await }
         });
         let create = create.await?;
-        let replaced = object(scratch, 'b', bytes);
-        let update = pool::run(what("update"), clients, self.count, {
-            let namespace = Arc::clone(&namespace);
-            move |client, number| {
-                let object = named(&replaced, round, number);
-                let api: Api<ConfigMap> = Api::namespaced(client, &namespace);
-                async move {
-                    let name = name_of(round, number);
-                    let done = api.replace(&name, &PostParams::default(), &object).await;
-                    done.map(drop)
-                }
-            }
+        let replaced = Arc::new(Template::new(object(scratch, 'b', self.bytes))?);
+        let path = Arc::clone(&all);
+        let update = pool::run(what("update"), clients, count, move |client, number| {
+            let name = name_of(round, number);
+            let (path, body) = (format!("{path}/{name}"), replaced.named(&name));
+            async move { wire::send(&client, Method::PUT, &path, wire::JSON, body).await }
         });
         let update = update.await?;
-        let patched = Arc::new(Patch::Merge(json!({"data": {"value": "c".repeat(bytes)}})));
-        let patch = pool::run(what("patch"), clients, self.count, move |client, number| {
-            let api: Api<ConfigMap> = Api::namespaced(client, &namespace);
-            let patched = Arc::clone(&patched);
-            async move {
-                let name = name_of(round, number);
-                let done = api.patch(&name, &PatchParams::default(), &*patched).await;
-                done.map(drop)
-            }
+        let patch = json!({"data": {"value": "c".repeat(self.bytes)}});
+        let patch: Arc<[u8]> = patch.to_string().into_bytes().into();
+        let patch = pool::run(what("patch"), clients, count, move |client, number| {
+            let (path, body) = (format!("{all}/{}", name_of(round, number)), patch.to_vec());
+            async move { wire::send(&client, Method::PATCH, &path, wire::MERGE_PATCH, body).await }
         });
         Ok(vec![create, update, patch.await?])
     }
@@ -95,22 +84,16 @@ fn name_of(round: usize, number: usize) -> String {
     format!("w-{round}-{number}")
 }
 
-fn object(scratch: &Scratch, letter: char, bytes: usize) -> Arc<ConfigMap> {
+fn object(scratch: &Scratch, letter: char, bytes: usize) -> ConfigMap {
     let value = letter.to_string().repeat(bytes);
-    Arc::new(ConfigMap {
+    ConfigMap {
         metadata: ObjectMeta {
             labels: Some(scratch.labels()),
             ..ObjectMeta::default()
         },
         data: Some(BTreeMap::from([("value".to_owned(), value)])),
         ..ConfigMap::default()
-    })
-}
-
-fn named(template: &ConfigMap, round: usize, number: usize) -> ConfigMap {
-    let mut object = template.clone();
-    object.metadata.name = Some(name_of(round, number));
-    object
+    }
 }
 
 #[cfg(test)]
