@@ -79,6 +79,7 @@ fn measure(shape: &str, nodes: usize, pods: usize) -> String {
         match outcome {
             Outcome::Node(node) => drop(cache.assume(pod, &node)),
             Outcome::NoFit(diagnosis) => panic!("{}", diagnosis.message(&pod)),
+            Outcome::Failed(why) => panic!("{why}"),
         }
     }
     let mut line = format!("{shape:<9} {nodes:>6} {pods:>7} ");

@@ -3,7 +3,8 @@
 
 use crate::cache::Snapshot;
 use crate::framework::{
-    Begun, CycleState, Filters, Nomination, Point, Profile, Remedy, SharedPlugin, Slot, Unfit,
+    Begun, CycleState, Filters, Nomination, Point, Profile, Refusal, Remedy, SharedPlugin, Slot,
+    Unfit, Verdict,
 };
 use crate::laps::{Stage, Status};
 use crate::node_info::NodeInfo;
@@ -24,6 +25,8 @@ const PERCENT_MIN: usize = 5;
 pub enum Outcome {
     Node(Arc<str>),
     NoFit(Box<Diagnosis>),
+    /// A plugin could not decide. Users see the text.
+    Failed(String),
 }
 
 /// Where the next cycle begins to look, so that a large cluster is used evenly.
@@ -90,8 +93,15 @@ pub fn decide(
     let fitting = timing.point(
         Stage::Filter,
         || filter(filters, &mut begun, rotation, &mut diagnosis),
-        |_| Status::Success,
+        |found| match found {
+            Ok(_) => Status::Success,
+            Err(_) => Status::Error,
+        },
     );
+    let fitting = match fitting {
+        Ok(fitting) => fitting,
+        Err(failure) => return Outcome::Failed(failure),
+    };
     match fitting.as_slice() {
         [] => no_fit(filters, &begun.state, diagnosis, pick),
         [one] => Outcome::Node(Arc::clone(&one.name)),
@@ -164,7 +174,7 @@ fn filter<'a>(
     begun: &mut Begun,
     rotation: &mut Rotation,
     diagnosis: &mut Diagnosis,
-) -> Vec<&'a NodeInfo> {
+) -> Result<Vec<&'a NodeInfo>, String> {
     let nodes = &filters.world.nodes;
     let enough = enough(nodes.len(), filters.profile.percentage_of_nodes);
     let mut fitting = Vec::new();
@@ -179,6 +189,13 @@ fn filter<'a>(
         }
         match filters.refusal_with_nominated(node, &mut begun.state) {
             None => fitting.push(node),
+            Some(Refusal {
+                plugin,
+                verdict: Verdict::Failed(reason),
+            }) => {
+                let why = reason.texts(filters.pod).join(", ");
+                return Err(format!("running \"{plugin}\" filter plugin: {why}"));
+            }
             Some(refusal) => diagnosis.refuse(place, refusal),
         }
     }
@@ -186,7 +203,7 @@ fn filter<'a>(
         diagnosis.leave_out(left_out, &begun.only_by);
     }
     rotation.0 = (rotation.0 + looked_at) % nodes.len().max(1);
-    fitting
+    Ok(fitting)
 }
 
 /// The weighted sum of every plugin's normalized scores, a node.

@@ -60,7 +60,7 @@ pub struct Explanation {
     /// The best first, then those that do not fit, each by name. None where the pod is refused
     /// before any node is looked at.
     pub nodes: Vec<NodeVerdict>,
-    /// What the pod's event says where no node fits.
+    /// What the pod's event says where no node fits, or where a plugin cannot decide.
     pub message: Option<String>,
     /// What would be done about it where no node fits.
     pub preempts: Option<Preempts>,
@@ -83,11 +83,13 @@ pub fn explain(profile: &Profile, world: &Snapshot, pod: &PodInfo) -> Explanatio
     told.gated_by = gate.map(|plugin| plugin.name());
     let filters = Filters::new(profile, world, pod);
     let first = |_| 0;
-    if let Outcome::NoFit(diagnosis) =
-        cycle::run(profile, world, pod, &mut Rotation::default(), first)
-    {
-        told.message = Some(diagnosis.message(pod));
-        told.preempts = diagnosis.remedy().preemption.as_ref().map(preempts);
+    match cycle::run(profile, world, pod, &mut Rotation::default(), first) {
+        Outcome::Node(_) => {}
+        Outcome::NoFit(diagnosis) => {
+            told.message = Some(diagnosis.message(pod));
+            told.preempts = diagnosis.remedy().preemption.as_ref().map(preempts);
+        }
+        Outcome::Failed(why) => told.message = Some(why),
     }
     let Ok(mut begun) = filters.begin() else {
         return told;

@@ -117,13 +117,18 @@ pub enum Verdict {
     Unschedulable(Reason),
     /// Not now, and evicting pods would not help.
     Unresolvable(Reason),
+    /// It cannot be told: the cycle ends, whatever other nodes say, and the pod is tried again.
+    /// Of filters alone.
+    Failed(Reason),
 }
 
 impl Verdict {
     pub fn into_reason(self) -> Option<Reason> {
         match self {
             Self::Fit => None,
-            Self::Unschedulable(reason) | Self::Unresolvable(reason) => Some(reason),
+            Self::Unschedulable(reason) | Self::Unresolvable(reason) | Self::Failed(reason) => {
+                Some(reason)
+            }
         }
     }
 }

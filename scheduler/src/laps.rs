@@ -114,6 +114,7 @@ impl Status {
             Verdict::Fit => Self::Success,
             Verdict::Unschedulable(_) => Self::Unschedulable,
             Verdict::Unresolvable(_) => Self::Unresolvable,
+            Verdict::Failed(_) => Self::Error,
         }
     }
 }

@@ -27,6 +27,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+/// The condition's reason where it is no matter of the nodes.
+const SCHEDULER_ERROR: &str = "SchedulerError";
 /// How often assumed pods are checked for confirmations that never came.
 const EXPIRE_EVERY: Duration = Duration::from_secs(30);
 
@@ -226,6 +228,10 @@ impl Scheduler {
                     this.bind(attempt, &node, &mut place, reserved).await;
                 });
             }
+            Outcome::Failed(why) => {
+                counting.ended(Ended::Error, Instant::now());
+                self.undecided(attempt, why, place);
+            }
             Outcome::NoFit(diagnosis) => {
                 counting.ended(Ended::Unschedulable, Instant::now());
                 let nominated = self.nominate(&attempt.pod, &diagnosis.remedy().nomination);
@@ -248,6 +254,24 @@ impl Scheduler {
                 });
             }
         }
+    }
+
+    /// No plugin knows which change could help: the pod is tried again after its delay.
+    fn undecided(&self, attempt: Attempt, why: String, place: Place) {
+        tracing::warn!(pod = %attempt.pod.key, why, "no node was chosen");
+        let nominated = self.nominate(&attempt.pod, &Nomination::Clear);
+        self.queue.retry(&attempt, Instant::now());
+        let this = self.clone();
+        self.tasks.spawn(async move {
+            let pod = &attempt.pod;
+            if let Some(lane) = this.lane(pod) {
+                let nominated = nominated.as_deref();
+                lane.reporter
+                    .failed(pod, SCHEDULER_ERROR, why, nominated)
+                    .await;
+            }
+            drop(place);
+        });
     }
 
     /// One cycle, and where its attempt is counted; no outcome where a plugin panicked.
@@ -362,7 +386,7 @@ impl Scheduler {
         }
         tracing::warn!(pod = %pod.key, node, failure, "not bound");
         lane.reporter
-            .failed(pod, "SchedulerError", failure, nominated.as_deref())
+            .failed(pod, SCHEDULER_ERROR, failure, nominated.as_deref())
             .await;
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cache::Cache;
-use crate::framework::PreFilter;
+use crate::framework::{PreFilter, Reason};
 use crate::laps::Laps;
 use crate::plugins;
 use crate::views::Views;
@@ -112,6 +112,7 @@ fn decide(snapshot: &Snapshot, pod: Value) -> String {
                 diagnosis.plugins().join(" ")
             )
         }
+        Outcome::Failed(why) => why,
     }
 }
 
@@ -256,6 +257,7 @@ fn decided_by(plugins: &[(&'static str, &'static [&'static str])]) -> String {
             let by = diagnosis.plugins().join(" ");
             format!("{} [{by}]", diagnosis.message(&pod))
         }
+        Outcome::Failed(why) => why,
     }
 }
 
@@ -266,6 +268,55 @@ fn plugins_narrow_the_nodes_together() {
         .assert_eq(&decided_by(&[("Two", &["a"]), ("One", &["b"])]));
     expect!["0/3 nodes are available: node(s) didn't satisfy plugin One. [One]"]
         .assert_eq(&decided_by(&[("One", &[])]));
+}
+
+/// Cannot tell of node `b`, and lets the pod on all others.
+#[derive(Debug)]
+struct Unsure;
+
+impl crate::framework::Plugin for Unsure {
+    fn name(&self) -> &'static str {
+        "Unsure"
+    }
+
+    fn points(&self) -> crate::framework::Points {
+        crate::framework::Points::FILTER
+    }
+
+    fn filter(&self, _: &PodInfo, node: &NodeInfo, _: &Slot) -> Verdict {
+        match &*node.name {
+            "b" => Verdict::Failed(Reason::Text("it broke")),
+            _ => Verdict::Fit,
+        }
+    }
+}
+
+#[test]
+fn a_filter_that_cannot_decide_ends_the_cycle() {
+    let plugin: crate::framework::SharedPlugin = Arc::new(Unsure);
+    let profile = Profile::new("default-scheduler", vec![(plugin, 0)]);
+    let pod = info(pod_of(&[]));
+    for (nodes, expected) in [
+        ("node a\nnode c", "a"),
+        (
+            "node a\nnode b",
+            "running \"Unsure\" filter plugin: it broke",
+        ),
+    ] {
+        let outcome = run(
+            &profile,
+            &world(nodes),
+            &pod,
+            &mut Rotation::default(),
+            |_| 0,
+        );
+        let said = match outcome {
+            Outcome::Node(name) => name.to_string(),
+            Outcome::NoFit(diagnosis) => diagnosis.message(&pod),
+            Outcome::Failed(why) => why,
+        };
+        assert_eq!(said, expected);
+    }
 }
 
 /// How often each plugin was asked, and of how many calls the time is known.

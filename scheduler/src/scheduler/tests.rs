@@ -1,7 +1,8 @@
 //! What a binding that fails leaves behind.
 
 use super::*;
-use crate::framework::{Plugin, Points, SharedPlugin, StepError};
+use crate::framework::{Plugin, Points, Reason, SharedPlugin, Slot, StepError, Verdict};
+use crate::node_info::NodeInfo;
 use futures::future::BoxFuture;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
@@ -37,15 +38,36 @@ impl Plugin for Full {
     }
 }
 
+/// Of no node it can tell whether the pod fits.
+#[derive(Debug)]
+struct Unsure;
+
+impl Plugin for Unsure {
+    fn name(&self) -> &'static str {
+        "Unsure"
+    }
+
+    fn points(&self) -> Points {
+        Points::FILTER
+    }
+
+    fn filter(&self, _: &PodInfo, _: &NodeInfo, _: &Slot) -> Verdict {
+        Verdict::Failed(Reason::Text("it broke"))
+    }
+}
+
 fn scheduler(stop: &CancellationToken) -> Scheduler {
+    scheduler_with(Arc::new(Full), stop)
+}
+
+fn scheduler_with(plugin: SharedPlugin, stop: &CancellationToken) -> Scheduler {
     let service = tower::service_fn(|_: http::Request<kube::client::Body>| {
         let error = std::io::Error::other("nobody answers");
         std::future::ready(Err::<http::Response<kube::client::Body>, _>(error))
     });
     let client = Client::new(service, "default");
     let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
-    let plugins = vec![(Arc::new(Full) as SharedPlugin, 1)];
-    let profile = Profile::new("default-scheduler", plugins);
+    let profile = Profile::new("default-scheduler", vec![(plugin, 1)]);
     let (cache, places) = (Arc::default(), Places::new(stop.clone()));
     let metrics: Arc<Metrics> = Arc::default();
     let counts = metrics.of(&profile);
@@ -172,4 +194,33 @@ async fn a_pod_shown_on_a_node_since_it_was_queued_is_left_there() {
         .await;
     assert!(scheduler.cache.lock().is_on("p", "m"));
     assert_eq!(scheduler.queue.depth(), crate::queue::Depth::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_could_not_be_decided_on_is_tried_again_after_its_delay() {
+    let scheduler = scheduler_with(Arc::new(Unsure), &CancellationToken::new());
+    let queue = &scheduler.queue;
+    scheduler.cache.lock().set_node(&node("n"));
+    queue.set(pod("new"), Instant::now());
+    let (mut snapshot, mut rotation) = Default::default();
+    let mut laps = Laps::new(Clock::system());
+    for number in 1..3 {
+        let since = Instant::now();
+        let attempt = queue.next().await;
+        assert_eq!(attempt.number, number);
+        let waited = Instant::now() - since;
+        assert_eq!(waited.is_zero(), number == 1, "{waited:?}");
+        scheduler
+            .attempt(attempt, &mut snapshot, &mut rotation, &mut laps)
+            .await;
+        let depth = queue.depth();
+        assert_eq!((depth.unschedulable, depth.backoff), (0, 1));
+    }
+    scheduler.tasks.close();
+    scheduler.tasks.wait().await;
+    let free = scheduler.places.free();
+    assert_eq!(
+        free[0],
+        crate::binding::Places::new(scheduler.stop.clone()).free()[0]
+    );
 }

@@ -184,6 +184,7 @@ fn told(outcome: &Outcome, pod: &PodInfo) -> String {
                 diagnosis.remedy().nomination
             ),
         },
+        Outcome::Failed(why) => why.clone(),
     }
 }
 
@@ -470,7 +471,7 @@ fn no_node_is_over_committed_and_nobody_ends_for_the_less_important() {
             cache.nominate(&pod, Some(&plan.node));
             match schedule(&mut cache, &pod, &[&cpu, &priority], offset) {
                 Outcome::Node(node) => assert_eq!(node, plan.node, "seed {seed}, {name}"),
-                Outcome::NoFit(diagnosis) => panic!("{seed} {name}: {}", diagnosis.message(&pod)),
+                other => panic!("{seed} {name}: {}", told(&other, &pod)),
             }
         }
     }

@@ -157,12 +157,17 @@ impl Task {
     }
 }
 
+/// What is wrong with a claim or a class no other node makes right, and the next search may be
+/// faster: both end the cycle.
 fn refused(error: &AllocateError, node: &NodeInfo) -> Verdict {
-    let text = match error {
-        AllocateError::Late => format!("node {}: {error}", node.name),
-        error => error.to_string(),
-    };
-    Verdict::Unresolvable(Reason::Told(text.into()))
+    let told = |text: String| Reason::Told(text.into());
+    match error {
+        AllocateError::NotEnough | AllocateError::InvalidPools => {
+            Verdict::Unresolvable(told(error.to_string()))
+        }
+        AllocateError::Late => Verdict::Failed(told(format!("node {}: {error}", node.name))),
+        AllocateError::Wrong(why) => Verdict::Failed(told(why.clone())),
+    }
 }
 
 fn reaches(allocation: &AllocationResult, node: &NodeInfo) -> bool {

@@ -96,6 +96,7 @@ fn cycle(plugin: &Arc<DynamicResources>, pod: &PodInfo, nodes: &str) -> String {
             let release = release.map(|claim| format!(" frees {}", key_of(&**claim)));
             diagnosis.message(pod) + release.as_deref().unwrap_or("")
         }
+        Outcome::Failed(why) => why,
     }
 }
 
@@ -198,6 +199,21 @@ async fn two_pods_never_get_one_device() {
     );
     plugin.unreserve(&first, "a");
     assert_eq!(cycle(&plugin, &second, "node a"), "a");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_claim_ends_the_cycle() {
+    let devices = devices(&["a", "b"]);
+    let plugin = plugin(&devices, nobody());
+    let mut broken = claim("c", json!({}));
+    broken["spec"]["devices"]["requests"][0]["exactly"]["selectors"] =
+        json!([{"cel": {"expression": "device.attributes['d'].none"}}]);
+    devices.lock().set_claim(&read(broken));
+    assert_eq!(
+        cycle(&plugin, &named("p", &["c"]), TWO),
+        "running \"DynamicResources\" filter plugin: claim default/c: selector #0: CEL runtime \
+         error: no such key: none"
+    );
 }
 
 #[tokio::test]

@@ -142,6 +142,7 @@ impl Simulation {
                     return Err(format!("{} could make room on {node}, and waits", pod.key));
                 }
             }
+            Outcome::Failed(why) => return Err(format!("{}: {why}", pod.key)),
         }
         let is_simple = |pod: &PodInfo| pod.terms().is_none() && pod.spread.is_empty();
         let mut others = truth
