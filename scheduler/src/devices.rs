@@ -33,6 +33,15 @@ impl Devices {
         self.changed.notify_waiters();
     }
 
+    /// The API answered a write with this, which the watch may be behind, or ahead: a claim that is
+    /// gone by then does not come back.
+    pub fn written(&mut self, claim: &Arc<ResourceClaim>) {
+        let known = self.claims.get(&key_of(claim.as_ref()));
+        if known.is_some_and(|known| known.metadata.uid == claim.metadata.uid) {
+            self.set_claim(claim);
+        }
+    }
+
     pub fn remove_claim(&mut self, claim: &ResourceClaim) {
         self.claims.remove(&key_of(claim));
         self.changed.notify_waiters();

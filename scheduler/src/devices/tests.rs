@@ -38,3 +38,21 @@ fn an_allocation_counts_once() {
     devices.end("a");
     assert_eq!(devices.allocations().count(), 1);
 }
+
+#[test]
+fn a_claim_that_is_gone_does_not_come_back_with_an_answer() {
+    let mut devices = Devices::default();
+    let key = ObjectKey::new("default", "one");
+    let shown = claim("a", "1");
+    devices.set_claim(&shown);
+    devices.written(&claim("a", "2"));
+    let version = &devices.claim(&key).unwrap().metadata.resource_version;
+    assert_eq!(version.as_deref(), Some("2"));
+    devices.remove_claim(&shown);
+    devices.written(&claim("a", "3"));
+    assert_eq!(devices.claim(&key), None);
+    devices.set_claim(&claim("b", "4"));
+    devices.written(&claim("a", "5"));
+    let uid = &devices.claim(&key).unwrap().metadata.uid;
+    assert_eq!(uid.as_deref(), Some("b"), "another one of its name");
+}

@@ -36,7 +36,7 @@ impl Writer {
             }
             let written = self.one(pod, claim, gets.as_deref()).await?;
             let mut devices = self.devices.lock();
-            devices.set_claim(&Arc::new(written));
+            devices.written(&Arc::new(written));
             if gets.is_some() {
                 devices.end(claims::uid(claim));
             }
@@ -128,7 +128,7 @@ impl Writer {
                 reserved.retain(|one| one.uid != uid);
             }
             match patch::status(&api, &claim, &new, Precondition::Unchanged).await {
-                Ok(Some(written)) => self.devices.lock().set_claim(&Arc::new(written)),
+                Ok(Some(written)) => self.devices.lock().written(&Arc::new(written)),
                 Ok(None) => {}
                 Err(error) => tracing::warn!(%key, %error, "the claim stays reserved"),
             }
