@@ -1,11 +1,12 @@
 //! What changes of claims, classes and slices of devices mean here.
 
 use super::World;
-use crate::devices::Devices;
+use crate::devices::{Devices, allocation};
 use crate::framework::WorldChange;
 use coracle_client::clock::Instant;
 use coracle_client::informer::{Change, Informer, Informers};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+use kube::Resource;
 use std::sync::Arc;
 
 /// The informers of devices.
@@ -47,37 +48,60 @@ impl World {
     fn resource_claim(&self, change: &Change<ResourceClaim>) {
         let (old, new) = match change {
             Change::Resync(_) => return,
-            Change::Deleted(claim) => return self.in_devices(|it| it.remove_claim(claim)),
-            Change::Added(new) => (None, new),
-            Change::Updated { old, new } => (Some(Arc::clone(old)), new),
+            Change::Deleted(claim) => {
+                self.in_devices(|it| it.remove_claim(claim));
+                // Mostly it was freed before; but the watch may have missed that.
+                if allocation(claim).is_none() {
+                    return;
+                }
+                let mut freed = ResourceClaim::clone(claim);
+                freed.status = None;
+                (Some(Arc::clone(claim)), Arc::new(freed))
+            }
+            Change::Added(new) => {
+                self.in_devices(|it| it.set_claim(new));
+                (None, Arc::clone(new))
+            }
+            Change::Updated { old, new } => {
+                self.in_devices(|it| it.set_claim(new));
+                (Some(Arc::clone(old)), Arc::clone(new))
+            }
         };
-        self.in_devices(|it| it.set_claim(new));
-        let new = Arc::clone(new);
         self.devices_changed(WorldChange::ResourceClaim { old, new });
     }
 
     fn device_class(&self, change: &Change<DeviceClass>) {
-        let class = change.object();
-        let name = class.metadata.name.as_deref().unwrap_or_default();
-        match change {
-            Change::Resync(_) => {}
-            Change::Deleted(_) => self.in_devices(|it| it.remove_class(name)),
-            Change::Added(_) | Change::Updated { .. } => {
-                self.in_devices(|it| it.set_class(class));
-                self.devices_changed(WorldChange::DeviceClass);
-            }
-        }
+        let act = (
+            Devices::set_class as Set<_>,
+            Devices::remove_class as Remove,
+        );
+        self.published(change, act, WorldChange::DeviceClass);
     }
 
     fn resource_slice(&self, change: &Change<ResourceSlice>) {
-        let slice = change.object();
-        let name = slice.metadata.name.as_deref().unwrap_or_default();
+        let act = (
+            Devices::set_slice as Set<_>,
+            Devices::remove_slice as Remove,
+        );
+        self.published(change, act, WorldChange::ResourceSlice);
+    }
+
+    /// What has no namespace; `told` where it came or changed, as the end of it helps nobody.
+    fn published<K: Resource>(
+        &self,
+        change: &Change<K>,
+        (set, remove): (Set<K>, Remove),
+        told: WorldChange,
+    ) {
         match change {
             Change::Resync(_) => {}
-            Change::Deleted(_) => self.in_devices(|it| it.remove_slice(name)),
-            Change::Added(_) | Change::Updated { .. } => {
-                self.in_devices(|it| it.set_slice(slice));
-                self.devices_changed(WorldChange::ResourceSlice);
+            Change::Deleted(object) => {
+                let name = object.meta().name.as_deref().unwrap_or_default();
+                self.in_devices(|it| remove(it, name));
+            }
+            Change::Added(new) | Change::Updated { new, .. } => {
+                self.in_devices(|it| set(it, new));
+                self.devices_changed(told);
             }
         }
     }
@@ -90,3 +114,9 @@ impl World {
         self.queue.world_changed(change, Instant::now());
     }
 }
+
+type Set<K> = fn(&mut Devices, &Arc<K>);
+type Remove = fn(&mut Devices, &str);
+
+#[cfg(test)]
+mod tests;
