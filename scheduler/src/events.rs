@@ -12,12 +12,14 @@ use std::sync::Arc;
 
 mod budgets;
 mod devices;
+mod first_list; // What the start waits for.
 mod pods; // As they come, without a copy of whole ones.
 mod storage;
 mod tables;
 
 pub use budgets::follow as follow_budgets;
 pub use devices::DeviceKinds;
+pub use first_list::synced;
 #[cfg(test)]
 pub use pods::Pods;
 pub use pods::keep as keep_pods;

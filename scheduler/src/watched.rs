@@ -38,11 +38,11 @@ pub async fn watch(
     let devices = DeviceKinds::new(&informers);
     let tables = events::keep_tables(&world.views, &informers, stop);
     let budgets = informers.get::<PodDisruptionBudget>();
-    if !nodes.synced().await
+    if !events::synced(&nodes).await
         || !storage.synced().await
         || !devices.synced().await
         || !tables.synced(stop).await
-        || !budgets.synced().await
+        || !events::synced(&budgets).await
     {
         return None;
     }

@@ -1,6 +1,6 @@
 //! What changes of claims, classes and slices of devices mean here.
 
-use super::World;
+use super::{World, synced};
 use crate::devices::{Devices, allocation};
 use crate::framework::WorldChange;
 use coracle_client::clock::Instant;
@@ -28,7 +28,7 @@ impl DeviceKinds {
 
     /// Waits for the first lists; false when the informers were shut down before.
     pub async fn synced(&self) -> bool {
-        self.claims.synced().await && self.classes.synced().await && self.slices.synced().await
+        synced(&self.claims).await && synced(&self.classes).await && synced(&self.slices).await
     }
 
     pub fn follow(&self, world: &World) {

@@ -1,6 +1,6 @@
 //! What changes of claims, volumes, classes and capacities mean here.
 
-use super::World;
+use super::{World, synced};
 use crate::framework::WorldChange;
 use crate::volumes::Volumes;
 use coracle_client::clock::Instant;
@@ -39,13 +39,13 @@ impl Storage {
 
     /// Waits for the first lists; false when the informers were shut down before.
     pub async fn synced(&self) -> bool {
-        self.claims.synced().await
-            && self.volumes.synced().await
-            && self.classes.synced().await
-            && self.drivers.synced().await
-            && self.capacities.synced().await
-            && self.nodes.synced().await
-            && self.attachments.synced().await
+        synced(&self.claims).await
+            && synced(&self.volumes).await
+            && synced(&self.classes).await
+            && synced(&self.drivers).await
+            && synced(&self.capacities).await
+            && synced(&self.nodes).await
+            && synced(&self.attachments).await
     }
 
     pub fn follow(&self, world: &World) {
