@@ -4,12 +4,16 @@
 //! Invariants: a claim whose allocation is under way is allocated by nobody else; what the API
 //! answered to a write is not forgotten for an older state. Holds no lock across an await.
 
+use coracle_api::pod_spec::resources::is_extended;
 use coracle_client::ObjectKey;
 use coracle_client::key_of;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tokio::sync::Notify;
+
+/// Before the name of a class: the extended resource that every class has.
+const IMPLICIT: &str = "deviceclass.resource.kubernetes.io/";
 
 #[derive(Debug, Default)]
 pub struct Devices {
@@ -42,13 +46,19 @@ impl Devices {
         }
     }
 
+    /// It needs nothing any more, whatever is under way.
     pub fn remove_claim(&mut self, claim: &ResourceClaim) {
         self.claims.remove(&key_of(claim));
+        self.end(claim.metadata.uid.as_deref().unwrap_or_default());
         self.changed.notify_waiters();
     }
 
     pub fn claim(&self, key: &ObjectKey) -> Option<&Arc<ResourceClaim>> {
         self.claims.get(key)
+    }
+
+    pub fn claims(&self) -> impl Iterator<Item = &Arc<ResourceClaim>> {
+        self.claims.values()
     }
 
     pub fn set_class(&mut self, class: &Arc<DeviceClass>) {
@@ -62,6 +72,26 @@ impl Devices {
 
     pub fn class(&self, name: &str) -> Option<&Arc<DeviceClass>> {
         self.classes.get(name)
+    }
+
+    /// The class whose devices are given out as this resource: of several that say so the newest,
+    /// and of those as new the first by name.
+    pub fn class_behind(&self, resource: &str) -> Option<&Arc<DeviceClass>> {
+        if let Some(class) = resource.strip_prefix(IMPLICIT) {
+            return self.class(class);
+        }
+        let says_so = |class: &&Arc<DeviceClass>| {
+            class.spec.extended_resource_name.as_deref() == Some(resource)
+        };
+        let created =
+            |class: &DeviceClass| class.metadata.creation_timestamp.as_ref().map(|at| at.0);
+        let all = self.classes.iter().filter(|(_, class)| says_so(class));
+        let newest = all.max_by(|(name, class), (other_name, other)| {
+            created(class)
+                .cmp(&created(other))
+                .then_with(|| other_name.cmp(name))
+        });
+        newest.map(|(_, class)| class)
     }
 
     pub fn set_slice(&mut self, slice: &Arc<ResourceSlice>) {
@@ -111,6 +141,23 @@ impl Devices {
 
 pub fn allocation(claim: &ResourceClaim) -> Option<&AllocationResult> {
     claim.status.as_ref()?.allocation.as_ref()
+}
+
+/// Whether a class can stand behind the resource.
+pub fn may_be_devices(resource: &str) -> bool {
+    is_extended(resource) || resource.starts_with(IMPLICIT)
+}
+
+/// All names under which the class gives out its devices.
+pub fn resources_of(class: &DeviceClass) -> impl Iterator<Item = String> {
+    let implicit = class
+        .metadata
+        .name
+        .as_ref()
+        .map(|name| format!("{IMPLICIT}{name}"));
+    implicit
+        .into_iter()
+        .chain(class.spec.extended_resource_name.clone())
 }
 
 /// Of one object: what is known came after what is shown.

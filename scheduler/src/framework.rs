@@ -29,7 +29,7 @@ pub use hints::WorldChange;
 pub use labels::pod_updated;
 pub use point::Point;
 pub use profile::{Profile, Profiles};
-pub use remedy::{Nomination, Preemption, Remedy, Unfit};
+pub use remedy::{Nomination, Preemption, Release, Remedy, Unfit};
 pub use state::{CycleState, Slot};
 
 /// Scores are between 0 and this after normalization.

@@ -8,6 +8,7 @@
 use crate::cache::Cache;
 use crate::framework::Profile;
 use crate::laps::{Laps, Stage, Status};
+use crate::plugins::dynamic_resources::ClaimsMade;
 use crate::queue::Queue;
 use coracle_api::exposition::histogram::{Durations, Sizes};
 use parking_lot::Mutex;
@@ -122,6 +123,7 @@ pub struct Metrics {
     since_first: [Durations; ATTEMPTS_MAX],
     after_flush: AtomicU64,
     bindings: AtomicU64,
+    pub claims_made: Arc<ClaimsMade>,
     world: Mutex<Option<World>>,
 }
 
@@ -151,6 +153,7 @@ impl Default for Metrics {
             since_first: [(); ATTEMPTS_MAX].map(|()| Durations::new(&OF_PODS)),
             after_flush: AtomicU64::new(0),
             bindings: AtomicU64::new(0),
+            claims_made: Arc::default(),
             world: Mutex::default(),
         }
     }

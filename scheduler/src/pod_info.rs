@@ -8,8 +8,8 @@ use coracle_api::object::ObjectKey;
 use coracle_client::pod_claims;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{
-    Affinity, ObjectReference, Pod, PodCondition, PodResourceClaim, PodResourceClaimStatus,
-    PodSchedulingGate, PodSpec, Toleration,
+    Affinity, ObjectReference, Pod, PodCondition, PodExtendedResourceClaimStatus, PodResourceClaim,
+    PodResourceClaimStatus, PodSchedulingGate, PodSpec, Toleration,
 };
 use std::sync::Arc;
 
@@ -211,11 +211,18 @@ impl PodInfo {
         made.unwrap_or(&[])
     }
 
+    /// The one that was made for its extended resources.
+    fn extended_claim(&self) -> Option<&PodExtendedResourceClaimStatus> {
+        let status = self.waiting.as_ref()?.status.as_ref()?;
+        status.extended_resource_claim_status.as_ref()
+    }
+
     /// What decides over its node is not the same.
     pub fn asks_otherwise_than(&self, other: &Self) -> bool {
         self.traits.labels != other.traits.labels
             || self.spec() != other.spec()
             || self.made_claims() != other.made_claims()
+            || self.extended_claim() != other.extended_claim()
     }
 
     /// As events carry it.

@@ -53,6 +53,12 @@ impl Resources {
         found.map_or(0, |index| self.scalars[index].1)
     }
 
+    /// True where it is named, be it with nothing.
+    pub fn has_scalar(&self, name: &str) -> bool {
+        let mut known = self.scalars.iter();
+        known.any(|(known, _)| known.as_ref() == name)
+    }
+
     pub fn add(&mut self, other: &Self) {
         self.combine(other, i64::saturating_add);
     }

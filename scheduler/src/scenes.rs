@@ -16,7 +16,7 @@ use crate::explain::{self, Explanation, NodeVerdict, Verdict};
 use crate::framework::{Profile, SharedPlugin};
 use crate::plugins::{
     default_preemption, image_locality, inter_pod_affinity, node_affinity, node_declared_features,
-    node_name, node_ports, node_resources, node_resources_balanced_allocation, node_resources_fit,
+    node_name, node_ports, node_resources_balanced_allocation, node_resources_fit,
     node_unschedulable, pod_topology_spread, taint_toleration, volume_restrictions,
 };
 use crate::pod_info::PodInfo;
@@ -37,9 +37,7 @@ fn profile(views: &Views) -> Profile {
         inter_pod_affinity::Args::default(),
     );
     let volumes = volume_restrictions::VolumeRestrictions::new(Arc::clone(&views.volumes));
-    let balanced = node_resources_balanced_allocation::BalancedAllocation::new(
-        node_resources::default_resources(),
-    );
+    let balanced = node_resources_balanced_allocation::BalancedAllocation::default();
     let plugins: Vec<(SharedPlugin, i64)> = vec![
         (Arc::new(node_unschedulable::NodeUnschedulable), 0),
         (Arc::new(node_name::NodeName), 0),

@@ -13,6 +13,7 @@ use crate::pod_info::PodInfo;
 use crate::preemption::Evictor;
 use crate::queue::{Attempt, Queue};
 use crate::report::Reporter;
+use crate::views::Views;
 use crate::watched::watch;
 use coracle_client::Client;
 use coracle_client::clock::{Clock, Instant};
@@ -56,7 +57,11 @@ pub async fn run(config: Config, client: Client, stop: CancellationToken) {
     let Configuration {
         profiles, backoff, ..
     } = &config.configuration;
-    let Some(watched) = watch(profiles, *backoff, &client, &stop).await else {
+    let seen = Views {
+        claims_made: Arc::clone(&config.metrics.claims_made),
+        ..Views::default()
+    };
+    let Some(watched) = watch(profiles, *backoff, seen, &client, &stop).await else {
         return;
     };
     let World {
@@ -124,13 +129,14 @@ impl Lane {
 }
 
 impl Lane {
-    /// Frees the devices that a plugin wants freed; what becomes of it wakes the pod.
+    /// Frees the devices that a plugin wants freed, or the claim itself; what becomes of it wakes the
+    /// pod.
     async fn release(&self, diagnosis: &Diagnosis) {
-        let Some(claim) = &diagnosis.remedy().release else {
+        let Some(release) = &diagnosis.remedy().release else {
             return;
         };
-        if let Err(error) = dynamic_resources::release(&self.evictor.client, claim).await {
-            let claim = coracle_client::key_of(&**claim);
+        if let Err(error) = dynamic_resources::release(&self.evictor.client, release).await {
+            let claim = coracle_client::key_of(&**release.claim());
             tracing::warn!(%claim, error = chain(&error), "the devices were not freed");
         }
     }

@@ -4,6 +4,7 @@
 
 use crate::cache::Cache;
 use crate::devices::Devices;
+use crate::plugins::dynamic_resources::ClaimsMade;
 use crate::volumes::Volumes;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub struct Views {
     pub cache: Arc<Mutex<Cache>>,
     pub volumes: Arc<Mutex<Volumes>>,
     pub devices: Arc<Mutex<Devices>>,
+    /// Claims that were made for extended resources.
+    pub claims_made: Arc<ClaimsMade>,
     /// Whom a pod may belong to.
     pub owners: Owners,
     /// Labels of namespaces.

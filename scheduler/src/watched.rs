@@ -22,10 +22,10 @@ pub struct Watched {
 pub async fn watch(
     plans: &[Plan],
     backoff: Backoff,
+    views: Views,
     client: &Client,
     stop: &CancellationToken,
 ) -> Option<Watched> {
-    let views = Views::default();
     let profiles = Profiles::new(plans.iter().map(|plan| plan.build(client, &views)));
     let world = World {
         views,

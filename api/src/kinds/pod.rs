@@ -2,6 +2,7 @@
 
 pub mod binding;
 pub mod columns;
+mod device_claims;
 pub mod eviction;
 pub mod strategy;
 pub mod summary;

@@ -56,3 +56,40 @@ fn a_claim_that_is_gone_does_not_come_back_with_an_answer() {
     let uid = &devices.claim(&key).unwrap().metadata.uid;
     assert_eq!(uid.as_deref(), Some("b"), "another one of its name");
 }
+
+#[test]
+fn the_newest_class_stands_behind_a_resource() {
+    let class = |name: &str, second: u8| -> Arc<DeviceClass> {
+        let made = format!("2030-01-01T00:00:0{second}Z");
+        let class = json!({"metadata": {"name": name, "creationTimestamp": made},
+            "spec": {"extendedResourceName": "example.com/gpu"}});
+        Arc::new(serde_json::from_value(class).unwrap())
+    };
+    let mut devices = Devices::default();
+    let behind = |devices: &Devices, resource: &str| {
+        let class = devices.class_behind(resource)?;
+        class.metadata.name.clone()
+    };
+    let gpu = "example.com/gpu";
+    assert_eq!(behind(&devices, gpu), None);
+    for (name, second, expected) in [("c", 1, "c"), ("b", 1, "b"), ("d", 2, "d"), ("a", 0, "d")] {
+        devices.set_class(&class(name, second));
+        assert_eq!(behind(&devices, gpu).as_deref(), Some(expected));
+    }
+    let implicit = "deviceclass.resource.kubernetes.io/c";
+    assert_eq!(behind(&devices, implicit).as_deref(), Some("c"));
+    devices.remove_class("c");
+    devices.remove_class("d");
+    assert_eq!(behind(&devices, implicit), None);
+    assert_eq!(behind(&devices, gpu).as_deref(), Some("b"));
+    assert_eq!(behind(&devices, "example.com/other"), None);
+}
+
+#[test]
+fn what_is_under_way_for_a_claim_ends_with_it() {
+    let mut devices = Devices::default();
+    devices.set_claim(&claim("a", "1"));
+    devices.begin("a", &Arc::default());
+    devices.remove_claim(&claim("a", "1"));
+    assert_eq!(devices.allocations().count(), 0);
+}

@@ -1,12 +1,11 @@
 //! What changes of claims, classes and slices of devices mean here.
 
 use super::{World, synced};
-use crate::devices::{Devices, allocation};
+use crate::devices::Devices;
 use crate::framework::WorldChange;
 use coracle_client::clock::Instant;
 use coracle_client::informer::{Change, Informer, Informers};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
-use kube::Resource;
 use std::sync::Arc;
 
 /// The informers of devices.
@@ -46,63 +45,36 @@ impl DeviceKinds {
 
 impl World {
     fn resource_claim(&self, change: &Change<ResourceClaim>) {
-        let (old, new) = match change {
-            Change::Resync(_) => return,
-            Change::Deleted(claim) => {
-                self.in_devices(|it| it.remove_claim(claim));
-                // Mostly it was freed before; but the watch may have missed that.
-                if allocation(claim).is_none() {
-                    return;
-                }
-                let mut freed = ResourceClaim::clone(claim);
-                freed.status = None;
-                (Some(Arc::clone(claim)), Arc::new(freed))
-            }
-            Change::Added(new) => {
-                self.in_devices(|it| it.set_claim(new));
-                (None, Arc::clone(new))
-            }
-            Change::Updated { old, new } => {
-                self.in_devices(|it| it.set_claim(new));
-                (Some(Arc::clone(old)), Arc::clone(new))
-            }
-        };
-        self.devices_changed(WorldChange::ResourceClaim { old, new });
+        if let Change::Deleted(claim) = change {
+            self.in_devices(|it| it.remove_claim(claim));
+            return self.devices_changed(WorldChange::ResourceClaimGone(Arc::clone(claim)));
+        }
+        if let Some((old, new)) = came(change) {
+            self.in_devices(|it| it.set_claim(&new));
+            self.devices_changed(WorldChange::ResourceClaim { old, new });
+        }
     }
 
     fn device_class(&self, change: &Change<DeviceClass>) {
-        let act = (
-            Devices::set_class as Set<_>,
-            Devices::remove_class as Remove,
-        );
-        self.published(change, act, WorldChange::DeviceClass);
+        // The end of one helps nobody.
+        if let Change::Deleted(class) = change {
+            let name = class.metadata.name.as_deref().unwrap_or_default();
+            return self.in_devices(|it| it.remove_class(name));
+        }
+        if let Some((old, new)) = came(change) {
+            self.in_devices(|it| it.set_class(&new));
+            self.devices_changed(WorldChange::DeviceClass { old, new });
+        }
     }
 
     fn resource_slice(&self, change: &Change<ResourceSlice>) {
-        let act = (
-            Devices::set_slice as Set<_>,
-            Devices::remove_slice as Remove,
-        );
-        self.published(change, act, WorldChange::ResourceSlice);
-    }
-
-    /// What has no namespace; `told` where it came or changed, as the end of it helps nobody.
-    fn published<K: Resource>(
-        &self,
-        change: &Change<K>,
-        (set, remove): (Set<K>, Remove),
-        told: WorldChange,
-    ) {
-        match change {
-            Change::Resync(_) => {}
-            Change::Deleted(object) => {
-                let name = object.meta().name.as_deref().unwrap_or_default();
-                self.in_devices(|it| remove(it, name));
-            }
-            Change::Added(new) | Change::Updated { new, .. } => {
-                self.in_devices(|it| set(it, new));
-                self.devices_changed(told);
-            }
+        if let Change::Deleted(slice) = change {
+            let name = slice.metadata.name.as_deref().unwrap_or_default();
+            return self.in_devices(|it| it.remove_slice(name));
+        }
+        if let Some((_, new)) = came(change) {
+            self.in_devices(|it| it.set_slice(&new));
+            self.devices_changed(WorldChange::ResourceSlice);
         }
     }
 
@@ -115,8 +87,14 @@ impl World {
     }
 }
 
-type Set<K> = fn(&mut Devices, &Arc<K>);
-type Remove = fn(&mut Devices, &str);
+/// What it was before, and is now.
+fn came<K>(change: &Change<K>) -> Option<(Option<Arc<K>>, Arc<K>)> {
+    match change {
+        Change::Added(new) => Some((None, Arc::clone(new))),
+        Change::Updated { old, new } => Some((Some(Arc::clone(old)), Arc::clone(new))),
+        Change::Deleted(_) | Change::Resync(_) => None,
+    }
+}
 
 #[cfg(test)]
 mod tests;

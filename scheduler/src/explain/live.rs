@@ -5,6 +5,7 @@ use crate::cache::Snapshot;
 use crate::plugins::registry::Plan;
 use crate::pod_info::PodInfo;
 use crate::queue::Backoff;
+use crate::views::Views;
 use crate::watched::{Watched, watch};
 use coracle_client::Client;
 use k8s_openapi::api::core::v1::Pod;
@@ -49,7 +50,14 @@ pub async fn explain_pod(
     let node = pod.spec.as_mut().and_then(|spec| spec.node_name.take());
     let pod = PodInfo::new(Arc::new(pod));
     let plan = Plan::new(pod.scheduler_name());
-    let watched = watch(&[plan], Backoff::default(), &client, &stop).await;
+    let watched = watch(
+        &[plan],
+        Backoff::default(),
+        Views::default(),
+        &client,
+        &stop,
+    )
+    .await;
     let Watched { world, .. } = watched.ok_or(ExplainError::Stopped)?;
     let profile = world.profiles.of(&pod).ok_or(ExplainError::Stopped)?;
     let mut snapshot = Snapshot::default();

@@ -3,7 +3,7 @@
 use super::labels;
 use crate::pod_info::PodInfo;
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
-use k8s_openapi::api::resource::v1::ResourceClaim;
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
 use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use std::sync::Arc;
 
@@ -42,8 +42,13 @@ pub enum WorldChange {
         old: Option<Arc<ResourceClaim>>,
         new: Arc<ResourceClaim>,
     },
+    /// A claim of devices is there no longer; it was as this when it was last seen.
+    ResourceClaimGone(Arc<ResourceClaim>),
     /// A class of devices came or changed.
-    DeviceClass,
+    DeviceClass {
+        old: Option<Arc<DeviceClass>>,
+        new: Arc<DeviceClass>,
+    },
     /// What there is of devices came or changed.
     ResourceSlice,
     /// The waiting pod itself was changed.
@@ -75,7 +80,9 @@ impl WorldChange {
             Self::Detached(_) => "storage.k8s.io/VolumeAttachmentDelete",
             Self::ResourceClaim { old: None, .. } => "resource.k8s.io/ResourceClaimAdd",
             Self::ResourceClaim { .. } => "resource.k8s.io/ResourceClaimUpdate",
-            Self::DeviceClass => "resource.k8s.io/DeviceClassUpdate",
+            Self::ResourceClaimGone(_) => "resource.k8s.io/ResourceClaimDelete",
+            Self::DeviceClass { old: None, .. } => "resource.k8s.io/DeviceClassAdd",
+            Self::DeviceClass { .. } => "resource.k8s.io/DeviceClassUpdate",
             Self::ResourceSlice => "resource.k8s.io/ResourceSliceUpdate",
             Self::Itself => "UnschedulablePodUpdate",
         }

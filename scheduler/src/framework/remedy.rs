@@ -38,6 +38,23 @@ pub struct Preemption {
     pub victims: Vec<Arc<PodInfo>>,
 }
 
+/// What is to be done with a claim of devices.
+#[derive(Clone, Debug)]
+pub enum Release {
+    /// It gives back its devices.
+    Devices(Arc<ResourceClaim>),
+    /// It goes.
+    Claim(Arc<ResourceClaim>),
+}
+
+impl Release {
+    pub fn claim(&self) -> &Arc<ResourceClaim> {
+        match self {
+            Self::Devices(claim) | Self::Claim(claim) => claim,
+        }
+    }
+}
+
 /// What a plugin does about it.
 #[derive(Clone, Debug, Default)]
 pub struct Remedy {
@@ -45,8 +62,7 @@ pub struct Remedy {
     pub message: String,
     pub nomination: Nomination,
     pub preemption: Option<Preemption>,
-    /// A claim whose devices are to be given back.
-    pub release: Option<Arc<ResourceClaim>>,
+    pub release: Option<Release>,
     /// No other plugin is asked, and nothing else is told.
     pub is_final: bool,
 }

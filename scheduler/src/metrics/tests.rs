@@ -30,6 +30,7 @@ const UPSTREAM: &str = "
     preemption_goroutines_execution_total counter result
     preemption_victims histogram  7*1*2.0
     queue_incoming_pods_total counter event,queue
+    resourceclaim_creates_total counter status
     schedule_attempts_total counter profile,result
     scheduling_algorithm_duration_seconds histogram  15*0.001*2.0
     scheduling_attempt_duration_seconds histogram profile,result 15*0.001*2.0
@@ -97,6 +98,7 @@ async fn busy(metrics: &Arc<Metrics>) -> (Arc<Queue>, Arc<Mutex<Cache>>) {
     counting.permitted(Status::Success, now, Instant::now());
     counting.scheduled(&bound, Instant::now());
     counting.ended(Ended::Unschedulable, Instant::now());
+    metrics.claims_made.count(true);
     metrics.evicted(3, true, Duration::from_millis(30));
     cache.lock().assume(Arc::clone(&bound.pod), "n");
     queue.unschedulable(&refused, vec!["NodeResourcesFit"], now);
@@ -190,30 +192,31 @@ async fn what_is_there_without_any_pod() {
     check(
         &helps.join("\n"),
         expect![[r##"
-        # HELP scheduler_schedule_attempts_total Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem.
-        # HELP scheduler_scheduling_attempt_duration_seconds Scheduling attempt latency in seconds (scheduling algorithm + binding)
-        # HELP scheduler_framework_extension_point_duration_seconds Latency for running all plugins of a specific extension point.
-        # HELP scheduler_plugin_evaluation_total Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score).
-        # HELP scheduler_plugin_execution_duration_seconds Duration for running a plugin at a specific extension point.
-        # HELP scheduler_scheduling_algorithm_duration_seconds Scheduling algorithm latency in seconds
-        scheduler_scheduling_algorithm_duration_seconds_sum 0
-        scheduler_scheduling_algorithm_duration_seconds_count 0
-        # HELP scheduler_pod_scheduling_attempts Number of attempts to successfully schedule a pod.
-        scheduler_pod_scheduling_attempts_sum 0
-        scheduler_pod_scheduling_attempts_count 0
-        # HELP scheduler_pod_scheduling_sli_duration_seconds E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue and might involve multiple scheduling attempts.
-        # HELP scheduler_pod_scheduled_after_flush_total Number of pods that were successfully scheduled after being flushed from unschedulablePods due to timeout. This metric helps detect potential queueing hint misconfigurations or event handling issues.
-        scheduler_pod_scheduled_after_flush_total 0
-        # HELP scheduler_preemption_attempts_total Total preemption attempts in the cluster till now
-        scheduler_preemption_attempts_total 0
-        # HELP scheduler_preemption_victims Number of selected preemption victims
-        scheduler_preemption_victims_sum 0
-        scheduler_preemption_victims_count 0
-        # HELP scheduler_preemption_goroutines_duration_seconds Duration in seconds for running goroutines for the preemption.
-        # HELP scheduler_preemption_goroutines_execution_total Number of preemption goroutines executed.
-        # HELP scheduler_permit_wait_duration_seconds Duration of waiting on permit.
-        # HELP scheduler_goroutines Number of running goroutines split by the work they do such as binding.
-        scheduler_goroutines{operation="binding"} 0"##]],
+            # HELP scheduler_schedule_attempts_total Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem.
+            # HELP scheduler_scheduling_attempt_duration_seconds Scheduling attempt latency in seconds (scheduling algorithm + binding)
+            # HELP scheduler_framework_extension_point_duration_seconds Latency for running all plugins of a specific extension point.
+            # HELP scheduler_plugin_evaluation_total Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score).
+            # HELP scheduler_plugin_execution_duration_seconds Duration for running a plugin at a specific extension point.
+            # HELP scheduler_scheduling_algorithm_duration_seconds Scheduling algorithm latency in seconds
+            scheduler_scheduling_algorithm_duration_seconds_sum 0
+            scheduler_scheduling_algorithm_duration_seconds_count 0
+            # HELP scheduler_pod_scheduling_attempts Number of attempts to successfully schedule a pod.
+            scheduler_pod_scheduling_attempts_sum 0
+            scheduler_pod_scheduling_attempts_count 0
+            # HELP scheduler_pod_scheduling_sli_duration_seconds E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue and might involve multiple scheduling attempts.
+            # HELP scheduler_pod_scheduled_after_flush_total Number of pods that were successfully scheduled after being flushed from unschedulablePods due to timeout. This metric helps detect potential queueing hint misconfigurations or event handling issues.
+            scheduler_pod_scheduled_after_flush_total 0
+            # HELP scheduler_preemption_attempts_total Total preemption attempts in the cluster till now
+            scheduler_preemption_attempts_total 0
+            # HELP scheduler_preemption_victims Number of selected preemption victims
+            scheduler_preemption_victims_sum 0
+            scheduler_preemption_victims_count 0
+            # HELP scheduler_preemption_goroutines_duration_seconds Duration in seconds for running goroutines for the preemption.
+            # HELP scheduler_preemption_goroutines_execution_total Number of preemption goroutines executed.
+            # HELP scheduler_permit_wait_duration_seconds Duration of waiting on permit.
+            # HELP scheduler_goroutines Number of running goroutines split by the work they do such as binding.
+            scheduler_goroutines{operation="binding"} 0
+            # HELP scheduler_resourceclaim_creates_total Number of ResourceClaims creation requests within scheduler"##]],
     );
 }
 

@@ -131,6 +131,14 @@ impl Metrics {
         let help = "Number of running goroutines split by the work they do such as binding.";
         text.family(name, "gauge", help);
         text.sample(name, &[("operation", "binding")], value(&self.bindings));
+        let name = name!("resourceclaim_creates_total");
+        let help = "Number of ResourceClaims creation requests within scheduler";
+        text.family(name, "counter", help);
+        for (status, claims) in self.claims_made.by_status() {
+            if claims > 0 {
+                text.sample(name, &[("status", status)], claims);
+            }
+        }
     }
 }
 

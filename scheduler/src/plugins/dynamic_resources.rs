@@ -3,16 +3,18 @@
 //! PreFilter: all claims are there, and their classes. Filter: allocated claims reach the node, and
 //! for the others the allocator finds devices of the node's ResourceSlices. Reserve gives the claims
 //! what was found, ahead of the API; PreBind writes it down, and waits for drivers that must make
-//! devices ready first. For pods without claims nothing is done.
+//! devices ready first. Extended resources that a class of devices stands behind become a claim of
+//! their own, which PreBind makes. For pods with neither nothing is done.
 
 use crate::cache::Snapshot;
-use crate::devices::Devices;
+use crate::devices::allocation;
 use crate::framework::{
-    Plugin, Point, Points, PreFilter, Reason, Remedy, Slot, StepError, Unfit, Verdict, WorldChange,
-    normalize_to_max,
+    Plugin, Point, Points, PreFilter, Reason, Release, Remedy, Slot, StepError, Unfit, Verdict,
+    WorldChange, normalize_to_max,
 };
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
+use crate::views::Views;
 use coracle_client::Client;
 use coracle_client::clock::{Clock, Instant};
 use coracle_client::key_of;
@@ -28,13 +30,20 @@ use std::time::Duration;
 mod allocator; // Which devices the claims of a pod get on one node. Pure.
 mod claims; // Which claims a pod has. Pure.
 mod expressions; // What classes and claims say of devices.
+mod extended; // Extended resources as claims. Pure.
+mod making; // Writes the claim that is made for them, and takes it away.
+mod offer; // How many devices there are of an extended resource, for scores. Pure.
 mod readiness; // Whether devices are made ready. Pure.
+mod requests; // What containers ask for as requests of a claim. Pure.
 mod settle; // Waits until they are.
 mod task; // What a pod's claims need. Pure. Start reading here.
 mod write; // Writes what was decided.
 
 use allocator::Tools;
 use expressions::Expressions;
+use extended::Special;
+pub use making::ClaimsMade;
+pub use offer::{Offer, Offers};
 use readiness::Readiness;
 use task::Task;
 use write::Writer;
@@ -74,6 +83,23 @@ pub struct DynamicResources {
 #[derive(Clone, Debug, Default)]
 struct Reserved {
     claims: Vec<(Arc<ResourceClaim>, Option<Arc<AllocationResult>>)>,
+    made: Option<Made>,
+}
+
+/// The claim for the pod's extended resources.
+#[derive(Clone, Debug)]
+struct Made {
+    special: Special,
+    gets: Arc<AllocationResult>,
+    /// As the API last answered, once it has it.
+    written: Option<Arc<ResourceClaim>>,
+}
+
+impl Made {
+    /// By which its devices are kept from others.
+    fn uid(&self) -> &str {
+        claims::uid(self.written.as_ref().unwrap_or(&self.special.claim))
+    }
 }
 
 impl fmt::Debug for DynamicResources {
@@ -83,12 +109,13 @@ impl fmt::Debug for DynamicResources {
 }
 
 impl DynamicResources {
-    pub fn new(client: Client, devices: Arc<Mutex<Devices>>, clock: Clock, args: Args) -> Self {
+    pub fn new(client: Client, views: &Views, clock: Clock, args: Args) -> Self {
         Self {
             writer: Writer {
                 client,
                 clock,
-                devices,
+                devices: Arc::clone(&views.devices),
+                made: Arc::clone(&views.claims_made),
             },
             args,
             expressions: Expressions::default(),
@@ -126,8 +153,13 @@ impl DynamicResources {
     }
 }
 
-/// Uid of another: shares have names of their own.
-fn share_id() -> String {
+/// Whether a pod can be any of this plugin's business.
+fn concerns(pod: &PodInfo) -> bool {
+    claims::are_used_by(pod) || !pod.requests.scalars.is_empty()
+}
+
+/// A uid that nothing else has: of shares, and of claims that the API has not.
+fn random_uid() -> String {
     let random: u128 = rand::random();
     let version = random & !(0xf << 76) & !(0b11 << 62) | 4 << 76 | 0b10 << 62;
     let hex = format!("{version:032x}");
@@ -155,10 +187,12 @@ impl Plugin for DynamicResources {
 
     fn pre_filter(&self, pod: &PodInfo, _world: &Snapshot, slot: &mut Slot) -> PreFilter {
         *self.last.lock() = None;
-        if !claims::are_used_by(pod) {
+        if !concerns(pod) {
             return PreFilter::Skip;
         }
-        let task = Task::of(pod, &self.writer.devices.lock(), &self.expressions);
+        let devices = self.writer.devices.lock();
+        let task = Task::of(pod, &devices, &self.expressions, random_uid);
+        drop(devices);
         match task {
             Ok(None) => PreFilter::Skip,
             Ok(Some(task)) => {
@@ -178,7 +212,7 @@ impl Plugin for DynamicResources {
         let max = self.args.filter_timeout;
         let end = (!max.is_zero()).then(|| Instant::now() + max);
         let tools = Tools {
-            share_id: &share_id,
+            share_id: &random_uid,
             is_late: &|| end.is_some_and(|end| Instant::now() >= end),
         };
         task.decide(node, tools, |claim| self.is_usable(claim))
@@ -202,15 +236,20 @@ impl Plugin for DynamicResources {
         };
         match task.to_release(pod) {
             None => says("still not schedulable"),
-            Some(claim) => Remedy {
-                release: Some(Arc::clone(claim)),
-                ..says("deallocation of ResourceClaim completed")
+            Some(release) => Remedy {
+                message: match release {
+                    Release::Devices(_) => "deallocation of ResourceClaim completed",
+                    Release::Claim(_) => "deletion of ResourceClaim completed",
+                }
+                .to_owned(),
+                release: Some(release),
+                ..Remedy::default()
             },
         }
     }
 
     fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot, _slot: &Slot) -> i64 {
-        if !claims::are_used_by(pod) {
+        if !concerns(pod) {
             return 0;
         }
         self.last(pod).map_or(0, |task| task.score(&node.name))
@@ -222,20 +261,28 @@ impl Plugin for DynamicResources {
 
     fn can_help(&self, change: &WorldChange, pod: &PodInfo) -> bool {
         match change {
-            WorldChange::Itself | WorldChange::DeviceClass | WorldChange::ResourceSlice => true,
+            WorldChange::Itself | WorldChange::DeviceClass { .. } | WorldChange::ResourceSlice => {
+                true
+            }
             WorldChange::NodeAdded(_) | WorldChange::NodeUpdated { .. } => {
                 let allocatable = |node: &Node| node.status.as_ref()?.allocatable.clone();
                 change.changes(|node| (node.metadata.labels.clone(), allocatable(node)))
             }
             WorldChange::ResourceClaim { old, new } => self.claim_helps(old.as_deref(), new, pod),
             // What was given to it ahead of the API may be free again.
-            WorldChange::PodGone(other) => claims::are_used_by(other),
+            WorldChange::PodGone(other) => {
+                claims::are_used_by(other)
+                    || extended::are_asked_for(other, &self.writer.devices.lock())
+            }
+            WorldChange::ResourceClaimGone(claim) => {
+                allocation(claim).is_some() || extended::is_for(claim, pod)
+            }
             _ => false,
         }
     }
 
     fn reserve(&self, pod: &PodInfo, node: &str) -> Result<(), StepError> {
-        if !claims::are_used_by(pod) {
+        if !concerns(pod) {
             return Ok(());
         }
         let Some(task) = self.last(pod) else {
@@ -246,17 +293,24 @@ impl Plugin for DynamicResources {
             return Err(StepError::Refused { plugin: NAME, why });
         };
         let mut devices = self.writer.devices.lock();
-        let claims = found.into_iter().map(|(claim, gets)| {
+        let claims = found.claims.into_iter().map(|(claim, gets)| {
             let gets = gets.map(Arc::new);
             if let Some(gets) = &gets {
                 devices.begin(claims::uid(&claim), gets);
             }
             (claim, gets)
         });
-        let reserved = Reserved {
-            claims: claims.collect(),
-        };
+        let claims = claims.collect();
+        let made = found.special.map(|(special, gets)| Made {
+            special,
+            gets: Arc::new(gets),
+            written: None,
+        });
+        if let Some(made) = &made {
+            devices.begin(made.uid(), &made.gets);
+        }
         drop(devices);
+        let reserved = Reserved { claims, made };
         self.reserved.lock().insert(pod.uid.clone(), reserved);
         Ok(())
     }
@@ -274,11 +328,19 @@ impl Plugin for DynamicResources {
             let now = devices.claim(&key_of(&**claim));
             written.extend(now.filter(|now| claims::is_reserved_for(now, pod)).cloned());
         }
+        if let Some(made) = &reserved.made {
+            devices.end(made.uid());
+        }
         drop(devices);
-        if let (false, Ok(runtime)) = (written.is_empty(), tokio::runtime::Handle::try_current()) {
+        let made = reserved.made.and_then(|made| made.written);
+        let is_any = !written.is_empty() || made.is_some();
+        if let (true, Ok(runtime)) = (is_any, tokio::runtime::Handle::try_current()) {
             let writer = self.writer.clone();
             let uid = pod.uid.clone();
-            runtime.spawn(async move { writer.unreserve(&uid, written).await });
+            runtime.spawn(async move {
+                writer.unreserve(&uid, written).await;
+                writer.unmake(made).await;
+            });
         }
     }
 
@@ -291,7 +353,11 @@ impl Plugin for DynamicResources {
             let Some(reserved) = self.reserved.lock().get(&pod.uid).cloned() else {
                 return Ok(());
             };
-            self.writer.reserve(pod, &reserved).await
+            self.writer.reserve(pod, &reserved).await?;
+            match &reserved.made {
+                Some(made) => self.make(pod, made).await,
+                None => Ok(()),
+            }
         })
     }
 
@@ -302,12 +368,25 @@ impl Plugin for DynamicResources {
     ) -> Option<BoxFuture<'a, Result<(), StepError>>> {
         let reserved = self.reserved.lock().get(&pod.uid).cloned()?;
         let keys = reserved.claims.iter().map(|(claim, _)| key_of(&**claim));
-        let keys: Vec<_> = keys.collect();
+        let mut keys: Vec<_> = keys.collect();
+        let made = reserved.made.and_then(|made| made.written);
         let devices = self.writer.devices.lock();
-        let mut claims = keys.iter().filter_map(|key| devices.claim(key));
+        let claims = keys.iter().filter_map(|key| devices.claim(key));
+        let mut claims = claims.chain(&made);
         let has_conditions = claims.any(|claim| readiness::has_conditions(claim));
         drop(devices);
-        has_conditions.then(|| Box::pin(self.wait(keys)) as BoxFuture<'a, _>)
+        keys.extend(made.iter().map(|made| key_of(&**made)));
+        (has_conditions || made.is_some()).then(|| {
+            Box::pin(async move {
+                if let Some(made) = &made {
+                    self.see(made).await;
+                }
+                match has_conditions {
+                    true => self.wait(keys).await,
+                    false => Ok(()),
+                }
+            }) as BoxFuture<'a, _>
+        })
     }
 
     fn post_bind(&self, pod: &PodInfo, _node: &str) {
@@ -321,7 +400,7 @@ impl DynamicResources {
         let Ok(own) = claims::of_pod(pod, &self.writer.devices.lock()) else {
             return false;
         };
-        let has = |claim: &ResourceClaim| crate::devices::allocation(claim).is_some();
+        let has = |claim: &ResourceClaim| allocation(claim).is_some();
         if old.is_some_and(has) && !has(new) {
             return true;
         }

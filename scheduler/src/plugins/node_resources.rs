@@ -1,6 +1,7 @@
 //! Resources as the scores of nodes know them: what a node has of each, and what is given away there
 //! without and with the pod. No plugin.
 
+use super::dynamic_resources::{Offer, Offers};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use crate::resources::Resources;
@@ -60,12 +61,14 @@ pub struct Use {
 }
 
 /// Of the resources that the node has; a scalar that the pod does not ask for does not count.
-/// `is_padded` counts containers that ask for no cpu or memory as if they asked for a little.
+/// `is_padded` counts containers that ask for no cpu or memory as if they asked for a little. What
+/// the node has no device plugin for it may have as devices of an `offer`.
 pub fn uses<'a>(
     resources: &'a [Weighted],
     pod: &'a PodInfo,
     node: &'a NodeInfo,
     is_padded: bool,
+    offer: Option<&'a Offer>,
 ) -> impl Iterator<Item = Use> + Clone {
     resources.iter().filter_map(move |one| {
         let padded = matches!(one.resource, Resource::Cpu | Resource::Memory) && is_padded;
@@ -75,11 +78,18 @@ pub fn uses<'a>(
             (&node.requested, &pod.requests)
         };
         let (has, asked) = (one.resource.of(&node.allocatable), one.resource.of(asked));
-        let is_scalar = matches!(one.resource, Resource::Scalar(_));
-        if has == 0 || asked == 0 && is_scalar {
+        let (mut has, mut before) = (has, one.resource.of(there));
+        if let Resource::Scalar(name) = &one.resource {
+            if asked == 0 {
+                return None;
+            }
+            if let (0, Some(offer)) = (has, offer) {
+                (has, before) = offer.on(name, node);
+            }
+        }
+        if has == 0 {
             return None;
         }
-        let before = one.resource.of(there);
         Some(Use {
             has,
             before,
@@ -87,6 +97,14 @@ pub fn uses<'a>(
             weight: one.weight,
         })
     })
+}
+
+/// The devices behind those of the resources that the pod asks for, if there are such.
+pub fn offer_for(resources: &[Weighted], pod: &PodInfo, offers: &Offers) -> Option<Offer> {
+    offers.of(resources.iter().filter_map(|one| match &one.resource {
+        Resource::Scalar(name) if pod.requests.scalar(name) > 0 => Some(&**name),
+        _ => None,
+    }))
 }
 
 /// Whether the pod asks for any of the resources.

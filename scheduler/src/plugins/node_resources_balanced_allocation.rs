@@ -4,7 +4,8 @@
 //! changes it: a pod that leaves the balance as it is scores 75, a better one up to 100, a worse
 //! one down to 50.
 
-use super::node_resources::{Use, Weighted, asks_for_any, default_resources, uses};
+use super::dynamic_resources::{Offer, Offers};
+use super::node_resources::{Use, Weighted, asks_for_any, default_resources, offer_for, uses};
 use crate::cache::Snapshot;
 use crate::framework::{Plugin, Points, SCORE_MAX, Slot, WorldChange};
 use crate::node_info::NodeInfo;
@@ -13,17 +14,18 @@ use crate::pod_info::PodInfo;
 #[derive(Debug)]
 pub struct BalancedAllocation {
     resources: Vec<Weighted>,
+    offers: Offers,
 }
 
 impl Default for BalancedAllocation {
     fn default() -> Self {
-        Self::new(default_resources())
+        Self::new(default_resources(), Offers::default())
     }
 }
 
 impl BalancedAllocation {
-    pub fn new(resources: Vec<Weighted>) -> Self {
-        Self { resources }
+    pub fn new(resources: Vec<Weighted>, offers: Offers) -> Self {
+        Self { resources, offers }
     }
 }
 
@@ -60,13 +62,17 @@ impl Plugin for BalancedAllocation {
         pod: &PodInfo,
         _nodes: &[&NodeInfo],
         _world: &Snapshot,
-        _slot: &mut Slot,
+        slot: &mut Slot,
     ) -> bool {
+        if let Some(offer) = offer_for(&self.resources, pod, &self.offers) {
+            slot.set(offer);
+        }
         asks_for_any(&self.resources, pod)
     }
 
-    fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot, _slot: &Slot) -> i64 {
-        let uses = || uses(&self.resources, pod, node, false);
+    fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot, slot: &Slot) -> i64 {
+        let offer = slot.get::<Offer>();
+        let uses = || uses(&self.resources, pod, node, false, offer);
         let before = |one: Use| (one.before, one.has);
         let after = |one: Use| (one.after, one.has);
         let half = SCORE_MAX / 2;

@@ -1,13 +1,18 @@
-//! Filter: rejects a node with too little left of what the pod requests.
+//! Filter: rejects a node with too little left of what the pod requests. What the node has no device
+//! plugin for, and a class of devices stands behind, is left to `DynamicResources`.
 //! Score: prefers nodes by how much of their resources is given away: least, most, or by a curve.
 
-use super::node_resources::uses;
+use super::dynamic_resources::{Offer, Offers};
+use super::node_resources::{offer_for, uses};
 use crate::cache::Snapshot;
-use crate::framework::{Lacking, Plugin, Points, Reason, Slot, Verdict, WorldChange};
+use crate::devices::resources_of;
+use crate::framework::{Lacking, Plugin, Points, PreFilter, Reason, Slot, Verdict, WorldChange};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use crate::resources::Resources;
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::DeviceClass;
+use std::sync::Arc;
 
 mod strategy; // How what is given away makes a score.
 
@@ -16,7 +21,12 @@ pub use strategy::{Point, Scoring, Strategy};
 #[derive(Debug, Default)]
 pub struct NodeResourcesFit {
     args: Args,
+    offers: Offers,
 }
+
+/// Which of the pod's scalars, by their places, may be devices of a class.
+#[derive(Clone, Debug)]
+struct Backed(Arc<[bool]>);
 
 #[derive(Clone, Debug, Default)]
 pub struct Args {
@@ -48,8 +58,24 @@ const AMOUNTS: [(u32, Amount); 3] = [
     (Lacking::EPHEMERAL_STORAGE, |all| all.ephemeral_storage),
 ];
 
+/// What a pod asks for.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    amounts: &'a Resources,
+    /// See `Backed`.
+    backed: &'a [bool],
+}
+
+impl Asked<'_> {
+    /// Whether the node may have the scalar at this place as devices.
+    fn is_devices(&self, place: usize, has: &Resources) -> bool {
+        let is_backed = self.backed.get(place).is_some_and(|is_backed| *is_backed);
+        is_backed && has.scalar(&self.amounts.scalars[place].0) == 0
+    }
+}
+
 /// What a node has too little of, and whether it had when it was empty.
-fn lacking(args: &Args, asked: &Resources, has: &Resources, used: &Resources) -> (Lacking, bool) {
+fn lacking(args: &Args, asked: Asked<'_>, has: &Resources, used: &Resources) -> (Lacking, bool) {
     let (mut lacking, mut is_too_small) = (Lacking::default(), false);
     let mut check = |which, asked: i64, has: i64, used: i64| {
         if asked > 0 && asked > has - used {
@@ -58,10 +84,11 @@ fn lacking(args: &Args, asked: &Resources, has: &Resources, used: &Resources) ->
         }
     };
     for (which, amount) in AMOUNTS {
-        check(which, amount(asked), amount(has), amount(used));
+        check(which, amount(asked.amounts), amount(has), amount(used));
     }
-    for (which, (name, amount)) in (Lacking::SCALARS..).zip(&asked.scalars) {
-        if !args.ignores(name) {
+    let scalars = asked.amounts.scalars.iter().enumerate();
+    for (which, (place, (name, amount))) in (Lacking::SCALARS..).zip(scalars) {
+        if !args.ignores(name) && !asked.is_devices(place, has) {
             check(which, *amount, has.scalar(name), used.scalar(name));
         }
     }
@@ -78,6 +105,13 @@ fn is_more(asked: &Resources, old: &Resources, new: &Resources) -> bool {
             .any(|(name, amount)| *amount > 0 && new.scalar(name) > old.scalar(name))
 }
 
+/// Whether it gives out devices as something that is asked for, and did not before.
+fn class_helps(old: Option<&DeviceClass>, new: &DeviceClass, asked: &Resources) -> bool {
+    let before: Vec<String> = old.into_iter().flat_map(resources_of).collect();
+    let mut added = resources_of(new).filter(|name| !before.contains(name));
+    added.any(|name| asked.has_scalar(&name))
+}
+
 fn allocatable(node: &Node) -> Resources {
     let status = node.status.as_ref();
     let allocatable = status.and_then(|status| status.allocatable.as_ref());
@@ -87,8 +121,8 @@ fn allocatable(node: &Node) -> Resources {
 }
 
 impl NodeResourcesFit {
-    pub fn new(args: Args) -> Self {
-        Self { args }
+    pub fn new(args: Args, offers: Offers) -> Self {
+        Self { args, offers }
     }
 
     /// A node that is too small even when empty helps nobody.
@@ -97,6 +131,11 @@ impl NodeResourcesFit {
             return false;
         };
         let has = allocatable(node);
+        let backed = self.offers.backed(asked).unwrap_or_default();
+        let asked = Asked {
+            amounts: asked,
+            backed: &backed,
+        };
         let (lacking, _) = lacking(&self.args, asked, &has, &Resources::default());
         if !lacking.is_empty() || has.pods < 1 {
             return false;
@@ -105,7 +144,10 @@ impl NodeResourcesFit {
             return true;
         };
         let had = allocatable(old);
-        has.pods > had.pods || is_more(asked, &had, &has)
+        let mut scalars = asked.amounts.scalars.iter().enumerate();
+        has.pods > had.pods
+            || is_more(asked.amounts, &had, &has)
+            || scalars.any(|(place, (_, amount))| *amount > 0 && asked.is_devices(place, &has))
     }
 }
 
@@ -115,12 +157,23 @@ impl Plugin for NodeResourcesFit {
     }
 
     fn points(&self) -> Points {
-        Points::FILTER_AND_SCORE
+        Points::PREPARED_FILTER_AND_SCORE
     }
 
-    fn filter(&self, pod: &PodInfo, node: &NodeInfo, _slot: &Slot) -> Verdict {
+    fn pre_filter(&self, pod: &PodInfo, _world: &Snapshot, slot: &mut Slot) -> PreFilter {
+        if let Some(backed) = self.offers.backed(&pod.requests) {
+            slot.set(Backed(backed.into()));
+        }
+        PreFilter::Filter
+    }
+
+    fn filter(&self, pod: &PodInfo, node: &NodeInfo, slot: &Slot) -> Verdict {
         let (has, used) = (&node.allocatable, &node.requested);
-        let (mut lacking, is_too_small) = lacking(&self.args, &pod.requests, has, used);
+        let asked = Asked {
+            amounts: &pod.requests,
+            backed: slot.get::<Backed>().map_or(&[], |backed| &backed.0),
+        };
+        let (mut lacking, is_too_small) = lacking(&self.args, asked, has, used);
         if i64::try_from(node.pods.len()).unwrap_or(i64::MAX) >= has.pods {
             lacking.add(Lacking::PODS);
         }
@@ -133,9 +186,23 @@ impl Plugin for NodeResourcesFit {
         }
     }
 
-    fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot, _slot: &Slot) -> i64 {
+    fn pre_score(
+        &self,
+        pod: &PodInfo,
+        _nodes: &[&NodeInfo],
+        _world: &Snapshot,
+        slot: &mut Slot,
+    ) -> bool {
+        if let Some(offer) = offer_for(&self.args.scoring.resources, pod, &self.offers) {
+            slot.set(offer);
+        }
+        true
+    }
+
+    fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot, slot: &Slot) -> i64 {
         let scoring = &self.args.scoring;
-        scoring.score(uses(&scoring.resources, pod, node, true))
+        let offer = slot.get::<Offer>();
+        scoring.score(uses(&scoring.resources, pod, node, true, offer))
     }
 
     fn can_help(&self, change: &WorldChange, pod: &PodInfo) -> bool {
@@ -143,6 +210,9 @@ impl Plugin for NodeResourcesFit {
             WorldChange::Itself | WorldChange::PodGone(_) => true,
             WorldChange::PodUpdated { old, new } => {
                 is_more(&pod.requests, &new.requests, &old.requests)
+            }
+            WorldChange::DeviceClass { old, new } => {
+                class_helps(old.as_deref(), new, &pod.requests)
             }
             _ => self.node_can_help(change, &pod.requests),
         }

@@ -96,8 +96,8 @@ pub static ROWS: [Row; 20] = [
     }),
     row("NodePorts", 0, FILTER, |_| Arc::new(node_ports::NodePorts)),
     row("NodeResourcesFit", 1, FILTER_AND_SCORE, |tools| {
-        let args = tools.args.fit.clone();
-        Arc::new(node_resources_fit::NodeResourcesFit::new(args))
+        let (args, offers) = (tools.args.fit.clone(), offers(tools));
+        Arc::new(node_resources_fit::NodeResourcesFit::new(args, offers))
     }),
     row("VolumeRestrictions", 0, FILTER, |tools| {
         let volumes = Arc::clone(&tools.views.volumes);
@@ -160,7 +160,7 @@ pub static ROWS: [Row; 20] = [
         |tools| {
             Arc::new(dynamic_resources::DynamicResources::new(
                 tools.client.clone(),
-                Arc::clone(&tools.views.devices),
+                tools.views,
                 Clock::system(),
                 tools.args.devices,
             ))
@@ -175,9 +175,9 @@ pub static ROWS: [Row; 20] = [
         1,
         &[Point::PreScore, Point::Score],
         |tools| {
-            let resources = tools.args.balanced.clone();
+            let (resources, offers) = (tools.args.balanced.clone(), offers(tools));
             Arc::new(node_resources_balanced_allocation::BalancedAllocation::new(
-                resources,
+                resources, offers,
             ))
         },
     ),
@@ -191,6 +191,10 @@ pub static ROWS: [Row; 20] = [
         Arc::new(node_declared_features::NodeDeclaredFeatures)
     }),
 ];
+
+fn offers(tools: Tools<'_>) -> dynamic_resources::Offers {
+    dynamic_resources::Offers::new(Arc::clone(&tools.views.devices))
+}
 
 const fn row(
     name: &'static str,

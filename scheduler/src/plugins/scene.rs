@@ -1,6 +1,6 @@
 //! For tests of plugins: a world as text in, what one plugin says of each node out.
 //!
-//! A line is `node NAME [KEY=VALUE]... [taint=KEY] [feature=NAME]...` or `pod NAME NODE
+//! A line is `node NAME [KEY=VALUE]... [taint=KEY] [feature=NAME]... [has=RESOURCE:AMOUNT]...` or `pod NAME NODE
 //! [KEY=VALUE]... [ns=NAMESPACE] [going] [{SPEC}]`; keys and values are labels, SPEC is JSON.
 
 use crate::cache::{Cache, Snapshot};
@@ -25,6 +25,10 @@ pub fn world(text: &str) -> Snapshot {
                         node["spec"]["taints"] = json!([{"key": value, "effect": "NoSchedule"}]);
                     }
                     "feature" => features.push(value),
+                    "has" => {
+                        let (resource, amount) = value.split_once(':').unwrap();
+                        node["status"]["allocatable"][resource] = amount.into();
+                    }
                     _ => node["metadata"]["labels"][key] = value.into(),
                 }
             }

@@ -162,7 +162,8 @@ impl Plugin for VolumeBinding {
             | WorldChange::PodUpdated { .. }
             | WorldChange::CsiNode { .. }
             | WorldChange::ResourceClaim { .. }
-            | WorldChange::DeviceClass
+            | WorldChange::ResourceClaimGone(_)
+            | WorldChange::DeviceClass { .. }
             | WorldChange::ResourceSlice
             | WorldChange::Detached(_) => false,
         }

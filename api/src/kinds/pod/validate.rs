@@ -2,6 +2,7 @@
 
 use crate::field::{ErrorList, FieldError, Path};
 use crate::kinds::checks;
+use crate::kinds::pod::device_claims;
 use crate::meta_validate::invalid_each;
 use crate::object::Object;
 use crate::pod_spec::resources::is_sidecar;
@@ -126,6 +127,8 @@ pub fn status(new: &Object, old: &Object) -> ErrorList {
         let statuses = [status, old_status].map(|status| json::list(status, field));
         errors.extend(transition.check(statuses[0], statuses[1], &path.child(field)));
     }
+    let spec = new.get(&["spec"]).unwrap_or(&Value::Null);
+    errors.extend(device_claims::of_status(spec, status, &path));
     if let Some(first) = json::list(status, "hostIPs").first() {
         let ip = json::text(first, "ip");
         if ip != json::text(status, "hostIP") {

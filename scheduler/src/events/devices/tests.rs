@@ -29,7 +29,7 @@ async fn world() -> World {
     let views = Views::default();
     let plugin: SharedPlugin = Arc::new(DynamicResources::new(
         Client::new(service, "default"),
-        Arc::clone(&views.devices),
+        &views,
         Clock::system(),
         Args::default(),
     ));

@@ -13,6 +13,7 @@ mod pools; // Which devices a node has.
 mod search; // The search.
 mod stock; // What there is, and what of it is taken.
 
+pub use pools::devices_for;
 pub use search::{Tools, allocate};
 pub use stock::Stock;
 

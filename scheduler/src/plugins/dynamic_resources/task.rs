@@ -3,8 +3,9 @@
 use super::allocator::{AllocateError, Stock, Tools, allocate};
 use super::claims;
 use super::expressions::{Compiled, Expressions};
+use super::extended::{Extended, Special};
 use crate::devices::{Devices, allocation};
-use crate::framework::{Reason, Verdict};
+use crate::framework::{Reason, Release, Verdict};
 use crate::node_info::NodeInfo;
 use crate::plugins::node_selector::any_term_matches;
 use crate::pod_info::PodInfo;
@@ -26,6 +27,8 @@ pub struct Task {
     pub claims: Vec<Arc<ResourceClaim>>,
     /// Those of them that have nothing yet.
     unallocated: Vec<Arc<ResourceClaim>>,
+    /// What else it asks for of which nodes may have devices.
+    pub extended: Option<Extended>,
     stock: Stock,
     compiled: Compiled,
     found: Mutex<Found>,
@@ -34,10 +37,26 @@ pub struct Task {
 /// What the filter found.
 #[derive(Debug, Default)]
 struct Found {
-    /// What claims without anything get, a node.
-    by_node: HashMap<Arc<str>, Arc<[AllocationResult]>>,
+    by_node: HashMap<Arc<str>, OnNode>,
     /// Places of claims whose devices are out of reach of a node.
     unavailable: BTreeSet<usize>,
+}
+
+/// What the claims get on one node.
+#[derive(Debug)]
+struct OnNode {
+    /// Of those without anything, the special one last.
+    results: Vec<AllocationResult>,
+    special: Option<Special>,
+}
+
+/// What the claims of a pod have and get.
+#[derive(Debug)]
+pub struct Share {
+    /// Each with what is new to it.
+    pub claims: Vec<(Arc<ResourceClaim>, Option<AllocationResult>)>,
+    /// The claim that is to be made for extended resources.
+    pub special: Option<(Special, AllocationResult)>,
 }
 
 impl Task {
@@ -46,9 +65,11 @@ impl Task {
         pod: &PodInfo,
         devices: &Devices,
         expressions: &Expressions,
+        uid: impl Fn() -> String,
     ) -> Result<Option<Self>, String> {
         let claims = claims::of_pod(pod, devices)?;
-        if claims.is_empty() {
+        let extended = Extended::of(pod, devices, uid);
+        if claims.is_empty() && extended.is_none() {
             return Ok(None);
         }
         let mut unallocated = Vec::new();
@@ -66,15 +87,20 @@ impl Task {
             check_classes(claim, devices, &mut classes)?;
             unallocated.push(Arc::clone(claim));
         }
+        for class in extended.iter().flat_map(Extended::classes) {
+            let name = class.metadata.name.clone().unwrap_or_default();
+            classes.insert(name, Arc::clone(class));
+        }
         let mut task = Self {
             pod_uid: pod.uid.clone(),
             claims,
             unallocated,
+            extended,
             stock: Stock::default(),
             compiled: Compiled::new(),
             found: Mutex::default(),
         };
-        if !task.unallocated.is_empty() {
+        if !classes.is_empty() || !task.unallocated.is_empty() {
             let slices = devices.slices().cloned().collect();
             task.compiled = expressions.compile(selectors(&task.unallocated, &classes));
             task.stock = Stock::new(slices, classes, devices.allocations());
@@ -89,15 +115,21 @@ impl Task {
         tools: Tools<'_>,
         is_usable: impl Fn(&ResourceClaim) -> bool,
     ) -> Verdict {
+        let special = match self.extended.as_ref().map(|it| it.on_node(node)) {
+            None => None,
+            Some(Ok(special)) => special,
+            Some(Err(text)) => return Verdict::Unresolvable(Reason::Text(text)),
+        };
         let claims = self.claims.iter().enumerate();
         let out_of_reach = claims.filter(|(_, claim)| {
             allocation(claim).is_some_and(|it| !reaches(it, node) || !is_usable(claim))
         });
         let out_of_reach: Vec<usize> = out_of_reach.map(|(place, _)| place).collect();
         let mut allocated = None;
-        if !self.unallocated.is_empty() {
-            let claims = &self.unallocated;
-            match allocate(&self.stock, &self.compiled, claims, node, tools) {
+        let mut claims = self.unallocated.clone();
+        claims.extend(special.iter().map(|special| Arc::clone(&special.claim)));
+        if !claims.is_empty() {
+            match allocate(&self.stock, &self.compiled, &claims, node, tools) {
                 Ok(results) => allocated = Some(results),
                 Err(error) => return refused(&error, node),
             }
@@ -109,51 +141,63 @@ impl Task {
             return Verdict::Unresolvable(Reason::Text(text));
         }
         if let Some(results) = allocated {
-            found.by_node.insert(Arc::clone(&node.name), results.into());
+            let on_node = OnNode { results, special };
+            found.by_node.insert(Arc::clone(&node.name), on_node);
         }
         Verdict::Fit
     }
 
-    /// What the claims get on a node: each with what is new to it.
-    pub fn found(&self, node: &str) -> Option<Vec<(Arc<ResourceClaim>, Option<AllocationResult>)>> {
+    /// What the claims get on a node.
+    pub fn found(&self, node: &str) -> Option<Share> {
         let found = self.found.lock();
-        let results = found.by_node.get(node);
-        if results.is_none() && !self.unallocated.is_empty() {
+        let on_node = found.by_node.get(node);
+        if on_node.is_none() && !self.unallocated.is_empty() {
             return None;
         }
-        let mut results = results.into_iter().flat_map(|results| results.iter());
+        let mut results = on_node
+            .into_iter()
+            .flat_map(|it| it.results.iter().cloned());
         let claims = self.claims.iter().map(|claim| {
             let has = allocation(claim).is_some();
-            let gets = if has { None } else { results.next().cloned() };
+            let gets = if has { None } else { results.next() };
             (Arc::clone(claim), gets)
         });
-        Some(claims.collect())
+        let claims = claims.collect();
+        let special = on_node
+            .and_then(|it| it.special.clone())
+            .zip(results.next());
+        Some(Share { claims, special })
     }
 
     /// The sooner the alternatives of requests come that the node meets, the better.
     pub fn score(&self, node: &str) -> i64 {
-        if self.unallocated.is_empty() {
+        if !self.found.lock().by_node.contains_key(node) {
             return 0;
         }
         let Some(found) = self.found(node) else {
             return 0;
         };
-        let scores = found.iter().map(|(claim, gets)| {
+        let scores = found.claims.iter().map(|(claim, gets)| {
             let has = gets.as_ref().or_else(|| allocation(claim));
             has.map_or(0, |has| worth(claim, has))
         });
         scores.sum()
     }
 
-    /// A claim that another allocation may make usable, held by nobody but the pod.
-    pub fn to_release(&self, pod: &PodInfo) -> Option<&Arc<ResourceClaim>> {
+    /// What has to be done with a claim for the pod to fit, if that can help: one that another
+    /// allocation may make usable and that nobody else holds, or one of an attempt that failed.
+    pub fn to_release(&self, pod: &PodInfo) -> Option<Release> {
         let found = self.found.lock();
         let mut claims = found.unavailable.iter().map(|place| &self.claims[*place]);
-        claims.find(|claim| {
-            claims::reserved_for(claim)
-                .iter()
-                .all(|one| one.uid == pod.uid)
-        })
+        let is_held_by_others =
+            |one: &ResourceClaim| claims::reserved_for(one).iter().any(|by| by.uid != pod.uid);
+        if let Some(claim) = claims.find(|claim| !is_held_by_others(claim)) {
+            return Some(Release::Devices(Arc::clone(claim)));
+        }
+        match &self.extended {
+            Some(Extended::Stale(claim)) => Some(Release::Claim(Arc::clone(claim))),
+            _ => None,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cycle::{self, Outcome, Rotation};
+use crate::devices::Devices;
 use crate::framework::{Profile, SharedPlugin};
 use crate::plugins::scene::{pod, world};
 use crate::queue::Queue;
@@ -9,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 
+mod extended; // Devices behind extended resources.
 mod writes; // What is written into claims.
 
 fn read<K: DeserializeOwned>(value: Value) -> Arc<K> {
@@ -53,14 +55,12 @@ fn nobody() -> Client {
 }
 
 fn plugin(devices: &Arc<Mutex<Devices>>, client: Client) -> Arc<DynamicResources> {
-    let devices = Arc::clone(devices);
+    let views = Views {
+        devices: Arc::clone(devices),
+        ..Views::default()
+    };
     let args = Args::default();
-    Arc::new(DynamicResources::new(
-        client,
-        devices,
-        Clock::system(),
-        args,
-    ))
+    Arc::new(DynamicResources::new(client, &views, Clock::system(), args))
 }
 
 fn uses(claims: &[&str]) -> Value {
@@ -93,7 +93,10 @@ fn cycle(plugin: &Arc<DynamicResources>, pod: &PodInfo, nodes: &str) -> String {
         Outcome::Node(node) => node.to_string(),
         Outcome::NoFit(diagnosis) => {
             let release = diagnosis.remedy().release.as_ref();
-            let release = release.map(|claim| format!(" frees {}", key_of(&**claim)));
+            let release = release.map(|release| match release {
+                Release::Devices(claim) => format!(" frees {}", key_of(&**claim)),
+                Release::Claim(claim) => format!(" deletes {}", key_of(&**claim)),
+            });
             diagnosis.message(pod) + release.as_deref().unwrap_or("")
         }
         Outcome::Failed(why) => why,
@@ -291,6 +294,11 @@ async fn what_may_help_is_told() {
         new: read(new),
     };
     let allocated = || json!({"allocation": allocated_on("a")});
+    let gone = |claim: Value| WorldChange::ResourceClaimGone(read(claim));
+    let class_came = WorldChange::DeviceClass {
+        old: None,
+        new: read(json!({"metadata": {"name": "k"}, "spec": {}})),
+    };
     for (change, helps) in [
         (change(None, claim("mine", json!({}))), true),
         (change(None, claim("other", json!({}))), false),
@@ -311,7 +319,9 @@ async fn what_may_help_is_told() {
             true,
         ),
         (WorldChange::ResourceSlice, true),
-        (WorldChange::DeviceClass, true),
+        (class_came, true),
+        (gone(claim("other", json!({}))), false),
+        (gone(claim("other", allocated())), true),
         (WorldChange::PodGone(Arc::new(named("q", &["other"]))), true),
         (WorldChange::PodGone(Arc::new(named("q", &[]))), false),
     ] {
@@ -321,7 +331,7 @@ async fn what_may_help_is_told() {
 
 #[test]
 fn names_of_shares_are_uids() {
-    let (one, other) = (share_id(), share_id());
+    let (one, other) = (random_uid(), random_uid());
     assert_ne!(one, other);
     let lengths: Vec<usize> = one.split('-').map(str::len).collect();
     assert_eq!(lengths, [8, 4, 4, 4, 12]);

@@ -1,8 +1,8 @@
 //! Writes allocation and reservation into claims, and takes them back.
 
-use super::{NAME, Reserved, claims};
+use super::{ClaimsMade, NAME, Reserved, claims, making};
 use crate::devices::{Devices, allocation};
-use crate::framework::StepError;
+use crate::framework::{Release, StepError};
 use crate::pod_info::PodInfo;
 use coracle_client::clock::Clock;
 use coracle_client::patch::{self, PatchError, Precondition};
@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Keeps a claim while it is allocated.
-const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
+pub(super) const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
 /// As upstream: past this many writes in the way of ours the pod is tried again.
 const WRITES_MAX: u32 = 5;
 
@@ -25,6 +25,8 @@ pub struct Writer {
     pub client: Client,
     pub clock: Clock,
     pub devices: Arc<Mutex<Devices>>,
+    /// Counts the claims that are made.
+    pub made: Arc<ClaimsMade>,
 }
 
 impl Writer {
@@ -45,7 +47,7 @@ impl Writer {
     }
 
     /// Others may write meanwhile what does not matter here: then it is tried on what they wrote.
-    async fn one(
+    pub(super) async fn one(
         &self,
         pod: &PodInfo,
         claim: &ResourceClaim,
@@ -136,11 +138,15 @@ impl Writer {
     }
 }
 
-/// Frees what a claim has, so that it can get something else.
-pub async fn release(client: &Client, claim: &ResourceClaim) -> Result<(), PatchError> {
+/// Frees what a claim has, so that it can get something else, or deletes it.
+pub async fn release(client: &Client, release: &Release) -> Result<(), PatchError> {
+    let claim = match release {
+        Release::Devices(claim) => claim,
+        Release::Claim(claim) => return making::delete(client, claim).await,
+    };
     let namespace = claim.metadata.namespace.as_deref().unwrap_or_default();
     let api: Api<ResourceClaim> = Api::namespaced(client.clone(), namespace);
-    let mut new = claim.clone();
+    let mut new = ResourceClaim::clone(claim);
     if let Some(status) = &mut new.status {
         status.allocation = None;
         status.devices = None;
@@ -171,7 +177,7 @@ fn is_conflict(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool 
     status.is_some_and(|status| status.code == 409)
 }
 
-fn failed(error: impl std::error::Error + Send + Sync + 'static) -> StepError {
+pub(super) fn failed(error: impl std::error::Error + Send + Sync + 'static) -> StepError {
     StepError::Failed {
         plugin: NAME,
         source: Box::new(error),

@@ -103,7 +103,7 @@ fn verdict(args: Args, requests: serde_json::Value) -> Verdict {
         json!({ "cpu": "2", "pods": "9", "example.com/a": "1" }),
     ));
     info.add_pod(Arc::new(pod(json!({ "cpu": "1", "example.com/a": "1" }))));
-    NodeResourcesFit::new(args).filter(&pod(requests), &info, &Slot::default())
+    NodeResourcesFit::new(args, Offers::default()).filter(&pod(requests), &info, &Slot::default())
 }
 
 #[test]
@@ -169,10 +169,11 @@ fn score(strategy: Strategy, there: serde_json::Value, new: serde_json::Value) -
         strategy,
         resources,
     };
-    let plugin = NodeResourcesFit::new(Args {
+    let args = Args {
         scoring,
         ..Args::default()
-    });
+    };
+    let plugin = NodeResourcesFit::new(args, Offers::default());
     plugin.score(&pod(new), &info, &Snapshot::default(), &Slot::default())
 }
 

@@ -55,6 +55,19 @@ pub fn devices(slice: &ResourceSlice) -> &[Device] {
     slice.spec.devices.as_deref().unwrap_or_default()
 }
 
+/// Those that the node can use.
+pub fn devices_for<'a>(
+    slice: &'a ResourceSlice,
+    node: &NodeInfo,
+) -> impl Iterator<Item = &'a Device> {
+    let spec = &slice.spec;
+    let is_by_device = spec.per_device_node_selection == Some(true);
+    let (name, selector) = (spec.node_name.as_deref(), spec.node_selector.as_ref());
+    let is_here = is_by_device || node_matches(node, name, spec.all_nodes, selector);
+    let all = devices(slice).iter();
+    all.filter(move |device| is_here && (!is_by_device || device_matches(node, device)))
+}
+
 fn is_relevant(slice: &ResourceSlice, node: &NodeInfo) -> bool {
     let spec = &slice.spec;
     let (name, selector) = (spec.node_name.as_deref(), spec.node_selector.as_ref());

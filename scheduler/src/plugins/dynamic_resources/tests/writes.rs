@@ -12,7 +12,7 @@ struct Server {
     log: Vec<String>,
 }
 
-fn merge(into: &mut Value, patch: &Value) {
+pub(super) fn merge(into: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *into = patch.clone();
         return;
