@@ -19,6 +19,7 @@ pub fn run(upstream: &Path, seeds: Range<u64>) -> Tally {
         let world = World::of(seed);
         let mut found = decide(&mut site, &world, Waits::Short);
         if found.is_err() {
+            tally.second_look();
             // Upstream's informers may have lagged: what stands has to show once more.
             found = decide(&mut site, &world, Waits::Long);
         }

@@ -154,6 +154,11 @@ impl Site {
             items("/api/v1/pods") == Some(true) && items("/api/v1/nodes") == Some(true)
         });
         self.uids.clear();
+        self.forget_log();
+    }
+
+    /// What upstream's said until now is of nothing that is asked from here on.
+    pub fn forget_log(&mut self) {
         while self.log.try_recv().is_ok() {}
     }
 

@@ -10,6 +10,7 @@ pub struct Tally {
     what: &'static str,
     worlds: usize,
     outcomes: BTreeMap<&'static str, usize>,
+    seconds: usize,
     differences: Vec<String>,
 }
 
@@ -19,12 +20,18 @@ impl Tally {
             what,
             worlds: 0,
             outcomes: BTreeMap::new(),
+            seconds: 0,
             differences: Vec::new(),
         }
     }
 
     pub fn count(&mut self, outcome: Outcome) {
         *self.outcomes.entry(outcome.name()).or_default() += 1;
+    }
+
+    /// Something differed that may not when it is tried once more.
+    pub fn second_look(&mut self) {
+        self.seconds += 1;
     }
 
     /// `world` is what it takes to see it again by hand.
@@ -57,6 +64,10 @@ impl std::fmt::Display for Tally {
         for (name, count) in &self.outcomes {
             write!(f, ", {count} {name}")?;
         }
-        write!(f, ", {} differences", self.differences.len())
+        let (seconds, differences) = (self.seconds, self.differences.len());
+        write!(
+            f,
+            ", {seconds} of them at the second look, {differences} differences"
+        )
     }
 }

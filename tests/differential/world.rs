@@ -78,8 +78,8 @@ impl World {
             Flavour::Crowded => dice.between(scene.nodes * 2, scene.nodes * 4),
             _ => dice.between(0, PODS_MAX),
         };
-        objects.extend((0..count).map(|number| pods::placed(&mut dice, &mut scene, number)));
-        let pod = pods::waiting(&mut dice, &mut scene);
+        objects.extend((0..count).map(|number| pods::placed(&mut dice, &scene, number)));
+        let pod = pods::waiting(&mut dice, &scene);
         Self { seed, objects, pod }
     }
 }
@@ -97,13 +97,13 @@ impl std::fmt::Display for World {
 /// One more pod for a peaceful world.
 pub fn next_pod(seed: u64, turn: usize) -> Value {
     let mut dice = Dice::new(seed * 1000 + turn as u64);
-    let mut scene = pods::Scene {
+    let scene = pods::Scene {
         seed,
         flavour: Flavour::Mixed,
         nodes: NODES_MAX,
         claims: Vec::new(),
     };
-    let mut pod = pods::waiting(&mut dice, &mut scene);
+    let mut pod = pods::waiting(&mut dice, &scene);
     pod["metadata"]["name"] = json!(format!("turn{turn}-{seed}"));
     let spec = pod["spec"].as_object_mut().expect("a spec");
     for field in ["schedulingGates", "priorityClassName", "preemptionPolicy"] {

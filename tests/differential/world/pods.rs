@@ -13,7 +13,7 @@ pub struct Scene {
     pub flavour: Flavour,
     pub nodes: usize,
     /// In the first namespace.
-    pub claims: Vec<volumes::Claim>,
+    pub claims: Vec<String>,
 }
 
 /// Services and controllers without pods of their own: those that say so are.
@@ -64,9 +64,9 @@ pub fn budgets(dice: &mut Dice) -> Vec<Value> {
     objects
 }
 
-pub fn placed(dice: &mut Dice, scene: &mut Scene, number: usize) -> Value {
+pub fn placed(dice: &mut Dice, scene: &Scene, number: usize) -> Value {
     let name = format!("p{number}-{}", scene.seed);
-    let mut pod = pod(dice, scene, &name, true);
+    let mut pod = pod(dice, scene, &name);
     let node = dice.between(0, scene.nodes - 1);
     pod["spec"]["nodeName"] = nodes::name(scene.seed, node).into();
     let mut affinity = json!({});
@@ -123,9 +123,9 @@ fn resized(dice: &mut Dice) -> Value {
     status
 }
 
-pub fn waiting(dice: &mut Dice, scene: &mut Scene) -> Value {
+pub fn waiting(dice: &mut Dice, scene: &Scene) -> Value {
     let name = format!("waits-{}", scene.seed);
-    let mut pod = pod(dice, scene, &name, false);
+    let mut pod = pod(dice, scene, &name);
     let mut affinity = json!({});
     let is_crowded = scene.flavour == Flavour::Crowded;
     if dice.chance(if is_crowded { 25 } else { 50 }) {
@@ -161,8 +161,7 @@ pub fn waiting(dice: &mut Dice, scene: &mut Scene) -> Value {
     pod
 }
 
-/// One that takes up claims is on a node.
-fn pod(dice: &mut Dice, scene: &mut Scene, name: &str, takes: bool) -> Value {
+fn pod(dice: &mut Dice, scene: &Scene, name: &str) -> Value {
     let namespace = match scene.claims.is_empty() {
         true => dice.pick(&NAMESPACES),
         false => NAMESPACES[0],
@@ -211,7 +210,7 @@ fn pod(dice: &mut Dice, scene: &mut Scene, name: &str, takes: bool) -> Value {
         }
     }
     if scene.flavour == Flavour::Volumes {
-        spec["volumes"] = volumes::of_pod(dice, &mut scene.claims, takes);
+        spec["volumes"] = volumes::of_pod(dice, &scene.claims);
     }
     let mut meta = json!({
         "name": name, "namespace": namespace, "labels": terms::labels(dice),

@@ -42,40 +42,29 @@ pub fn classes() -> Vec<Value> {
     ]
 }
 
-/// One that pods may use, though perhaps not there.
-#[derive(Clone, Debug)]
-pub struct Claim {
-    name: String,
-    /// Nobody else may use it, and no world begins with two that do.
-    is_for_one: bool,
-    is_taken: bool,
-}
-
-impl Claim {
-    fn of(claim: &Value) -> Self {
-        Self {
-            name: super::name(claim).to_owned(),
-            is_for_one: claim["spec"]["accessModes"][0] == "ReadWriteOncePod",
-            is_taken: false,
-        }
-    }
-}
-
-/// The objects, and the claims among them.
-pub fn volumes(dice: &mut Dice, seed: u64, node_count: usize) -> (Vec<Value>, Vec<Claim>) {
+/// The objects, and the names of claims that pods may use, though perhaps they are not there.
+pub fn volumes(dice: &mut Dice, seed: u64, node_count: usize) -> (Vec<Value>, Vec<String>) {
     let (mut objects, mut claims) = (Vec::new(), Vec::new());
     for number in 0..dice.between(1, 5) {
         let name = format!("bound{number}-{seed}");
         let [claim, volume] = bound(dice, &name);
-        claims.push(Claim::of(&claim));
+        claims.push(super::name(&claim).to_owned());
         objects.extend([claim, volume]);
     }
     for number in 0..dice.between(0, 3) {
         let name = format!("waits{number}-{seed}");
         let class = dice.pick(&WAITING);
         let claim = claim(dice, &name, class);
-        claims.push(Claim::of(&claim));
+        claims.push(super::name(&claim).to_owned());
+        let modes = claim["spec"]["accessModes"].clone();
         objects.push(claim);
+        if dice.chance(25) {
+            let mut held = volume(dice, &format!("held{number}-{seed}"));
+            held["spec"]["storageClassName"] = class.into();
+            held["spec"]["accessModes"] = modes;
+            held["spec"]["claimRef"] = claim_ref(&name);
+            objects.push(held);
+        }
     }
     for number in 0..dice.between(0, 3) {
         let mut volume = volume(dice, &format!("free{number}-{seed}"));
@@ -85,15 +74,11 @@ pub fn volumes(dice: &mut Dice, seed: u64, node_count: usize) -> (Vec<Value>, Ve
     if dice.chance(10) {
         let name = format!("unbound-{seed}");
         let claim = claim(dice, &name, "now");
-        claims.push(Claim::of(&claim));
+        claims.push(super::name(&claim).to_owned());
         objects.push(claim);
     }
     if dice.chance(7) {
-        claims.push(Claim {
-            name: "missing".to_owned(),
-            is_for_one: false,
-            is_taken: false,
-        });
+        claims.push("missing".to_owned());
     }
     for number in 0..node_count {
         if dice.chance(60) {
@@ -127,12 +112,16 @@ fn bound(dice: &mut Dice, name: &str) -> [Value; 2] {
     let mut volume = volume(dice, name);
     volume["spec"]["storageClassName"] = "now".into();
     volume["spec"]["accessModes"] = claim["spec"]["accessModes"].clone();
-    volume["spec"]["claimRef"] = json!({
-        "kind": "PersistentVolumeClaim", "apiVersion": "v1",
-        "name": name, "namespace": NAMESPACES[0],
-    });
+    volume["spec"]["claimRef"] = claim_ref(name);
     volume["status"] = json!({ "phase": "Bound" });
     [claim, volume]
+}
+
+fn claim_ref(claim: &str) -> Value {
+    json!({
+        "kind": "PersistentVolumeClaim", "apiVersion": "v1",
+        "name": claim, "namespace": NAMESPACES[0],
+    })
 }
 
 fn volume(dice: &mut Dice, name: &str) -> Value {
@@ -194,19 +183,15 @@ fn room(dice: &mut Dice, name: &str) -> Value {
     })
 }
 
-/// Claims of the world, and disks that say themselves what they are. One that takes up claims is on
-/// a node.
-pub fn of_pod(dice: &mut Dice, claims: &mut [Claim], takes: bool) -> Value {
+/// Claims of the world, and disks that say themselves what they are.
+pub fn of_pod(dice: &mut Dice, claims: &[String]) -> Value {
     let mut volumes = Vec::new();
-    let is_free = |place: &usize| !(takes && claims[*place].is_taken);
-    let places: Vec<usize> = (0..claims.len()).filter(is_free).collect();
+    let places: Vec<usize> = (0..claims.len()).collect();
     let count = dice.between(0, 2).min(places.len());
     for place in dice.some(&places, count) {
-        let claim = &mut claims[place];
-        claim.is_taken |= takes && claim.is_for_one;
         volumes.push(json!({
             "name": format!("v{place}"),
-            "persistentVolumeClaim": { "claimName": claim.name },
+            "persistentVolumeClaim": { "claimName": claims[place] },
         }));
     }
     if dice.chance(15) {
