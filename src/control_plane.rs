@@ -214,6 +214,7 @@ fn start_loops(
             ca_cert_pem: server.ca_pem(),
             signing_cert_pem: server.ca_pem(),
             signing_key_pem: server.ca_key_pem(),
+            server_names: server.names(),
             sign_token: Some(sign_tokens(server)),
             disabled: settings.disabled.clone(),
             clock: Clock::system(),

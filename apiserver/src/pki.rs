@@ -89,6 +89,10 @@ impl Pki {
         self.authority.key_pem()
     }
 
+    pub fn names(&self) -> &ServerNames {
+        &self.names
+    }
+
     pub fn ca_der(&self) -> &CertificateDer<'static> {
         self.authority.certificate()
     }

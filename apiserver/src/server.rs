@@ -220,6 +220,11 @@ impl Server {
         self.api.access.pki.ca_key_pem().to_owned()
     }
 
+    /// What its certificate is for: names and addresses.
+    pub fn names(&self) -> Vec<String> {
+        self.api.access.pki.names().texts()
+    }
+
     /// The token of a service account that a Secret of it holds.
     pub fn legacy_token(&self, claims: &legacy::Claims) -> Result<String, String> {
         let signed = self.api.access.tokens.issue_legacy(claims);

@@ -2,13 +2,14 @@
 //!
 //! A client certificate is approved when whoever asks is authorized to ask for one (a token that
 //! enrols nodes, or the node itself); a serving certificate when the node itself asks and every
-//! name and address in it is one that its Node object has. Everything else waits for a person.
+//! name and address in it is one that its Node object has, and neither another node's nor the API
+//! server's. Everything else waits for a person.
 //! Never signs, never denies.
 
 use crate::Context;
 use crate::csr;
 use coracle_client::control_loop::{self, Requeue};
-use coracle_client::informer::Informer;
+use coracle_client::informer::{Filter, Informer};
 use coracle_client::queue::WorkQueue;
 use coracle_client::{Client, ObjectKey, clock::Clock, key_of};
 use futures::future::BoxFuture;
@@ -19,12 +20,18 @@ use k8s_openapi::api::certificates::v1::{
     CertificateSigningRequest, CertificateSigningRequestCondition,
 };
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{Api, PostParams};
 use std::sync::Arc;
 
 mod plan; // Pure. Start reading here.
+mod taken; // What no node is let serve. Pure.
 
 use plan::Plan;
+use taken::Taken;
+
+/// Of the slices that hold the addresses of API servers, in `default`.
+const OF_API_SERVERS: &str = "kubernetes.io/service-name=kubernetes";
 
 /// Requests are few; one waits for the server most of its time.
 const WORKERS: usize = 2;
@@ -41,16 +48,22 @@ struct Controller {
     client: Client,
     requests: Informer<CertificateSigningRequest>,
     nodes: Informer<Node>,
+    api_servers: Informer<EndpointSlice>,
+    /// What the API server answers to.
+    server_names: Vec<String>,
     clock: Clock,
 }
 
 pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
     Box::pin(async move {
         let queue = WorkQueue::<ObjectKey>::new();
+        let of_servers = Filter::labels(OF_API_SERVERS).in_namespace("default");
         let controller = Arc::new(Controller {
             client: context.client.clone(),
             requests: context.informers.get(),
             nodes: context.informers.get(),
+            api_servers: context.informers.get_filtered(of_servers),
+            server_names: context.config.server_names.clone(),
             clock: context.clock.clone(),
         });
         let added = queue.clone();
@@ -66,7 +79,10 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
                 }
             }
         });
-        if !(controller.requests.synced().await && controller.nodes.synced().await) {
+        let synced = controller.requests.synced().await
+            && controller.nodes.synced().await
+            && controller.api_servers.synced().await;
+        if !synced {
             return;
         }
         let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
@@ -80,7 +96,8 @@ impl Controller {
             return Ok(Requeue::Never);
         };
         let node = |name: &str| self.nodes.get(&ObjectKey::new("", name));
-        match plan::plan(&request, node) {
+        let taken = |own: &str| self.taken(own);
+        match plan::plan(&request, node, taken) {
             Plan::Leave => {}
             Plan::Approve { message } => self.approve(&request, message).await?,
             Plan::ApproveIfAllowed { choices } => {
@@ -93,6 +110,13 @@ impl Controller {
             }
         }
         Ok(Requeue::Never)
+    }
+
+    fn taken(&self, own: &str) -> Taken {
+        let (nodes, servers) = (self.nodes.list(), self.api_servers.list());
+        let nodes = nodes.iter().map(AsRef::as_ref);
+        let servers = servers.iter().map(AsRef::as_ref);
+        Taken::of(own, nodes, servers, &self.server_names)
     }
 
     async fn is_allowed(

@@ -115,6 +115,8 @@ pub struct Config {
     /// The CA that signs certificates of nodes, and its key.
     pub signing_cert_pem: String,
     pub signing_key_pem: String,
+    /// Names and addresses that the API server answers to: no node gets a certificate for them.
+    pub server_names: Vec<String>,
     /// Secrets for tokens stay empty without it.
     pub sign_token: Option<SignToken>,
     /// Names of loops that are not run.
@@ -131,6 +133,7 @@ impl Default for Config {
             ca_cert_pem: String::new(),
             signing_cert_pem: String::new(),
             signing_key_pem: String::new(),
+            server_names: Vec::new(),
             sign_token: None,
             disabled: BTreeSet::new(),
             clock: Clock::system(),

@@ -321,6 +321,10 @@ impl Restriction<'_> {
                     "node {node:?} is not allowed to update configSource to a new non-nil \
                      configSource"
                 )),
+            // Beyond upstream: by it all others would send it what is for that network.
+            Operation::Create | Operation::Update if chooses_network(new, old) => self.refuse(
+                format!("node {node:?} is not allowed to choose the podCIDR of its pods"),
+            ),
             Operation::Create if !forbidden.is_empty() => self.refuse(format!(
                 "node {node:?} is not allowed to set the following labels: {}",
                 forbidden.join(", ")
@@ -382,6 +386,12 @@ impl Restriction<'_> {
 fn same(new: &Object, old: &Object, path: &[&str]) -> bool {
     let field = |object: &'_ Object| object.get(path).cloned().unwrap_or_default();
     json::same(&field(new), &field(old))
+}
+
+fn chooses_network(new: &Object, old: &Object) -> bool {
+    let one = |node: &'_ Object| node.str(&["spec", "podCIDR"]).to_owned();
+    let all = |node: &'_ Object| node.list(&["spec", "podCIDRs"]).to_vec();
+    one(new) != one(old) || all(new) != all(old)
 }
 
 /// The labels that differ and that a node may not set on itself, sorted.

@@ -59,6 +59,18 @@ impl ServerNames {
         }
         names
     }
+
+    /// The same as text.
+    pub fn texts(&self) -> Vec<String> {
+        let names = self.alternative_names().into_iter();
+        names
+            .filter_map(|name| match name {
+                SanType::DnsName(name) => Some(name.as_str().to_owned()),
+                SanType::IpAddress(address) => Some(address.to_string()),
+                _ => None,
+            })
+            .collect()
+    }
 }
 
 fn san(text: &str) -> Option<SanType> {

@@ -1,5 +1,6 @@
 //! Whether a request is one that a node makes for itself.
 
+use super::taken::Taken;
 use crate::csr::{self, Asked};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
@@ -33,6 +34,7 @@ const SERVING: &str = "Auto approving kubelet serving certificate: the node asks
 pub(super) fn plan(
     request: &CertificateSigningRequest,
     node: impl Fn(&str) -> Option<Arc<Node>>,
+    taken: impl Fn(&str) -> Taken,
 ) -> Plan {
     if csr::is_decided(request) || csr::has_certificate(request) {
         return Plan::Leave;
@@ -52,8 +54,9 @@ pub(super) fn plan(
             Plan::ApproveIfAllowed { choices }
         }
         csr::NODE_SERVING if is_self && csr::node_serving_fault(spec, &asked).is_none() => {
-            let is_own = node(csr::node_of(&asked)).is_some_and(|node| has_all(&node, &asked));
-            if is_own {
+            let name = csr::node_of(&asked);
+            let is_own = node(name).is_some_and(|node| has_all(&node, &asked));
+            if is_own && !is_of_others(&taken(name), &asked) {
                 Plan::Approve { message: SERVING }
             } else {
                 Plan::Leave
@@ -81,6 +84,12 @@ fn has_all(node: &Node, asked: &Asked) -> bool {
             .addresses
             .iter()
             .all(|address| known(&address.to_string()))
+}
+
+fn is_of_others(taken: &Taken, asked: &Asked) -> bool {
+    let addresses = asked.addresses.iter().map(ToString::to_string);
+    let mut names = asked.dns_names.iter().cloned().chain(addresses);
+    names.any(|name| taken.holds(&name))
 }
 
 #[cfg(test)]

@@ -9,8 +9,14 @@ fn node(labels: Value) -> Value {
 async fn ask(text: &str, old: Option<Value>, object: Option<Value>) -> Result<Value, String> {
     let pods = |name: &str, node: &str| {
         let pod = json!({
-            "metadata": { "namespace": "web", "name": name },
-            "spec": { "nodeName": node },
+            "metadata": { "namespace": "web", "name": name, "uid": format!("{name}-uid") },
+            "spec": {
+                "nodeName": node,
+                "serviceAccountName": "bot",
+                "volumes": [{ "projected": { "sources": [
+                    { "serviceAccountToken": { "audience": "vault", "path": "token" } },
+                ] } }],
+            },
         });
         ("pods", pod)
     };
@@ -104,6 +110,41 @@ async fn a_node_does_not_lift_its_own_restrictions() {
     assert!(ask("UPDATE nodes/status - n2", old(), old()).await.is_err());
 }
 
+/// Whose podCIDR is a network of the world would be sent what pods of all nodes send there.
+#[tokio::test]
+async fn a_node_does_not_choose_the_network_of_its_pods() {
+    let with = |spec: Value| {
+        let mut node = node(json!({}));
+        node["spec"] = spec;
+        Some(node)
+    };
+    let given = || with(json!({ "podCIDR": "10.42.1.0/24", "podCIDRs": ["10.42.1.0/24"] }));
+    for chosen in [
+        json!({ "podCIDR": "192.0.2.0/24", "podCIDRs": ["192.0.2.0/24"] }),
+        json!({ "podCIDRs": ["192.0.2.0/24"] }),
+        json!({ "podCIDR": "192.0.2.0/24" }),
+    ] {
+        let made = ask("CREATE nodes -", None, with(chosen.clone())).await;
+        let set = ask("UPDATE nodes - n1", with(json!({})), with(chosen.clone())).await;
+        let changed = ask("UPDATE nodes - n1", given(), with(chosen)).await;
+        for refused in [made, set, changed] {
+            assert_eq!(
+                refused.unwrap_err(),
+                "nodes \"n1\" is forbidden: node \"n1\" is not allowed to choose the podCIDR of \
+                 its pods"
+            );
+        }
+    }
+    let dropped = ask("UPDATE nodes - n1", given(), with(json!({}))).await;
+    assert!(dropped.is_err());
+    assert!(ask("UPDATE nodes - n1", given(), given()).await.is_ok());
+    assert!(
+        ask("UPDATE nodes/status - n1", given(), given())
+            .await
+            .is_ok()
+    );
+}
+
 #[tokio::test]
 async fn a_node_handles_its_own_pods_and_no_others() {
     assert!(ask("DELETE pods web mine", None, None).await.is_ok());
@@ -130,6 +171,67 @@ async fn a_node_handles_its_own_pods_and_no_others() {
             .is_err()
     );
     assert!(ask("CREATE pods web", None, pod("n1", "a")).await.is_err());
+}
+
+/// A stolen node speaks for the accounts of its own pods, for as long as it has them, and to whom
+/// these would speak.
+#[tokio::test]
+async fn a_node_asks_for_tokens_of_its_own_pods() {
+    let token = |change: fn(&mut Value)| {
+        let mut request = json!({
+            "metadata": { "name": "bot", "namespace": "web" },
+            "spec": {
+                "audiences": ["vault"],
+                "boundObjectRef": {
+                    "apiVersion": "v1", "kind": "Pod", "name": "mine", "uid": "mine-uid",
+                },
+            },
+        });
+        change(&mut request["spec"]);
+        Some(request)
+    };
+    let text = "CREATE serviceaccounts/token web bot";
+    assert_eq!(ask(text, None, token(|_| {})).await.map(drop), Ok(()));
+    let cases: [(fn(&mut Value), &str); 7] = [
+        (
+            |spec| spec["boundObjectRef"] = Value::Null,
+            "node requested token not bound to a pod",
+        ),
+        (
+            |spec| spec["boundObjectRef"]["kind"] = "Node".into(),
+            "node requested token not bound to a pod",
+        ),
+        (
+            |spec| spec["boundObjectRef"]["uid"] = "".into(),
+            "node requested token with a pod binding without a uid",
+        ),
+        (
+            |spec| spec["boundObjectRef"]["uid"] = "older".into(),
+            "the UID in the bound object reference (older) does not match the UID in record. The \
+             object might have been deleted and then recreated",
+        ),
+        (
+            |spec| {
+                spec["boundObjectRef"] = json!({
+                    "apiVersion": "v1", "kind": "Pod", "name": "theirs", "uid": "theirs-uid",
+                })
+            },
+            "node requested token bound to a pod scheduled on a different node",
+        ),
+        (
+            |spec| spec["audiences"] = json!(["vault", "other"]),
+            "node may only request 0 or 1 audiences",
+        ),
+        (
+            |spec| spec["audiences"] = json!(["other"]),
+            "audience \"other\" not found in pod spec volume, system:node:n1 is not authorized to \
+             request tokens for this audience",
+        ),
+    ];
+    for (change, why) in cases {
+        let refused = ask(text, None, token(change)).await.unwrap_err();
+        assert!(refused.ends_with(why), "{refused}");
+    }
 }
 
 #[tokio::test]
@@ -165,7 +267,7 @@ async fn a_mirror_pod_belongs_to_its_node() {
 }
 
 #[tokio::test]
-async fn a_node_has_one_lease() {
+async fn a_node_has_one_lease_and_one_csi_node() {
     let lease = |name: &str| Some(json!({ "metadata": { "name": name } }));
     assert!(
         ask("CREATE leases kube-node-lease", None, lease("n1"))
@@ -183,6 +285,13 @@ async fn a_node_has_one_lease() {
             .is_ok()
     );
     assert!(ask("CREATE leases web", None, lease("n1")).await.is_err());
+    assert!(ask("CREATE csinodes -", None, lease("n1")).await.is_ok());
+    assert!(ask("CREATE csinodes -", None, lease("n2")).await.is_err());
+    assert!(
+        ask("UPDATE csinodes - n2", lease("n2"), lease("n2"))
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test]

@@ -14,6 +14,8 @@ fn node(name: &str) -> Option<Arc<Node>> {
         "status": { "addresses": [
             { "type": "InternalIP", "address": "10.0.0.1" },
             { "type": "Hostname", "address": "host-a" },
+            { "type": "ExternalDNS", "address": "host-s" },
+            { "type": "ExternalDNS", "address": "kubernetes.default.svc" },
         ] },
     });
     (name == "a").then(|| Arc::new(serde_json::from_value(node).unwrap()))
@@ -33,6 +35,7 @@ fn plan_for(user: &str, common_name: &str, names: &[&str], signer: &str) -> Plan
             ..CertificateSigningRequest::default()
         },
         node,
+        |own| Taken::of(own, [], [], &["host-s".to_owned()]),
     )
 }
 
@@ -69,6 +72,13 @@ fn a_serving_certificate_holds_only_what_the_node_has() {
     );
     assert_eq!(serve("system:node:a", &["a", "10.0.0.2"]), Plan::Leave);
     assert_eq!(serve("system:node:a", &["kubernetes"]), Plan::Leave);
+    for of_the_server in ["host-s", "kubernetes.default.svc"] {
+        assert_eq!(
+            serve("system:node:a", &["a", of_the_server]),
+            Plan::Leave,
+            "it only says that it has {of_the_server}"
+        );
+    }
     assert_eq!(
         serve("system:node:b", &["a"]),
         Plan::Leave,
