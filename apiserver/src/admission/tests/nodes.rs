@@ -173,6 +173,9 @@ async fn a_node_handles_its_own_pods_and_no_others() {
     assert!(ask("CREATE pods web", None, pod("n1", "a")).await.is_err());
 }
 
+/// What changes in a request, and what it is told then.
+type Case = (fn(&mut Value), &'static str);
+
 /// A stolen node speaks for the accounts of its own pods, for as long as it has them, and to whom
 /// these would speak.
 #[tokio::test]
@@ -192,7 +195,7 @@ async fn a_node_asks_for_tokens_of_its_own_pods() {
     };
     let text = "CREATE serviceaccounts/token web bot";
     assert_eq!(ask(text, None, token(|_| {})).await.map(drop), Ok(()));
-    let cases: [(fn(&mut Value), &str); 7] = [
+    let cases: [Case; 7] = [
         (
             |spec| spec["boundObjectRef"] = Value::Null,
             "node requested token not bound to a pod",
