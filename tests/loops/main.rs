@@ -6,6 +6,7 @@
 
 mod devices; // Pods that want devices of which there are few.
 mod faults; // What a client of the loops sees go wrong.
+mod measured; // The bench, on this server.
 mod preemption; // A site that is full, and who goes for whom.
 mod site; // Server, scheduler, nodes, and the loops with their lives.
 mod steps; // What is done to a workload, and where it should end.
@@ -79,4 +80,14 @@ fn devices_are_given_to_one_pod_after_the_other() {
     for seed in seeds() {
         devices::run(seed);
     }
+}
+
+#[test]
+fn each_suite_of_the_bench_does_its_work_and_takes_it_away() {
+    measured::run();
+}
+
+#[test]
+fn the_bench_starts_a_server_and_ends_it() {
+    measured::starts();
 }

@@ -150,6 +150,11 @@ impl Site {
         }
     }
 
+    /// For clients that dial.
+    pub fn kubeconfig(&self) -> String {
+        self.server.admin_kubeconfig().expect("a kubeconfig").text
+    }
+
     /// What the server shows of a metric with these labels; 0 where it shows nothing.
     pub fn metric(&self, sample: &str) -> f64 {
         let request = http::Request::get("/metrics").body(Vec::new());
