@@ -48,32 +48,49 @@ impl Pods {
         Arc::new(PodInfo::sharing(Arc::new(pod), &self.traits))
     }
 
-    fn set(&mut self, pod: Pod) -> String {
-        let pod = self.info(pod);
-        let uid = pod.uid.clone();
-        let old = self.known.insert(uid.clone(), Arc::clone(&pod));
-        // What a list shows again is no news.
+    fn set(&mut self, pod: Pod) {
+        let old = pod.metadata.uid.as_ref();
+        let old = old.and_then(|uid| self.known.get(uid)).cloned();
+        let version = pod.metadata.resource_version.as_deref();
+        // What a list shows again is no news, and once is enough to keep it.
         if old
             .as_ref()
-            .is_none_or(|old| old.resource_version != pod.resource_version)
+            .is_some_and(|old| Some(&*old.resource_version) == version)
         {
-            self.world.set_pod(&pod, old.as_ref(), Instant::now());
+            return;
         }
-        uid
+        let pod = self.info(pod);
+        self.world.set_pod(&pod, old.as_ref(), Instant::now());
+        self.known.insert(pod.uid.clone(), pod);
     }
 
     fn gone(&mut self, pod: &Arc<PodInfo>) {
         let now = Instant::now();
-        self.known.remove(&pod.uid);
         self.world.withdrawn(pod, now);
         self.world.gone(Arc::clone(pod), now);
+        self.known.remove(&pod.uid);
     }
 
-    fn told(&mut self, event: Event<Pod>) {
+    /// A pod that makes something panic is missed, and no other. What is known of it is as it was
+    /// before, so that the next list is another chance.
+    fn guarded(&mut self, uid: &str, work: impl FnOnce(&mut Self)) {
+        if std::panic::catch_unwind(AssertUnwindSafe(|| work(self))).is_err() {
+            tracing::error!(uid, "what came of a pod could not be taken in");
+        }
+    }
+}
+
+fn uid_of(pod: &Pod) -> String {
+    pod.metadata.uid.clone().unwrap_or_default()
+}
+
+impl Sink<Pod> for Pods {
+    fn apply(&mut self, event: Event<Pod>) {
         match event {
             Event::Init => self.listed.clear(),
             Event::InitApply(pod) => {
-                let uid = self.set(pod);
+                let uid = uid_of(&pod);
+                self.guarded(&uid, |pods| pods.set(pod));
                 self.listed.insert(uid);
             }
             Event::InitDone => {
@@ -81,24 +98,15 @@ impl Pods {
                 let known = self.known.values();
                 let gone = known.filter(|pod| !listed.contains(&pod.uid));
                 for pod in gone.cloned().collect::<Vec<_>>() {
-                    self.gone(&pod);
+                    self.guarded(&pod.uid, |pods| pods.gone(&pod));
                 }
                 self.synced.send_replace(true);
             }
-            Event::Apply(pod) => drop(self.set(pod)),
-            Event::Delete(pod) => {
-                let pod = self.info(pod);
-                self.gone(&pod);
-            }
-        }
-    }
-}
-
-impl Sink<Pod> for Pods {
-    /// A pod that makes something panic is missed, and no other.
-    fn apply(&mut self, event: Event<Pod>) {
-        if std::panic::catch_unwind(AssertUnwindSafe(|| self.told(event))).is_err() {
-            tracing::error!("what came of a pod could not be taken in");
+            Event::Apply(pod) => self.guarded(&uid_of(&pod), |pods| pods.set(pod)),
+            Event::Delete(pod) => self.guarded(&uid_of(&pod), |pods| {
+                let pod = pods.info(pod);
+                pods.gone(&pod);
+            }),
         }
     }
 }

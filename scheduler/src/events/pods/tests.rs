@@ -1,14 +1,19 @@
 //! What lists and watches of pods leave in cache and queue.
 
 use super::*;
-use crate::framework::{Profile, Profiles};
+use crate::framework::{Plugin, Points, Profile, Profiles, SharedPlugin, WorldChange};
 use crate::plugins::priority_sort::PrioritySort;
 use crate::queue::{Backoff, Queue};
 use crate::views::Views;
 use serde_json::json;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn sink() -> Pods {
-    let profile = Profile::new("default-scheduler", vec![(Arc::new(PrioritySort), 0)]);
+    sink_with(Arc::new(PrioritySort))
+}
+
+fn sink_with(plugin: SharedPlugin) -> Pods {
+    let profile = Profile::new("default-scheduler", vec![(plugin, 0)]);
     let profiles = Profiles::new([profile]);
     let world = World {
         views: Views::default(),
@@ -30,11 +35,11 @@ fn pod(text: &str) -> Pod {
 }
 
 fn list(sink: &mut Pods, pods: &[&str]) {
-    sink.told(Event::Init);
+    sink.apply(Event::Init);
     for text in pods {
-        sink.told(Event::InitApply(pod(text)));
+        sink.apply(Event::InitApply(pod(text)));
     }
-    sink.told(Event::InitDone);
+    sink.apply(Event::InitDone);
 }
 
 impl Pods {
@@ -74,18 +79,88 @@ async fn a_pod_in_the_place_of_another_is_another() {
     list(&mut sink, &["a 1 1 node"]);
     list(&mut sink, &["a 2 5"]);
     assert_eq!(sink.shown(), ["2 queued"]);
-    sink.told(Event::Delete(pod("a 2 6")));
+    sink.apply(Event::Delete(pod("a 2 6")));
     assert!(sink.shown().is_empty() && !sink.world.queue.is_known("2"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_a_pod_that_waits_is_kept_whole() {
     let mut sink = sink();
-    sink.told(Event::Apply(pod("a 1 1")));
+    sink.apply(Event::Apply(pod("a 1 1")));
     assert!(sink.known["1"].waiting.is_some());
-    sink.told(Event::Apply(pod("a 1 2 node")));
-    sink.told(Event::Apply(pod("b 2 3 node")));
+    sink.apply(Event::Apply(pod("a 1 2 node")));
+    sink.apply(Event::Apply(pod("b 2 3 node")));
     assert_eq!(sink.shown(), ["1 placed", "2 placed"]);
     let [one, other] = ["1", "2"].map(|uid| &sink.known[uid]);
     assert!(one.waiting.is_none() && Arc::ptr_eq(&one.traits, &other.traits));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_list_shows_again_is_kept_once() {
+    let mut sink = sink();
+    list(&mut sink, &["a 1 1 node", "b 2 1"]);
+    let before = sink.known.clone();
+    list(&mut sink, &["a 1 1 node", "b 2 2"]);
+    let is_same = |uid| Arc::ptr_eq(&before[uid], &sink.known[uid]);
+    assert!(is_same("1") && !is_same("2"));
+}
+
+/// Keeps pods of the name `waits` out, and panics over those of the name `bad` while it is told to.
+#[derive(Debug, Default)]
+struct Touchy(AtomicBool);
+
+impl Touchy {
+    fn look_at(&self, pod: &PodInfo) {
+        let is_bad = self.0.load(Ordering::Relaxed) && pod.key.name == "bad";
+        assert!(!is_bad, "as told");
+    }
+}
+
+impl Plugin for Touchy {
+    fn name(&self) -> &'static str {
+        "Touchy"
+    }
+
+    fn points(&self) -> Points {
+        Points::NONE
+    }
+
+    fn pre_enqueue(&self, pod: &PodInfo) -> bool {
+        self.look_at(pod);
+        pod.key.name != "waits"
+    }
+
+    fn can_help(&self, change: &WorldChange, _pod: &PodInfo) -> bool {
+        if let WorldChange::PodGone(pod) = change {
+            self.look_at(pod);
+        }
+        false
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_makes_something_panic_is_missed_until_the_next_list_and_no_other_is() {
+    let touchy = Arc::new(Touchy::default());
+    let mut sink = sink_with(Arc::clone(&touchy) as SharedPlugin);
+    let panics = |does| touchy.0.store(does, Ordering::Relaxed);
+    panics(true);
+    list(&mut sink, &["bad 1 1", "waits 2 1"]);
+    assert!(*sink.synced.borrow());
+    assert_eq!(sink.shown(), ["2 queued"]);
+    panics(false);
+    list(&mut sink, &["bad 1 1", "waits 2 1"]);
+    assert_eq!(sink.shown(), ["1 queued", "2 queued"]);
+
+    list(&mut sink, &["bad 1 2 node", "waits 2 1"]);
+    let others: Vec<_> = (3..9).map(|uid| format!("o {uid} 1 node")).collect();
+    others
+        .iter()
+        .for_each(|other| sink.apply(Event::Apply(pod(other))));
+    panics(true);
+    list(&mut sink, &["waits 2 1"]);
+    assert_eq!(sink.shown(), ["1 nowhere", "2 queued"]);
+    sink.apply(Event::Delete(pod("bad 1 3 node")));
+    panics(false);
+    list(&mut sink, &["waits 2 1"]);
+    assert_eq!(sink.shown(), ["2 queued"]);
 }
