@@ -114,6 +114,7 @@ impl State {
                 known.refused_by.clear();
                 self.activate(&uid, event, now);
             }
+            Place::Gated => known.refused_by = gated_by.into_iter().collect(),
             Place::Unschedulable(_) if changed => self.wake(&uid, event, now),
             _ => {}
         }

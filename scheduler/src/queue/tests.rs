@@ -1,8 +1,8 @@
 //! Order, backoff and waking of the queue.
 
 use super::*;
-use crate::framework::Profile;
-use crate::plugins::{node_resources_fit, priority_sort, taint_toleration};
+use crate::framework::{Plugin, Points, Profile, SharedPlugin};
+use crate::plugins::{node_resources_fit, priority_sort, scheduling_gates, taint_toleration};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::json;
 
@@ -148,4 +148,43 @@ async fn a_pod_changed_in_flight_is_tried_again() {
     queue.unschedulable(&attempt, vec!["NodeResourcesFit"], Instant::now());
     let again = queue.next().await;
     assert_eq!((again.number, again.pod.priority), (2, 5));
+}
+
+/// Keeps every pod out.
+#[derive(Debug)]
+struct Closed;
+
+impl Plugin for Closed {
+    fn name(&self) -> &'static str {
+        "Closed"
+    }
+
+    fn points(&self) -> Points {
+        Points::NONE
+    }
+
+    fn pre_enqueue(&self, _pod: &PodInfo) -> bool {
+        false
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_kept_out_is_counted_with_who_keeps_it_out_by_now() {
+    let gates: SharedPlugin = Arc::new(scheduling_gates::SchedulingGates);
+    let plugins = vec![(gates, 0), (Arc::new(Closed) as SharedPlugin, 0)];
+    let queue = Queue::new(Profile::new("default-scheduler", plugins));
+    let refused = || {
+        queue
+            .figures()
+            .refused
+            .into_keys()
+            .map(|(plugin, _)| plugin)
+    };
+    let mut gated = Pod::clone(pod("a", 0).waiting.as_ref().unwrap());
+    let gates = serde_json::from_value(json!([{ "name": "g" }])).unwrap();
+    gated.spec.as_mut().unwrap().scheduling_gates = gates;
+    queue.set(Arc::new(PodInfo::new(Arc::new(gated))), Instant::now());
+    assert!(refused().eq(["SchedulingGates"]));
+    queue.set(pod("a", 0), Instant::now());
+    assert!(refused().eq(["Closed"]));
 }
