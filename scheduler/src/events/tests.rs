@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::framework::Profile;
+use crate::queue::{Attempt, Backoff};
 use crate::selector::LabelSet;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
@@ -10,10 +11,7 @@ fn world() -> World {
     let profiles = Profiles::new([Profile::new("default-scheduler", Vec::new())]);
     World {
         views: Views::default(),
-        queue: Arc::new(Queue::of(
-            profiles.clone(),
-            crate::queue::Backoff::default(),
-        )),
+        queue: Arc::new(Queue::of(profiles.clone(), Backoff::default())),
         profiles,
     }
 }
@@ -58,14 +56,20 @@ fn a_resize_that_frees_or_takes_room_is_told() {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_pod_changed_while_it_is_bound_is_tried_again_as_it_is_by_then() {
-    let world = world();
-    let (old, new) = (pod("old", json!({})), pod("new", json!({})));
+/// A pod that is assumed on a node, its attempt, and as it is shown afterwards.
+async fn with_one_assumed() -> (World, Attempt, [Arc<PodInfo>; 2]) {
+    let (world, old, new) = (world(), pod("old", json!({})), pod("new", json!({})));
     world.set_pod(&old, None, Instant::now());
     let attempt = world.queue.next().await;
+    let assumed = Arc::clone(&attempt.pod);
+    world.views.cache.lock().assume(assumed, "n");
+    (world, attempt, [old, new])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_changed_while_it_is_bound_is_tried_again_as_it_is_by_then() {
+    let (world, attempt, [old, new]) = with_one_assumed().await;
     let cache = &world.views.cache;
-    cache.lock().assume(Arc::clone(&attempt.pod), "n");
     world.set_pod(&new, Some(&old), Instant::now());
     cache.lock().forget("p");
     world.queue.retry(&attempt, Instant::now());
@@ -75,12 +79,8 @@ async fn a_pod_changed_while_it_is_bound_is_tried_again_as_it_is_by_then() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_changed_after_it_was_bound_stays_out_of_the_queue() {
-    let world = world();
-    let (old, new) = (pod("old", json!({})), pod("new", json!({})));
-    world.set_pod(&old, None, Instant::now());
-    let attempt = world.queue.next().await;
+    let (world, _, [old, new]) = with_one_assumed().await;
     let cache = &world.views.cache;
-    cache.lock().assume(Arc::clone(&attempt.pod), "n");
     cache.lock().finish_binding("p", Instant::now());
     world.queue.done("p");
     world.set_pod(&new, Some(&old), Instant::now());

@@ -85,6 +85,15 @@ fn scheduler_with(plugin: SharedPlugin, stop: &CancellationToken) -> Scheduler {
     }
 }
 
+/// As the loop's first.
+async fn try_once(scheduler: &Scheduler, attempt: Attempt) {
+    let (mut snapshot, mut rotation) = Default::default();
+    let mut laps = Laps::new(Clock::system());
+    scheduler
+        .attempt(attempt, &mut snapshot, &mut rotation, &mut laps)
+        .await;
+}
+
 fn pod(name: &str) -> Arc<PodInfo> {
     let pod = json!({"metadata": {"name": name, "namespace": "default", "uid": name}});
     let pod = serde_json::from_value(pod).expect("a pod");
@@ -148,15 +157,7 @@ async fn a_pod_that_goes_elsewhere_than_it_was_promised_wakes_those_who_wait_for
     let attempt = scheduler.queue.next().await;
     scheduler.nominate(&other, &Nomination::Node("gone".into()));
     scheduler.cache.lock().set_node(&node("n"));
-    let (mut snapshot, mut rotation) = Default::default();
-    scheduler
-        .attempt(
-            attempt,
-            &mut snapshot,
-            &mut rotation,
-            &mut Laps::new(Clock::system()),
-        )
-        .await;
+    try_once(&scheduler, attempt).await;
     assert!(scheduler.cache.lock().is_on("other", "n"));
     assert_eq!(scheduler.queue.depth().unschedulable, 0);
 }
@@ -183,15 +184,7 @@ async fn a_pod_shown_on_a_node_since_it_was_queued_is_left_there() {
     shown.spec.get_or_insert_default().node_name = Some("m".to_owned());
     let shown = Arc::new(PodInfo::new(Arc::new(shown)));
     scheduler.cache.lock().set_pod(shown);
-    let (mut snapshot, mut rotation) = Default::default();
-    scheduler
-        .attempt(
-            attempt,
-            &mut snapshot,
-            &mut rotation,
-            &mut Laps::new(Clock::system()),
-        )
-        .await;
+    try_once(&scheduler, attempt).await;
     assert!(scheduler.cache.lock().is_on("p", "m"));
     assert_eq!(scheduler.queue.depth(), crate::queue::Depth::default());
 }
