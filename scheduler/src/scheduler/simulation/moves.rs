@@ -214,6 +214,7 @@ impl Simulation {
     fn show(&mut self) {
         let mut pods: Vec<Change<Pod>> = Vec::new();
         let mut nodes: Vec<Change<Node>> = Vec::new();
+        let mut listed: Option<Vec<Arc<Pod>>> = None;
         {
             let mut truth = self.api.truth();
             let (many, at) = (
@@ -223,7 +224,8 @@ impl Simulation {
             match self.random.random_range(0..20) {
                 0 => {
                     truth.tell("relist");
-                    pods.extend(self.pods.list(&truth.pods, &truth.pod_log));
+                    self.pods.list(&truth.pods, &truth.pod_log);
+                    listed = Some(truth.pods.values().cloned().collect());
                 }
                 1 => nodes.extend(self.nodes.list(&truth.nodes, &truth.node_log)),
                 2 => {
@@ -241,6 +243,13 @@ impl Simulation {
             }
         }
         self.apply(&nodes, &pods);
+        if let Some(pods) = listed {
+            self.sink.apply(Event::Init);
+            for pod in pods {
+                self.sink.apply(Event::InitApply(Pod::clone(&pod)));
+            }
+            self.sink.apply(Event::InitDone);
+        }
     }
 
     fn apply(&mut self, nodes: &[Change<Node>], pods: &[Change<Pod>]) {
