@@ -37,7 +37,8 @@ pub struct Settled {
     pub gave_up: bool,
 }
 
-/// A binding that was answered is seen by the watch within this, or the pod is taken off again.
+/// A binding that was answered is seen by the watch within this, or the pod is taken off again: a
+/// server that was put back to an older state never shows it. Upstream waits for ever.
 const ASSUMED_MAX: Duration = Duration::from_secs(15 * 60);
 
 #[derive(Debug)]
