@@ -132,19 +132,17 @@ pub fn bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> Per
 }
 
 /// Whether the volume can be reached from a node with these labels; `name` is the node's.
-pub fn is_reachable(
+pub fn is_reachable<'a>(
     volume: &PersistentVolume,
-    labels: Option<&BTreeMap<String, String>>,
+    label: impl Fn(&str) -> Option<&'a str>,
     name: &str,
 ) -> bool {
     let affinity = volume.spec.as_ref().and_then(|s| s.node_affinity.as_ref());
     let Some(required) = affinity.and_then(|affinity| affinity.required.as_ref()) else {
         return true;
     };
-    let label = |key: &str| labels.and_then(|all| all.get(key)).map(String::as_str);
-    let terms = required.node_selector_terms.iter();
-    let mut terms = terms.map(|term| crate::node_selector::term_matches(term, label, name));
-    terms.any(|matches| matches)
+    let mut terms = required.node_selector_terms.iter();
+    terms.any(|term| crate::node_selector::term_matches(term, &label, name))
 }
 
 /// What is no quantity counts as nothing; validation keeps it out.

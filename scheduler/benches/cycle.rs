@@ -2,15 +2,13 @@
 //!
 //! `cargo bench -p coracle-scheduler --bench cycle -- [SHAPE [NODES [PODS]]]`; see docs/scheduler.md.
 
-use coracle_client::Client;
 use coracle_client::clock::Clock;
 use coracle_scheduler::cache::{Cache, Snapshot};
 use coracle_scheduler::cycle::{self, Outcome, Rotation};
-use coracle_scheduler::framework::Profile;
-use coracle_scheduler::plugins::registry::Plan;
-use coracle_scheduler::pod_info::{DEFAULT_SCHEDULER, PodInfo, TraitsTable};
+use coracle_scheduler::pod_info::{PodInfo, TraitsTable};
 use coracle_scheduler::views::Views;
 use made::{node, pod};
+use profile::profile;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +17,8 @@ use std::time::Duration;
 mod counting;
 #[path = "cycle/made.rs"]
 mod made;
+#[path = "cycle/profile.rs"]
+mod profile;
 
 const SHAPES: [&str; 5] = ["plain", "spread", "affinity", "owned", "named"];
 /// What is measured unless it is said otherwise: nodes, and pods on them.
@@ -104,19 +104,11 @@ fn measure(shape: &str, nodes: usize, pods: usize) -> String {
     let its_copy = (with_copies - with_nodes) / nodes;
     let a_pod = (with_pods - with_copies) / pods;
     let each = allocations / CYCLES;
-    let _ = write!(line, " {a_node:>5} B {its_copy:>7} B {a_pod:>5} B {each:>12}");
+    let _ = write!(
+        line,
+        " {a_node:>5} B {its_copy:>7} B {a_pod:>5} B {each:>12}"
+    );
     line
-}
-
-fn profile(views: &Views) -> Profile {
-    let nobody = tower::service_fn(|_: http::Request<kube::client::Body>| {
-        let answer = Err(std::io::Error::other("nobody answers"));
-        std::future::ready::<Result<http::Response<kube::client::Body>, _>>(answer)
-    });
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
-    let runtime = runtime.expect("a runtime without drivers");
-    let _entered = runtime.enter();
-    Plan::new(DEFAULT_SCHEDULER).build(&Client::new(nobody, "default"), views)
 }
 
 fn fill(cache: &mut Cache, traits: &TraitsTable, shape: &str, nodes: usize, pods: usize) {

@@ -6,11 +6,11 @@
 //! while it is read; a pod that is on a node, or assumed there, was promised none. Holds no lock
 //! across an await.
 
+use crate::node_facts::Common;
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use coracle_api::object::ObjectKey;
 use coracle_client::clock::Instant;
-use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,13 +18,15 @@ use std::time::Duration;
 
 mod budgets; // How many pods of an application may go.
 mod images; // Which images nodes have.
+mod nodes; // As the API shows them.
 mod nominated; // Pods that were promised a node.
 mod sizes; // How much it knows.
 mod snapshot;
 
 pub use budgets::{Budget, Budgets};
-pub use images::ImageSummary;
 use images::Images;
+pub use images::{ImageId, ImageSummary};
+pub use nodes::NodeNews;
 pub use nominated::Nominated;
 pub use snapshot::Snapshot;
 
@@ -56,7 +58,8 @@ pub struct Cache {
     /// The same nodes by their generation: who changed last is last.
     recent: BTreeMap<u64, Arc<str>>,
     /// Which nodes have an image, with its size: for image locality.
-    images: Images,
+    images: Arc<Images>,
+    common: Common,
     nominated: Nominated,
     budgets: Budgets,
     generation: u64,
@@ -65,34 +68,6 @@ pub struct Cache {
 }
 
 impl Cache {
-    pub fn set_node(&mut self, node: &Arc<Node>) {
-        let Some(name) = node.metadata.name.as_deref() else {
-            return;
-        };
-        let was_there = self.nodes.get(name).is_some_and(|info| info.node.is_some());
-        let old = self.nodes.get(name).and_then(|info| info.node.clone());
-        self.images.replace(old.as_deref(), Some(node));
-        self.touch(name).set_node(Arc::clone(node));
-        if !was_there {
-            self.shape += 1;
-        }
-    }
-
-    /// Pods of a removed node are still known until they are deleted.
-    pub fn remove_node(&mut self, name: &str) {
-        let Some(info) = self.nodes.get(name) else {
-            return;
-        };
-        let old = info.node.clone();
-        self.images.replace(old.as_deref(), None);
-        let info = self.touch(name);
-        info.node = None;
-        if info.pods.is_empty() {
-            self.drop_node(name);
-        }
-        self.shape += 1;
-    }
-
     /// A pod that the API shows on a node. Confirms an assumed pod, or moves it where it really is.
     pub fn set_pod(&mut self, pod: Arc<PodInfo>) -> Settled {
         let node = pod.node_name().to_owned();
@@ -198,10 +173,6 @@ impl Cache {
         self.budgets.remove(key);
     }
 
-    pub fn node(&self, name: &str) -> Option<Arc<Node>> {
-        self.nodes.get(name)?.node.clone()
-    }
-
     pub fn is_assumed(&self, uid: &str) -> bool {
         self.pods
             .get(uid)
@@ -241,26 +212,10 @@ impl Cache {
         snapshot.budgets.clone_from(&self.budgets);
     }
 
-    fn touch(&mut self, name: &str) -> &mut NodeInfo {
-        self.generation += 1;
-        let generation = self.generation;
-        if !self.nodes.contains_key(name) {
-            self.nodes.insert(name.into(), NodeInfo::new(name));
-        }
-        let info = self
-            .nodes
-            .get_mut(name)
-            .expect("inserted just above when it was missing");
-        self.recent.remove(&info.generation);
-        self.recent.insert(generation, Arc::clone(&info.name));
-        info.generation = generation;
-        info
-    }
-
     fn place(&mut self, pod: Arc<PodInfo>, node: &str, assumed: Option<Option<Instant>>) {
-        let info = self.touch(node);
-        info.add_pod(Arc::clone(&pod));
-        let node = Arc::clone(&info.name);
+        let known = self.nodes.get(node);
+        let node = known.map_or_else(|| node.into(), |info| Arc::clone(&info.name));
+        self.touch(&node).add_pod(Arc::clone(&pod));
         self.pods
             .insert(pod.uid.clone(), Placed { pod, node, assumed });
     }
@@ -271,14 +226,8 @@ impl Cache {
         };
         let info = self.touch(&placed.node);
         info.remove_pod(uid);
-        if info.node.is_none() && info.pods.is_empty() {
+        if !info.is_there && info.pods.is_empty() {
             self.drop_node(&placed.node);
-        }
-    }
-
-    fn drop_node(&mut self, name: &str) {
-        if let Some(info) = self.nodes.remove(name) {
-            self.recent.remove(&info.generation);
         }
     }
 }

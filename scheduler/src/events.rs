@@ -5,21 +5,23 @@ use crate::pod_info::PodInfo;
 use crate::queue::Queue;
 use crate::views::Views;
 use coracle_client::clock::Instant;
-use coracle_client::informer::{Change, Informer};
-use coracle_client::volumes::{LOCAL_PATH_DIRECTORY, annotation};
-use k8s_openapi::api::core::v1::Node;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 mod budgets;
 mod devices;
 mod first_list; // What the start waits for.
-mod pods; // As they come, without a copy of whole ones.
+mod nodes; // As they come, without a copy of whole ones.
+mod pods; // The same.
 mod storage;
 mod tables;
 
 pub use budgets::follow as follow_budgets;
 pub use devices::DeviceKinds;
 pub use first_list::synced;
+#[cfg(test)]
+pub use nodes::Nodes;
+pub use nodes::keep as keep_nodes;
 #[cfg(test)]
 pub use pods::Pods;
 pub use pods::keep as keep_pods;
@@ -34,38 +36,14 @@ pub struct World {
     pub profiles: Profiles,
 }
 
-pub fn follow_nodes(world: &World, nodes: &Informer<Node>) {
-    let mine = world.clone();
-    nodes.on_change(move |change| mine.node(change, Instant::now()));
+/// An object that makes something panic is missed, and no other.
+fn guarded(kind: &str, id: &str, work: impl FnOnce()) {
+    if std::panic::catch_unwind(AssertUnwindSafe(work)).is_err() {
+        tracing::error!(kind, id, "what came of an object could not be taken in");
+    }
 }
 
 impl World {
-    pub(crate) fn node(&self, change: &Change<Node>, now: Instant) {
-        let told = match change {
-            Change::Added(node) => {
-                self.views.cache.lock().set_node(node);
-                WorldChange::NodeAdded(Arc::clone(node))
-            }
-            Change::Updated { old, new } => {
-                self.views.cache.lock().set_node(new);
-                if is_heartbeat(old, new) {
-                    return;
-                }
-                WorldChange::NodeUpdated {
-                    old: Arc::clone(old),
-                    new: Arc::clone(new),
-                }
-            }
-            Change::Deleted(node) => {
-                let name = node.metadata.name.as_deref().unwrap_or("");
-                self.views.cache.lock().remove_node(name);
-                WorldChange::NodeRemoved(Arc::clone(node))
-            }
-            Change::Resync(_) => return,
-        };
-        self.queue.world_changed(told, now);
-    }
-
     fn set_pod(&self, pod: &Arc<PodInfo>, old: Option<&Arc<PodInfo>>, now: Instant) {
         if pod.is_terminal {
             self.withdrawn(pod, now);
@@ -140,23 +118,6 @@ fn updated(old: &Arc<PodInfo>, new: &Arc<PodInfo>) -> Option<WorldChange> {
         old: Arc::clone(old),
         new: Arc::clone(new),
     })
-}
-
-/// True when nothing that a plugin looks at is different: most updates of nodes are heartbeats.
-fn is_heartbeat(old: &Node, new: &Node) -> bool {
-    let status = |node: &Node| {
-        let status = node.status.clone().unwrap_or_default();
-        (status.allocatable, status.images, status.declared_features)
-    };
-    // Where the node keeps volumes; the other annotations are no concern of a plugin.
-    let directory = |node: &Node| {
-        let found = annotation(&node.metadata, LOCAL_PATH_DIRECTORY);
-        found.map(str::to_owned)
-    };
-    old.spec == new.spec
-        && old.metadata.labels == new.metadata.labels
-        && directory(old) == directory(new)
-        && status(old) == status(new)
 }
 
 #[cfg(test)]

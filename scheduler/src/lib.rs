@@ -3,11 +3,14 @@
 //! An ordinary Kubernetes client: it reads Pods, Nodes, claims and volumes, writes Bindings, pod
 //! conditions, events and what claims were given, and knows no other part of Coracle. See docs/scheduler.md.
 
+mod sharing; // Equal values kept once.
+
 pub mod selector; // Label selectors of typed objects.
 
 pub mod pod_info; // What the scheduler needs of a pod, computed once.
 pub mod resources; // Amounts of cpu, memory and the rest.
 
+pub mod node_facts; // What the scheduler needs of a node.
 pub mod node_info; // A node with the pods that are, or are assumed to be, on it.
 
 pub mod cache; // The world: nodes, pods, assumed pods; and its snapshots.

@@ -2,10 +2,11 @@
 //!
 //! Invariants: `requested`, `scored`, `host_ports` and `alike` are the sums over `pods`.
 
+use crate::cache::ImageId;
+use crate::node_facts::NodeFacts;
 use crate::pod_info::{HostPort, PodInfo, Traits};
 use crate::resources::Resources;
-use k8s_openapi::api::core::v1::{Node, Taint};
-use std::collections::BTreeMap;
+use k8s_openapi::api::core::v1::Taint;
 use std::sync::Arc;
 
 /// Pods of a node that have the same traits.
@@ -28,10 +29,12 @@ impl Alike {
 
 #[derive(Clone, Debug, Default)]
 pub struct NodeInfo {
-    /// Absent while only pods of the node are known: such a node is never offered.
-    pub node: Option<Arc<Node>>,
+    /// False while only pods of the node are known: such a node is never offered.
+    pub is_there: bool,
     pub name: Arc<str>,
-    pub allocatable: Resources,
+    pub facts: Arc<NodeFacts>,
+    /// Sorted.
+    pub images: Arc<[ImageId]>,
     pub requested: Resources,
     pub scored: Resources,
     pub pods: Vec<Arc<PodInfo>>,
@@ -43,22 +46,24 @@ pub struct NodeInfo {
 }
 
 impl NodeInfo {
-    pub fn new(name: &str) -> Self {
+    pub fn new(name: Arc<str>) -> Self {
         Self {
-            name: name.into(),
+            facts: Arc::new(NodeFacts::named(&name)),
+            name,
             ..Self::default()
         }
     }
 
-    pub fn set_node(&mut self, node: Arc<Node>) {
-        let allocatable = node
-            .status
-            .as_ref()
-            .and_then(|status| status.allocatable.as_ref());
-        self.allocatable = allocatable
-            .map(Resources::from_quantities)
-            .unwrap_or_default();
-        self.node = Some(node);
+    pub fn set_facts(&mut self, facts: Arc<NodeFacts>) {
+        self.is_there = true;
+        self.facts = facts;
+    }
+
+    /// Its pods are still known.
+    pub fn forget_facts(&mut self) {
+        self.is_there = false;
+        self.facts = Arc::new(NodeFacts::named(&self.name));
+        self.images = Arc::default();
     }
 
     pub fn add_pod(&mut self, pod: Arc<PodInfo>) {
@@ -100,20 +105,21 @@ impl NodeInfo {
     }
 
     pub fn taints(&self) -> &[Taint] {
-        let spec = self.node.as_ref().and_then(|node| node.spec.as_ref());
-        spec.and_then(|spec| spec.taints.as_deref()).unwrap_or(&[])
-    }
-
-    pub fn is_unschedulable(&self) -> bool {
-        let spec = self.node.as_ref().and_then(|node| node.spec.as_ref());
-        spec.and_then(|spec| spec.unschedulable).unwrap_or(false)
-    }
-
-    pub fn labels(&self) -> Option<&BTreeMap<String, String>> {
-        self.node.as_ref()?.metadata.labels.as_ref()
+        &self.facts.taints
     }
 
     pub fn label(&self, key: &str) -> Option<&str> {
-        self.labels()?.get(key).map(String::as_str)
+        self.facts.label(key)
+    }
+}
+
+#[cfg(test)]
+impl NodeInfo {
+    /// Without pods.
+    pub fn of(node: &k8s_openapi::api::core::v1::Node) -> Self {
+        let facts = NodeFacts::of(node);
+        let mut info = Self::new(Arc::clone(&facts.name));
+        info.set_facts(facts);
+        info
     }
 }

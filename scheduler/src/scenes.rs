@@ -71,7 +71,7 @@ impl Scene {
         let mut waits = None;
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             match line.split_whitespace().next() {
-                Some("node") => cache.set_node(&node(line)),
+                Some("node") => drop(cache.set_node(&node(line))),
                 Some("pod") => drop(cache.set_pod(Arc::new(pod(line)))),
                 Some("waits") => waits = Some(pod(line)),
                 Some("budget") => cache.set_budget(&budget(line)),

@@ -7,7 +7,6 @@ use crate::queue::{Backoff, Queue};
 use crate::views::Views;
 use coracle_client::Client;
 use coracle_client::informer::Informers;
-use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -33,12 +32,12 @@ pub async fn watch(
         profiles,
     };
     let informers = Informers::new(client.clone(), stop.clone());
-    let nodes = informers.get::<Node>();
+    let nodes = events::keep_nodes(&world, &informers, stop);
     let storage = Storage::new(&informers);
     let devices = DeviceKinds::new(&informers);
     let tables = events::keep_tables(&world.views, &informers, stop);
     let budgets = informers.get::<PodDisruptionBudget>();
-    if !events::synced(&nodes).await
+    if !nodes.await
         || !storage.synced().await
         || !devices.synced().await
         || !tables.synced(stop).await
@@ -49,7 +48,6 @@ pub async fn watch(
     events::follow_budgets(&world, &budgets);
     storage.follow(&world);
     devices.follow(&world);
-    events::follow_nodes(&world, &nodes);
     // Last: whether a pod may queue depends on the rest.
     if !events::keep_pods(&world, &informers, stop).await {
         return None;

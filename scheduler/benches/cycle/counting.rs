@@ -11,8 +11,10 @@ static ASKED: AtomicUsize = AtomicUsize::new(0);
 
 /// What a piece takes of the heap of glibc: a word before it, in steps of 16 bytes.
 const fn taken(bytes: usize) -> usize {
-    let with_its_size = (bytes + 8).next_multiple_of(16);
-    if with_its_size < 32 { 32 } else { with_its_size }
+    match (bytes + 8).next_multiple_of(16) {
+        16 => 32,
+        enough => enough,
+    }
 }
 
 // SAFETY: everything is passed on to the system's allocator; only numbers are kept beside it.

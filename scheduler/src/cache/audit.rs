@@ -1,6 +1,7 @@
 //! Whether the cache agrees with itself, for tests.
 
 use super::Cache;
+use crate::node_info::NodeInfo;
 use crate::resources::Resources;
 
 impl Cache {
@@ -20,8 +21,15 @@ impl Cache {
             if info.requested != sum {
                 return Err(format!("{name} has {sum:?} and says {:?}", info.requested));
             }
-            if info.node.is_none() && info.pods.is_empty() {
+            if !info.is_there && info.pods.is_empty() {
                 return Err(format!("{name} is gone and empty, and kept"));
+            }
+        }
+        for (id, summary) in self.images.all() {
+            let has = |info: &&NodeInfo| info.images.binary_search(&id).is_ok();
+            let nodes = self.nodes.values().filter(has).count();
+            if nodes != summary.nodes || nodes == 0 {
+                return Err(format!("{nodes} nodes have an image: {summary:?}"));
             }
         }
         if on_nodes != self.pods.len() {

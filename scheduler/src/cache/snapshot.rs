@@ -1,7 +1,8 @@
 //! A stable view of the cache for one scheduling cycle.
 
-use super::{Budgets, Cache, ImageSummary, Images, Nominated};
+use super::{Budgets, Cache, ImageId, ImageSummary, Images, Nominated};
 use crate::node_info::NodeInfo;
+use std::sync::Arc;
 
 /// Nodes in order of name, without those that have no Node object.
 #[derive(Debug, Default)]
@@ -9,7 +10,7 @@ pub struct Snapshot {
     pub nodes: Vec<NodeInfo>,
     pub nominated: Nominated,
     pub budgets: Budgets,
-    images: Images,
+    images: Arc<Images>,
     generation: u64,
     shape: u64,
 }
@@ -19,12 +20,12 @@ impl Snapshot {
         if self.shape == cache.shape {
             self.refresh(cache);
         } else {
-            let real = cache.nodes.values().filter(|info| info.node.is_some());
+            let real = cache.nodes.values().filter(|info| info.is_there);
             self.nodes = real.cloned().collect();
             self.shape = cache.shape;
         }
         self.generation = cache.generation;
-        cache.images.update(&mut self.images);
+        self.images = Arc::clone(&cache.images);
     }
 
     /// Same nodes as before: only those that changed since are copied.
@@ -48,7 +49,7 @@ impl Snapshot {
         found.ok()
     }
 
-    pub fn image(&self, name: &str) -> Option<ImageSummary> {
+    pub fn image(&self, name: &str) -> Option<(ImageId, ImageSummary)> {
         self.images.get(name)
     }
 }

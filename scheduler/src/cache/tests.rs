@@ -1,8 +1,8 @@
 //! Assumed pods, nodes that come back, images over nodes.
 
 use super::*;
-use k8s_openapi::api::core::v1::Pod;
-use serde_json::json;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use serde_json::{Value, json};
 
 fn node(name: &str) -> Arc<Node> {
     Arc::new(
@@ -123,24 +123,62 @@ fn a_node_that_goes_and_comes_back_keeps_its_pods() {
     assert_eq!(shown(&cache, &mut snapshot), ["a 1000/1/1"]);
     cache.remove_node("a");
     cache.remove_pod("p");
-    assert!(cache.nodes.is_empty() && cache.pods.is_empty() && cache.images.is_empty());
+    assert!(cache.nodes.is_empty() && cache.pods.is_empty() && cache.images.all().next().is_none());
 }
 
 #[test]
 fn images_are_counted_over_nodes() {
     let (mut cache, mut snapshot) = (Cache::default(), Snapshot::default());
-    cache.set_node(&node("a"));
-    cache.set_node(&node("b"));
-    cache.set_node(&node("b"));
-    cache.update(&mut snapshot);
-    assert_eq!(
-        snapshot.image("a:1"),
-        Some(ImageSummary { nodes: 2, size: 7 })
+    let image = |name: &str, size: i64| json!({ "names": [name], "sizeBytes": size });
+    let mut set = |name: &str, images: &[&Value]| {
+        let mut node = Node::clone(&node(name));
+        let status = node.status.get_or_insert_default();
+        status.images = serde_json::from_value(json!(images)).unwrap();
+        cache.set_node(&node);
+        cache.audit().unwrap();
+        cache.update(&mut snapshot);
+        let of = |name| snapshot.image(name).map(|(_, of)| (of.nodes, of.size));
+        ["a:1", "b:1"].map(of)
+    };
+    let (a, b) = (image("a:1", 7), image("b:1", 9));
+    assert_eq!(set("a", &[&a]), [Some((1, 7)), None]);
+    let other = image("a:1", 8);
+    assert_eq!(set("b", &[&other, &other]), [Some((2, 7)), None]);
+    assert_eq!(set("b", &[&a]), [Some((2, 7)), None]);
+    assert_eq!(set("b", &[&b, &a]), [Some((2, 7)), Some((1, 9))]);
+    assert_eq!(set("b", &[&b]), [Some((1, 7)), Some((1, 9))]);
+    assert_eq!(set("a", &[]), [None, Some((1, 9))]);
+    let known = cache.images.ids_given();
+    cache.set_node(&node("c"));
+    assert_eq!(cache.images.ids_given(), known, "a free id is used again");
+    for name in ["a", "b", "c"] {
+        cache.remove_node(name);
+    }
+    assert!(cache.images.all().next().is_none());
+}
+
+#[test]
+fn a_heartbeat_is_no_news_and_changes_no_snapshot() {
+    let (mut cache, mut snapshot) = (Cache::default(), Snapshot::default());
+    let first = node("a");
+    let came = cache.set_node(&first);
+    assert!(matches!(came, NodeNews::Came(new) if *new.name == *"a"));
+    let mut later = Node::clone(&first);
+    later.metadata.resource_version = Some("2".to_owned());
+    let before = cache.generation;
+    assert_eq!(cache.set_node(&later), NodeNews::Nothing);
+    assert_eq!(cache.generation, before);
+    later.spec.get_or_insert_default().unschedulable = Some(true);
+    let changed = cache.set_node(&later);
+    assert!(matches!(changed, NodeNews::Changed { old, new }
+        if !old.is_unschedulable && new.is_unschedulable));
+    later.metadata.uid = Some("another".to_owned());
+    assert!(matches!(cache.set_node(&later), NodeNews::Replaced { .. }));
+    assert!(
+        cache
+            .remove_node("a")
+            .is_some_and(|gone| *gone.uid == *"another")
     );
-    cache.remove_node("a");
-    cache.update(&mut snapshot);
-    assert_eq!(
-        snapshot.image("a:1"),
-        Some(ImageSummary { nodes: 1, size: 7 })
-    );
+    assert_eq!(cache.remove_node("a"), None);
+    assert!(shown(&cache, &mut snapshot).is_empty());
 }

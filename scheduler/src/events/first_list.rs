@@ -11,10 +11,15 @@ const TOLD_EVERY: Duration = Duration::from_secs(30);
 
 /// Waits for the first list of a kind; false when the informers were shut down before.
 pub async fn synced<K: Kind>(informer: &Informer<K>) -> bool {
-    let mut synced = pin!(informer.synced());
+    listed::<K>(informer.synced()).await
+}
+
+/// The same for a kind that somebody else keeps: `list` says whether its first list was whole.
+pub async fn listed<K: Kind>(list: impl Future<Output = bool>) -> bool {
+    let mut list = pin!(list);
     loop {
-        match tokio::time::timeout(TOLD_EVERY, &mut synced).await {
-            Ok(is_synced) => return is_synced,
+        match tokio::time::timeout(TOLD_EVERY, &mut list).await {
+            Ok(is_whole) => return is_whole,
             Err(_) => {
                 let (kind, version) = (K::kind(&()), K::api_version(&()));
                 tracing::warn!(%kind, %version, "nothing is scheduled until the kind can be listed");

@@ -2,13 +2,12 @@
 //!
 //! A pod is known by its uid: one that took the place of another of its name is another pod.
 
-use super::World;
+use super::{World, guarded};
 use crate::pod_info::{PodInfo, TraitsTable};
 use coracle_client::clock::Instant;
 use coracle_client::informer::{Event, Filter, Informers, Sink};
 use k8s_openapi::api::core::v1::Pod;
 use std::collections::{HashMap, HashSet};
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -71,12 +70,10 @@ impl Pods {
         self.known.remove(&pod.uid);
     }
 
-    /// A pod that makes something panic is missed, and no other. What is known of it is as it was
-    /// before, so that the next list is another chance.
-    fn guarded(&mut self, uid: &str, work: impl FnOnce(&mut Self)) {
-        if std::panic::catch_unwind(AssertUnwindSafe(|| work(self))).is_err() {
-            tracing::error!(uid, "what came of a pod could not be taken in");
-        }
+    /// What is known of a pod that makes something panic is as it was before, so that the next list
+    /// is another chance.
+    fn set_guarded(&mut self, pod: Pod) {
+        guarded("Pod", &uid_of(&pod), || self.set(pod));
     }
 }
 
@@ -89,23 +86,22 @@ impl Sink<Pod> for Pods {
         match event {
             Event::Init => self.listed.clear(),
             Event::InitApply(pod) => {
-                let uid = uid_of(&pod);
-                self.guarded(&uid, |pods| pods.set(pod));
-                self.listed.insert(uid);
+                self.listed.insert(uid_of(&pod));
+                self.set_guarded(pod);
             }
             Event::InitDone => {
                 let listed = std::mem::take(&mut self.listed);
                 let known = self.known.values();
                 let gone = known.filter(|pod| !listed.contains(&pod.uid));
                 for pod in gone.cloned().collect::<Vec<_>>() {
-                    self.guarded(&pod.uid, |pods| pods.gone(&pod));
+                    guarded("Pod", &pod.uid, || self.gone(&pod));
                 }
                 self.synced.send_replace(true);
             }
-            Event::Apply(pod) => self.guarded(&uid_of(&pod), |pods| pods.set(pod)),
-            Event::Delete(pod) => self.guarded(&uid_of(&pod), |pods| {
-                let pod = pods.info(pod);
-                pods.gone(&pod);
+            Event::Apply(pod) => self.set_guarded(pod),
+            Event::Delete(pod) => guarded("Pod", &uid_of(&pod), || {
+                let pod = self.info(pod);
+                self.gone(&pod);
             }),
         }
     }

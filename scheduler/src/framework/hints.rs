@@ -1,20 +1,21 @@
 //! Changes of the world that may help pods which found no node.
 
 use super::labels;
+use crate::node_facts::NodeFacts;
 use crate::pod_info::PodInfo;
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
 use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub enum WorldChange {
-    NodeAdded(Arc<Node>),
+    NodeAdded(Arc<NodeFacts>),
     NodeUpdated {
-        old: Arc<Node>,
-        new: Arc<Node>,
+        old: Arc<NodeFacts>,
+        new: Arc<NodeFacts>,
     },
-    NodeRemoved(Arc<Node>),
+    NodeRemoved(Arc<NodeFacts>),
     /// A pod left its node, or ended there.
     PodGone(Arc<PodInfo>),
     /// A pod came to a node.
@@ -89,18 +90,18 @@ impl WorldChange {
     }
 
     /// The node that came or changed.
-    pub fn node(&self) -> Option<&Arc<Node>> {
+    pub fn node(&self) -> Option<&NodeFacts> {
         match self {
             Self::NodeAdded(node) | Self::NodeUpdated { new: node, .. } => Some(node),
             _ => None,
         }
     }
 
-    /// True for a new node, or where `part` of a node is not what it was.
-    pub fn changes<T: PartialEq>(&self, part: impl Fn(&Node) -> T) -> bool {
+    /// True for a new node, or where one is not what it was.
+    pub fn changes(&self, differ: impl Fn(&NodeFacts, &NodeFacts) -> bool) -> bool {
         match self {
             Self::NodeAdded(_) => true,
-            Self::NodeUpdated { old, new } => part(old) != part(new),
+            Self::NodeUpdated { old, new } => differ(old, new),
             _ => false,
         }
     }

@@ -1,41 +1,23 @@
 //! How updates are called in metrics, by upstream's names.
 
+use crate::node_facts::NodeFacts;
 use crate::pod_info::PodInfo;
-use k8s_openapi::api::core::v1::{Node, Taint};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use std::collections::BTreeMap;
 
 /// In the order in which upstream looks.
-pub fn node_updated(old: &Node, new: &Node) -> &'static str {
-    let is_same = |part: fn(&Node) -> Option<Part<'_>>| part(old) == part(new);
-    if !is_same(|node| node.spec.as_ref()?.unschedulable.map(Part::Flag)) {
+pub fn node_updated(old: &NodeFacts, new: &NodeFacts) -> &'static str {
+    if old.is_unschedulable != new.is_unschedulable {
         "NodeUpdateNodeTaint"
-    } else if !is_same(|node| {
-        node.status
-            .as_ref()?
-            .allocatable
-            .as_ref()
-            .map(Part::Amounts)
-    }) {
+    } else if old.allocatable != new.allocatable {
         "NodeUpdateNodeAllocatable"
-    } else if !is_same(|node| node.metadata.labels.as_ref().map(Part::Texts)) {
+    } else if old.labels != new.labels {
         "NodeUpdateNodeLabel"
-    } else if !is_same(|node| node.spec.as_ref()?.taints.as_ref().map(Part::Taints)) {
+    } else if old.taints != new.taints {
         "NodeUpdateNodeTaint"
-    } else if !is_same(|node| node.metadata.annotations.as_ref().map(Part::Texts)) {
+    } else if old.has_local_path != new.has_local_path {
         "NodeUpdateNodeAnnotation"
     } else {
         "NodeUpdate"
     }
-}
-
-/// A part of a node that is looked at by itself.
-#[derive(PartialEq)]
-enum Part<'a> {
-    Flag(bool),
-    Amounts(&'a BTreeMap<String, Quantity>),
-    Texts(&'a BTreeMap<String, String>),
-    Taints(&'a Vec<Taint>),
 }
 
 /// The label of an update of a pod that waits.

@@ -19,7 +19,6 @@ use coracle_client::Client;
 use coracle_client::clock::{Clock, Instant};
 use coracle_client::key_of;
 use futures::future::BoxFuture;
-use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -264,10 +263,8 @@ impl Plugin for DynamicResources {
             WorldChange::Itself | WorldChange::DeviceClass { .. } | WorldChange::ResourceSlice => {
                 true
             }
-            WorldChange::NodeAdded(_) | WorldChange::NodeUpdated { .. } => {
-                let allocatable = |node: &Node| node.status.as_ref()?.allocatable.clone();
-                change.changes(|node| (node.metadata.labels.clone(), allocatable(node)))
-            }
+            WorldChange::NodeAdded(_) | WorldChange::NodeUpdated { .. } => change
+                .changes(|old, new| old.labels != new.labels || old.allocatable != new.allocatable),
             WorldChange::ResourceClaim { old, new } => self.claim_helps(old.as_deref(), new, pod),
             // What was given to it ahead of the API may be free again.
             WorldChange::PodGone(other) => {

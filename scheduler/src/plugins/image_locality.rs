@@ -16,16 +16,6 @@ const BYTES_MAX_EACH: i64 = 1000 * 1024 * 1024;
 #[derive(Debug)]
 pub struct ImageLocality;
 
-fn has_image(node: &NodeInfo, image: &str) -> bool {
-    let status = node.node.as_ref().and_then(|node| node.status.as_ref());
-    let images = status
-        .and_then(|status| status.images.as_deref())
-        .unwrap_or(&[]);
-    images
-        .iter()
-        .any(|one| one.names.iter().flatten().any(|name| name == image))
-}
-
 impl Plugin for ImageLocality {
     fn name(&self) -> &'static str {
         "ImageLocality"
@@ -37,10 +27,10 @@ impl Plugin for ImageLocality {
 
     fn score(&self, pod: &PodInfo, node: &NodeInfo, world: &Snapshot, _slot: &Slot) -> i64 {
         let nodes = world.nodes.len().max(1) as f64;
-        let present = pod.images.iter().filter(|image| has_image(node, image));
-        let sum: i64 = present
-            .filter_map(|image| world.image(image))
-            .map(|image| (image.size as f64 * (image.nodes as f64 / nodes)) as i64)
+        let known = pod.images.iter().filter_map(|image| world.image(image));
+        let sum: i64 = known
+            .filter(|(id, _)| node.images.binary_search(id).is_ok())
+            .map(|(_, image)| (image.size as f64 * (image.nodes as f64 / nodes)) as i64)
             .sum();
         let most = BYTES_MAX_EACH * pod.container_count.max(1);
         SCORE_MAX * (sum.clamp(BYTES_MIN, most) - BYTES_MIN) / (most - BYTES_MIN)

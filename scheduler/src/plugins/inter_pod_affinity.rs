@@ -6,11 +6,11 @@
 
 use crate::cache::Snapshot;
 use crate::framework::{Plugin, Points, PreFilter, Reason, SCORE_MAX, Slot, Verdict, WorldChange};
+use crate::node_facts::NodeFacts;
 use crate::node_info::NodeInfo;
 use crate::pod_info::{AffinityTerm, PodInfo};
 use crate::views::Namespaces;
 use coracle_client::ObjectKey;
-use k8s_openapi::api::core::v1::Node;
 
 mod meetings; // Who meets whose terms where, for the filter.
 mod pulls; // Which domains draw or repel, for the score.
@@ -87,10 +87,7 @@ impl InterPodAffinity {
 
 /// Whether a node can change something for a pod with these terms of affinity and anti-affinity.
 fn node_can_help(change: &WorldChange, [near, far]: [&[AffinityTerm]; 2]) -> bool {
-    let has = |node: &Node, term: &AffinityTerm| {
-        let labels = node.metadata.labels.as_ref();
-        labels.is_some_and(|labels| labels.contains_key(&*term.topology_key))
-    };
+    let has = |node: &NodeFacts, term: &AffinityTerm| node.label(&term.topology_key).is_some();
     match change {
         // Others' terms keep a pod without terms away, and a node without the key is open to pods
         // with terms of anti-affinity.
@@ -98,7 +95,7 @@ fn node_can_help(change: &WorldChange, [near, far]: [&[AffinityTerm]; 2]) -> boo
             near.is_empty() || !far.is_empty() || near.iter().any(|term| has(node, term))
         }
         // By which of its labels others' terms keep the pod away is not known here.
-        _ => change.changes(|node| node.metadata.labels.clone()),
+        _ => change.changes(|old, new| old.labels != new.labels),
     }
 }
 

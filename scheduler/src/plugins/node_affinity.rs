@@ -6,9 +6,10 @@ use crate::cache::Snapshot;
 use crate::framework::{
     Plugin, Points, PreFilter, Reason, Slot, Verdict, WorldChange, normalize_to_max,
 };
+use crate::node_facts::NodeFacts;
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
-use k8s_openapi::api::core::v1::{self, Node, NodeSelectorTerm, PreferredSchedulingTerm};
+use k8s_openapi::api::core::v1::{self, NodeSelectorTerm, PreferredSchedulingTerm};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -32,9 +33,13 @@ impl NodeAffinity {
         Some(required)
     }
 
-    fn enforces_other(&self, node: &NodeInfo) -> bool {
+    fn enforces_other(&self, node: &NodeFacts) -> bool {
         let enforced = self.enforced();
         enforced.is_some_and(|terms| !any_term_matches(terms, node))
+    }
+
+    fn fits(&self, pod: &PodInfo, node: &NodeFacts) -> bool {
+        !self.enforces_other(node) && required_matches(pod, node)
     }
 
     fn preferred<'a>(
@@ -76,12 +81,6 @@ fn only_by(term: &NodeSelectorTerm) -> Option<BTreeSet<Arc<str>>> {
     sets.reduce(|one: BTreeSet<Arc<str>>, other| &one & &other)
 }
 
-fn info(node: &Arc<Node>) -> NodeInfo {
-    let mut info = NodeInfo::new(node.metadata.name.as_deref().unwrap_or(""));
-    info.set_node(Arc::clone(node));
-    info
-}
-
 fn preferred(pod: &PodInfo) -> &[PreferredSchedulingTerm] {
     pod.affinity()
         .and_then(|affinity| affinity.node_affinity.as_ref())
@@ -116,9 +115,9 @@ impl Plugin for NodeAffinity {
     }
 
     fn filter(&self, pod: &PodInfo, node: &NodeInfo, _slot: &Slot) -> Verdict {
-        if self.enforces_other(node) {
+        if self.enforces_other(&node.facts) {
             Verdict::Unresolvable(Reason::Text(REASON_ENFORCED))
-        } else if required_matches(pod, node) {
+        } else if required_matches(pod, &node.facts) {
             Verdict::Fit
         } else {
             Verdict::Unresolvable(Reason::Text(REASON))
@@ -137,7 +136,7 @@ impl Plugin for NodeAffinity {
 
     fn score(&self, pod: &PodInfo, node: &NodeInfo, _world: &Snapshot, _slot: &Slot) -> i64 {
         self.preferred(pod)
-            .filter(|term| term_matches(&term.preference, node))
+            .filter(|term| term_matches(&term.preference, &node.facts))
             .map(|term| i64::from(term.weight))
             .sum()
     }
@@ -149,16 +148,8 @@ impl Plugin for NodeAffinity {
     fn can_help(&self, change: &WorldChange, pod: &PodInfo) -> bool {
         match change {
             WorldChange::Itself => true,
-            WorldChange::NodeAdded(new) => {
-                let new = info(new);
-                !self.enforces_other(&new) && required_matches(pod, &new)
-            }
-            WorldChange::NodeUpdated { old, new } => {
-                let (old, new) = (info(old), info(new));
-                let fits =
-                    |node: &NodeInfo| !self.enforces_other(node) && required_matches(pod, node);
-                fits(&new) && !fits(&old)
-            }
+            WorldChange::NodeAdded(new) => self.fits(pod, new),
+            WorldChange::NodeUpdated { old, new } => self.fits(pod, new) && !self.fits(pod, old),
             _ => false,
         }
     }

@@ -6,7 +6,7 @@ use crate::cache::Snapshot;
 use crate::framework::{Plugin, Points, PreFilter, Reason, Slot, Verdict, WorldChange};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
-use k8s_openapi::api::core::v1::{Node, PodSpec};
+use k8s_openapi::api::core::v1::PodSpec;
 
 const REASON: &str = "node(s) didn't match Pod's required features";
 /// Rules by which the end of one container starts all of the pod anew.
@@ -32,10 +32,6 @@ fn required(spec: &PodSpec) -> Vec<&'static str> {
     features
 }
 
-pub fn declared(node: &Node) -> Option<&Vec<String>> {
-    node.status.as_ref()?.declared_features.as_ref()
-}
-
 impl Plugin for NodeDeclaredFeatures {
     fn name(&self) -> &'static str {
         "NodeDeclaredFeatures"
@@ -56,11 +52,8 @@ impl Plugin for NodeDeclaredFeatures {
     }
 
     fn filter(&self, _pod: &PodInfo, node: &NodeInfo, slot: &Slot) -> Verdict {
-        let declared = node.node.as_deref().and_then(declared);
-        let has = |feature: &&str| {
-            let mut all = declared.into_iter().flatten();
-            all.any(|one| one == feature)
-        };
+        let declared = &node.facts.declared_features;
+        let has = |feature: &&str| declared.iter().any(|one| **one == **feature);
         let required = slot.get::<Vec<&'static str>>();
         match required.into_iter().flatten().all(has) {
             true => Verdict::Fit,
@@ -70,7 +63,7 @@ impl Plugin for NodeDeclaredFeatures {
 
     /// What a pod needs is in fields that nobody changes.
     fn can_help(&self, change: &WorldChange, _pod: &PodInfo) -> bool {
-        change.changes(|node| declared(node).cloned())
+        change.changes(|old, new| old.declared_features != new.declared_features)
     }
 }
 
@@ -115,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_node_that_says_more_than_before_wakes() {
-        let node = |line: &str| world(line).nodes[0].node.clone().unwrap();
+        let node = |line: &str| world(line).nodes[0].facts.clone();
         let waits = pod("", json!({}));
         let helps = |change| NodeDeclaredFeatures.can_help(&change, &waits);
         let update = |old, new| WorldChange::NodeUpdated {

@@ -29,7 +29,7 @@ impl Plugin for NodeName {
 
     fn can_help(&self, change: &WorldChange, pod: &PodInfo) -> bool {
         match change {
-            WorldChange::NodeAdded(node) => node.metadata.name.as_deref() == Some(pod.node_name()),
+            WorldChange::NodeAdded(node) => *node.name == *pod.node_name(),
             WorldChange::Itself => true,
             _ => false,
         }

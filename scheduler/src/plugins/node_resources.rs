@@ -77,7 +77,10 @@ pub fn uses<'a>(
         } else {
             (&node.requested, &pod.requests)
         };
-        let (has, asked) = (one.resource.of(&node.allocatable), one.resource.of(asked));
+        let (has, asked) = (
+            one.resource.of(&node.facts.allocatable),
+            one.resource.of(asked),
+        );
         let (mut has, mut before) = (has, one.resource.of(there));
         if let Resource::Scalar(name) = &one.resource {
             if asked == 0 {

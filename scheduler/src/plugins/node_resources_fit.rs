@@ -10,7 +10,6 @@ use crate::framework::{Lacking, Plugin, Points, PreFilter, Reason, Slot, Verdict
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use crate::resources::Resources;
-use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::DeviceClass;
 use std::sync::Arc;
 
@@ -112,14 +111,6 @@ fn class_helps(old: Option<&DeviceClass>, new: &DeviceClass, asked: &Resources) 
     added.any(|name| asked.has_scalar(&name))
 }
 
-fn allocatable(node: &Node) -> Resources {
-    let status = node.status.as_ref();
-    let allocatable = status.and_then(|status| status.allocatable.as_ref());
-    allocatable
-        .map(Resources::from_quantities)
-        .unwrap_or_default()
-}
-
 impl NodeResourcesFit {
     pub fn new(args: Args, offers: Offers) -> Self {
         Self { args, offers }
@@ -130,24 +121,24 @@ impl NodeResourcesFit {
         let Some(node) = change.node() else {
             return false;
         };
-        let has = allocatable(node);
+        let has = &node.allocatable;
         let backed = self.offers.backed(asked).unwrap_or_default();
         let asked = Asked {
             amounts: asked,
             backed: &backed,
         };
-        let (lacking, _) = lacking(&self.args, asked, &has, &Resources::default());
+        let (lacking, _) = lacking(&self.args, asked, has, &Resources::default());
         if !lacking.is_empty() || has.pods < 1 {
             return false;
         }
         let WorldChange::NodeUpdated { old, .. } = change else {
             return true;
         };
-        let had = allocatable(old);
+        let had = &old.allocatable;
         let mut scalars = asked.amounts.scalars.iter().enumerate();
         has.pods > had.pods
-            || is_more(asked.amounts, &had, &has)
-            || scalars.any(|(place, (_, amount))| *amount > 0 && asked.is_devices(place, &has))
+            || is_more(asked.amounts, had, has)
+            || scalars.any(|(place, (_, amount))| *amount > 0 && asked.is_devices(place, has))
     }
 }
 
@@ -168,7 +159,7 @@ impl Plugin for NodeResourcesFit {
     }
 
     fn filter(&self, pod: &PodInfo, node: &NodeInfo, slot: &Slot) -> Verdict {
-        let (has, used) = (&node.allocatable, &node.requested);
+        let (has, used) = (&node.facts.allocatable, &node.requested);
         let asked = Asked {
             amounts: &pod.requests,
             backed: slot.get::<Backed>().map_or(&[], |backed| &backed.0),

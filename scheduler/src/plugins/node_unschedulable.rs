@@ -4,7 +4,7 @@ use crate::framework::{Plugin, Points, Reason, Slot, Verdict, WorldChange};
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use coracle_client::toleration::tolerates;
-use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::api::core::v1::Taint;
 
 const REASON: &str = "node(s) were unschedulable";
 
@@ -22,13 +22,6 @@ fn tolerates_cordon(pod: &PodInfo) -> bool {
         .any(|toleration| tolerates(toleration, &taint))
 }
 
-fn is_cordoned(node: &Node) -> bool {
-    node.spec
-        .as_ref()
-        .and_then(|spec| spec.unschedulable)
-        .unwrap_or(false)
-}
-
 impl Plugin for NodeUnschedulable {
     fn name(&self) -> &'static str {
         "NodeUnschedulable"
@@ -39,7 +32,7 @@ impl Plugin for NodeUnschedulable {
     }
 
     fn filter(&self, pod: &PodInfo, node: &NodeInfo, _slot: &Slot) -> Verdict {
-        if node.is_unschedulable() && !tolerates_cordon(pod) {
+        if node.facts.is_unschedulable && !tolerates_cordon(pod) {
             Verdict::Unresolvable(Reason::Text(REASON))
         } else {
             Verdict::Fit
@@ -49,8 +42,8 @@ impl Plugin for NodeUnschedulable {
     fn can_help(&self, change: &WorldChange, _pod: &PodInfo) -> bool {
         match change {
             WorldChange::Itself => true,
-            WorldChange::NodeAdded(node) => !is_cordoned(node),
-            WorldChange::NodeUpdated { old, new } => is_cordoned(old) && !is_cordoned(new),
+            WorldChange::NodeAdded(node) => !node.is_unschedulable,
+            WorldChange::NodeUpdated { old, new } => old.is_unschedulable && !new.is_unschedulable,
             _ => false,
         }
     }

@@ -6,12 +6,13 @@
 
 use crate::cache::Snapshot;
 use crate::framework::{Plugin, Points, PreFilter, Reason, Slot, Verdict, WorldChange};
+use crate::node_facts::NodeFacts;
 use crate::node_info::NodeInfo;
 use crate::plugins::node_selector::required_matches;
 use crate::pod_info::{PodInfo, SpreadConstraint};
 use crate::selector;
 use crate::views::Owners;
-use k8s_openapi::api::core::v1::{Node, TopologySpreadConstraint};
+use k8s_openapi::api::core::v1::TopologySpreadConstraint;
 use std::sync::Arc;
 
 mod counts; // How many pods are where, for the filter.
@@ -87,26 +88,22 @@ impl PodTopologySpread {
 
     fn node_can_help(&self, change: &WorldChange, pod: &PodInfo) -> bool {
         let constraints = self.constraints(pod, true);
-        let label = |node: &Node, one: &SpreadConstraint| {
-            let labels = node.metadata.labels.as_ref()?;
-            labels.get(&*one.topology_key).cloned()
+        let is_in = |node: &NodeFacts| {
+            let mut keys = constraints.iter().map(|one| &one.topology_key);
+            keys.all(|key| node.label(key).is_some())
         };
-        let is_in = |node: &Node| constraints.iter().all(|one| label(node, one).is_some());
-        let taints = |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.clone());
         // Where the pod may not go does not count, in most cases.
-        let is_for = |node: &Arc<Node>| {
-            let mut info = NodeInfo::new(node.metadata.name.as_deref().unwrap_or_default());
-            info.set_node(Arc::clone(node));
-            required_matches(pod, &info)
-        };
+        let is_for = |node: &NodeFacts| required_matches(pod, node);
         match change {
             WorldChange::NodeAdded(node) | WorldChange::NodeRemoved(node) => is_in(node),
             WorldChange::NodeUpdated { old, new } => {
-                let moved = |one| label(old, one) != label(new, one);
+                let moved = |one: &SpreadConstraint| {
+                    old.label(&one.topology_key) != new.label(&one.topology_key)
+                };
                 is_in(old) != is_in(new)
                     || is_in(new)
                         && (constraints.iter().any(moved)
-                            || taints(old) != taints(new)
+                            || old.taints != new.taints
                             || is_for(old) != is_for(new))
             }
             _ => false,

@@ -70,16 +70,9 @@ impl Plugin for TaintToleration {
         match change {
             WorldChange::Itself => true,
             _ => {
-                let taints = |node: &k8s_openapi::api::core::v1::Node| {
-                    node.spec
-                        .as_ref()
-                        .and_then(|spec| spec.taints.clone())
-                        .unwrap_or_default()
-                };
-                change.changes(taints)
-                    && change
-                        .node()
-                        .is_some_and(|node| first_untolerated(pod, &taints(node)).is_none())
+                let node = change.node();
+                change.changes(|old, new| old.taints != new.taints)
+                    && node.is_some_and(|node| tolerates_hard_taints(pod, &node.taints))
             }
         }
     }

@@ -8,13 +8,14 @@
 
 use crate::cache::{Cache, Snapshot};
 use crate::framework::{Plugin, Points, PreFilter, Reason, Slot, StepError, Verdict, WorldChange};
+use crate::node_facts::NodeFacts;
 use crate::node_info::NodeInfo;
 use crate::pod_info::PodInfo;
 use crate::volumes::Volumes;
 use coracle_client::volumes::claim_ref;
 use coracle_client::{Client, ObjectKey, key_of};
 use futures::future::BoxFuture;
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
@@ -80,7 +81,8 @@ impl VolumeBinding {
     /// Another pod may have taken since the cycle what this one was to get: decided anew.
     fn give(&self, pod: &PodInfo, node: &str) -> Result<(), Reason> {
         let known = self.cache.lock().node(node);
-        let known = known.unwrap_or_else(|| Arc::new(unknown(node)));
+        // Of one that went meanwhile nothing but its name is known.
+        let known = known.unwrap_or_else(|| Arc::new(NodeFacts::named(&node.into())));
         let mut volumes = self.volumes.lock();
         let task = Task::of(pod, &volumes)?;
         let Decision { take, provision } = task.decide(&known)?;
@@ -103,13 +105,6 @@ impl VolumeBinding {
         self.reserved.lock().insert(pod.uid.clone(), reserved);
         Ok(())
     }
-}
-
-/// A node that went meanwhile: nothing but its name is known.
-fn unknown(name: &str) -> Node {
-    let mut node = Node::default();
-    node.metadata.name = Some(name.to_owned());
-    node
 }
 
 impl Plugin for VolumeBinding {
@@ -135,8 +130,8 @@ impl Plugin for VolumeBinding {
     }
 
     fn filter(&self, _pod: &PodInfo, node: &NodeInfo, slot: &Slot) -> Verdict {
-        let task = slot.get::<Arc<Task>>().zip(node.node.as_deref());
-        match task.map(|(task, node)| task.decide(node)) {
+        let task = slot.get::<Arc<Task>>();
+        match task.map(|task| task.decide(&node.facts)) {
             Some(Err(reason)) => Verdict::Unresolvable(reason),
             _ => Verdict::Fit,
         }
@@ -147,8 +142,9 @@ impl Plugin for VolumeBinding {
         match change {
             WorldChange::Itself | WorldChange::Provisioning => true,
             WorldChange::NodeAdded(_) | WorldChange::NodeUpdated { .. } => {
-                let has_local_path = task::has_local_path;
-                change.changes(|node| (node.metadata.labels.clone(), has_local_path(node)))
+                change.changes(|old, new| {
+                    old.labels != new.labels || old.has_local_path != new.has_local_path
+                })
             }
             WorldChange::Claim(claim) => is_own(&key_of(claim.as_ref())),
             WorldChange::Volume(volume) => claim_ref(volume).is_none_or(|held| {

@@ -153,7 +153,7 @@ impl Plugin for VolumeZone {
                 let key = key_of(claim.as_ref());
                 key.namespace == pod.key.namespace && named(pod).any(|own| own == key.name)
             }
-            _ => change.changes(|node| node.metadata.labels.clone()),
+            _ => change.changes(|old, new| old.labels != new.labels),
         }
     }
 }

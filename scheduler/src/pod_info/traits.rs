@@ -3,15 +3,12 @@
 //! Who counts pods counts those alike together: a node of a hundred pods has a handful of traits.
 
 use super::{AffinityTerm, PodLabels, PodTerms, terms};
+use crate::sharing::Sharing;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
-
-/// Traits that are not used any more are looked for when there are more than this, and than twice
-/// those that were in use the last time.
-const SWEEP_MIN: usize = 64;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Traits {
@@ -47,28 +44,12 @@ impl Hash for Traits {
 
 /// The traits of all pods there are. Cheap to clone; clones share.
 #[derive(Clone, Debug, Default)]
-pub struct TraitsTable(Arc<Mutex<Known>>);
-
-#[derive(Debug, Default)]
-struct Known {
-    all: HashSet<Arc<Traits>>,
-    swept_at: usize,
-}
+pub struct TraitsTable(Arc<Mutex<Sharing<Traits>>>);
 
 impl TraitsTable {
     /// The same `Arc` for equal traits.
     pub fn share(&self, traits: Traits) -> Arc<Traits> {
-        let mut known = self.0.lock();
-        if let Some(known) = known.all.get(&traits) {
-            return Arc::clone(known);
-        }
-        if known.all.len() >= known.swept_at.max(SWEEP_MIN) {
-            known.all.retain(|one| Arc::strong_count(one) > 1);
-            known.swept_at = known.all.len() * 2;
-        }
-        let traits = Arc::new(traits);
-        known.all.insert(Arc::clone(&traits));
-        traits
+        self.0.lock().share(traits)
     }
 }
 
@@ -123,18 +104,6 @@ mod tests {
             labels: PodLabels::default(),
             terms: None,
         }
-    }
-
-    #[test]
-    fn equal_traits_are_kept_once_and_only_while_somebody_has_them() {
-        let table = TraitsTable::default();
-        let kept = table.share(traits("a"));
-        assert!(Arc::ptr_eq(&kept, &table.share(traits("a"))));
-        for number in 0..SWEEP_MIN * 10 {
-            table.share(traits(&number.to_string()));
-        }
-        assert!(table.0.lock().all.len() <= SWEEP_MIN);
-        assert!(Arc::ptr_eq(&kept, &table.share(traits("a"))));
     }
 
     #[test]

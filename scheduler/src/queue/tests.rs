@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::framework::{Plugin, Points, Profile, SharedPlugin};
+use crate::node_facts::NodeFacts;
 use crate::plugins::{node_resources_fit, priority_sort, scheduling_gates, taint_toleration};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
 fn profile() -> Profile {
@@ -26,14 +27,12 @@ fn pod(name: &str, priority: i32) -> Arc<PodInfo> {
     Arc::new(PodInfo::new(Arc::new(pod)))
 }
 
-fn node(taints: serde_json::Value) -> Arc<Node> {
-    Arc::new(
-        serde_json::from_value(json!({
-            "metadata": { "name": "n" }, "spec": { "taints": taints },
-            "status": { "allocatable": { "cpu": "1", "pods": "9" } },
-        }))
-        .unwrap(),
-    )
+fn node(taints: serde_json::Value) -> Arc<NodeFacts> {
+    let node = json!({
+        "metadata": { "name": "n" }, "spec": { "taints": taints },
+        "status": { "allocatable": { "cpu": "1", "pods": "9" } },
+    });
+    NodeFacts::of(&serde_json::from_value(node).unwrap())
 }
 
 fn take(queue: &Queue) -> Option<Attempt> {

@@ -3,9 +3,14 @@
 //! A change is `+ node ...` and `+ pod ...` for what comes, `- ...` for what goes, `node ... => node
 //! ...` and `pod ... => pod ...` for what becomes of another. Those of volumes are with their plugins.
 
-use super::{Scene, node, pod, profile};
+use super::{Scene, pod, profile};
 use crate::framework::WorldChange;
+use crate::node_facts::NodeFacts;
 use std::sync::Arc;
+
+fn node(line: &str) -> Arc<NodeFacts> {
+    NodeFacts::of(&super::node(line))
+}
 
 fn change(text: &str) -> WorldChange {
     if text == "itself" {

@@ -14,7 +14,7 @@ mod moves; // What happens in the world.
 mod watch; // What informers make of what they are shown.
 
 use super::*;
-use crate::events::{Pods, World};
+use crate::events::{Nodes, Pods, World};
 use crate::framework::Profiles;
 use crate::plugins::default_profile;
 use crate::queue::Backoff;
@@ -42,6 +42,7 @@ struct Simulation {
     api: Api,
     world: World,
     sink: Pods,
+    node_sink: Nodes,
     scheduler: Scheduler,
     pods: Watch<Pod>,
     nodes: Watch<Node>,
@@ -84,6 +85,7 @@ impl Simulation {
             random: StdRng::seed_from_u64(seed),
             api,
             sink: Pods::new(world.clone(), tokio::sync::watch::channel(false).0),
+            node_sink: Nodes::new(world.clone(), tokio::sync::watch::channel(false).0),
             world,
             scheduler,
             pods: Watch::default(),

@@ -41,7 +41,7 @@ fn world(text: &str) -> Cache {
         let (what, name) = (words.next().unwrap(), words.next().unwrap());
         let words: Vec<&str> = words.collect();
         match what {
-            "node" => cache.set_node(&Arc::new(from(node(name, &words)))),
+            "node" => drop(cache.set_node(&from(node(name, &words)))),
             "pod" => drop(cache.set_pod(info(name, &words))),
             "waits" => assert!(!cache.set_nominated(&info(name, &words))),
             "budget" => cache.set_budget(&from(budget(name, &words))),
@@ -489,7 +489,7 @@ fn schedule(cache: &mut Cache, pod: &Arc<PodInfo>, words: &[&str], offset: usize
     let mut snapshot = Snapshot::default();
     cache.update(&mut snapshot);
     for node in &snapshot.nodes {
-        let (has, used) = (&node.allocatable, &node.requested);
+        let (has, used) = (&node.facts.allocatable, &node.requested);
         assert!(
             used.milli_cpu <= has.milli_cpu,
             "{} is over-committed",

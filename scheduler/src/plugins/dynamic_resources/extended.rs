@@ -108,11 +108,11 @@ impl Template {
         let mut as_devices = Vec::new();
         for (resource, class) in &self.wanted {
             match class {
-                Some(class) if node.allocatable.scalar(resource) == 0 => {
+                Some(class) if node.facts.allocatable.scalar(resource) == 0 => {
                     let class = class.metadata.name.as_deref().unwrap_or_default();
                     as_devices.push(Wanted { resource, class });
                 }
-                None if !node.allocatable.has_scalar(resource) => {
+                None if !node.facts.allocatable.has_scalar(resource) => {
                     return Err("cannot fit resource");
                 }
                 _ => {}

@@ -216,7 +216,7 @@ fn refused(error: &AllocateError, node: &NodeInfo) -> Verdict {
 
 fn reaches(allocation: &AllocationResult, node: &NodeInfo) -> bool {
     let selector = allocation.node_selector.as_ref();
-    selector.is_none_or(|selector| any_term_matches(&selector.node_selector_terms, node))
+    selector.is_none_or(|selector| any_term_matches(&selector.node_selector_terms, &node.facts))
 }
 
 fn requests(claim: &ResourceClaim) -> impl Iterator<Item = &DeviceRequest> {

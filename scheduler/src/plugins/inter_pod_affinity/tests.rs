@@ -384,7 +384,7 @@ fn pods_wake_those_that_wait_for_them() {
 #[test]
 fn a_pod_that_others_keep_away_wakes_with_new_nodes_and_labels() {
     use WorldChange::{NodeAdded, NodeUpdated};
-    let node = |line: &str| world(line).nodes[0].node.clone().unwrap();
+    let node = |line: &str| world(line).nodes[0].facts.clone();
     let text = format!("node a zone=1\npod p a {}", far("app In db by zone"));
     let new = pod("app=db", json!({}));
     let said = filter(&plugin(), &new, &world(&text));
@@ -419,7 +419,7 @@ fn nodes_wake_by_their_keys() {
     use WorldChange::{NodeAdded, NodeRemoved, NodeUpdated};
     let wants = pod("", near("app In web by zone"));
     let shuns = pod("", far("app In web by zone"));
-    let node = |line: &str| world(line).nodes[0].node.clone().unwrap();
+    let node = |line: &str| world(line).nodes[0].facts.clone();
     assert!(helps(&wants, NodeAdded(node("node a zone=1"))));
     assert!(!helps(&wants, NodeAdded(node("node a"))));
     assert!(helps(&shuns, NodeAdded(node("node a"))));

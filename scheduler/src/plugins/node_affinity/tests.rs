@@ -96,7 +96,7 @@ fn wishes_of_the_scheduler_add_to_those_of_the_pod() {
 
 #[test]
 fn a_node_wakes_when_it_begins_to_match() {
-    let node = |line: &str| world(line).nodes[0].node.clone().unwrap();
+    let node = |line: &str| world(line).nodes[0].facts.clone();
     let fast = with(requires(&[on_label("disk", "fast")]));
     let helps = |plugin: &NodeAffinity, change: WorldChange| plugin.can_help(&change, &fast);
     let update = |old, new| WorldChange::NodeUpdated {

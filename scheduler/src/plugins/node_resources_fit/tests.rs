@@ -1,6 +1,7 @@
 //! Every lack of a node is told.
 
 use super::*;
+use crate::node_facts::NodeFacts;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::json;
 use std::sync::Arc;
@@ -14,18 +15,13 @@ fn pod(requests: serde_json::Value) -> PodInfo {
     PodInfo::new(Arc::new(pod))
 }
 
-fn node(allocatable: serde_json::Value) -> Arc<Node> {
-    Arc::new(
-        serde_json::from_value(json!({
-            "metadata": { "name": "n" }, "status": { "allocatable": allocatable },
-        }))
-        .unwrap(),
-    )
+fn node(allocatable: serde_json::Value) -> Node {
+    let node = json!({ "metadata": { "name": "n" }, "status": { "allocatable": allocatable } });
+    serde_json::from_value(node).unwrap()
 }
 
 fn reasons(requests: serde_json::Value, allocatable: serde_json::Value) -> Vec<String> {
-    let mut info = NodeInfo::new("n");
-    info.set_node(node(allocatable));
+    let info = NodeInfo::of(&node(allocatable));
     let pod = pod(requests);
     let mut texts = Vec::new();
     let verdict = NodeResourcesFit::default().filter(&pod, &info, &Slot::default());
@@ -69,7 +65,7 @@ fn exactly_enough_fits() {
 #[test]
 fn a_node_too_small_when_empty_does_not_wake_a_pod() {
     let asks = pod(json!({ "cpu": "4" }));
-    let of = |cpu: &str, pods: &str| node(json!({ "cpu": cpu, "pods": pods }));
+    let of = |cpu: &str, pods: &str| NodeFacts::of(&node(json!({ "cpu": cpu, "pods": pods })));
     let small = WorldChange::NodeAdded(of("2", "9"));
     let large = WorldChange::NodeAdded(of("8", "9"));
     let updated = |old, new| WorldChange::NodeUpdated { old, new };
@@ -98,10 +94,8 @@ fn a_pod_that_asks_for_less_than_before_wakes_others() {
 }
 
 fn verdict(args: Args, requests: serde_json::Value) -> Verdict {
-    let mut info = NodeInfo::new("n");
-    info.set_node(node(
-        json!({ "cpu": "2", "pods": "9", "example.com/a": "1" }),
-    ));
+    let there = json!({ "cpu": "2", "pods": "9", "example.com/a": "1" });
+    let mut info = NodeInfo::of(&node(there));
     info.add_pod(Arc::new(pod(json!({ "cpu": "1", "example.com/a": "1" }))));
     NodeResourcesFit::new(args, Offers::default()).filter(&pod(requests), &info, &Slot::default())
 }
@@ -155,10 +149,8 @@ fn resources_that_others_see_to_are_left_aside() {
 
 /// The score of a node of 4 cpus and 10000 bytes with a pod of these requests on it, for another.
 fn score(strategy: Strategy, there: serde_json::Value, new: serde_json::Value) -> i64 {
-    let mut info = NodeInfo::new("n");
-    info.set_node(node(
-        json!({ "cpu": "4", "memory": "10000", "pods": "9", "x.io/a": "4" }),
-    ));
+    let all = json!({ "cpu": "4", "memory": "10000", "pods": "9", "x.io/a": "4" });
+    let mut info = NodeInfo::of(&node(all));
     info.add_pod(Arc::new(pod(there)));
     let mut resources = super::super::node_resources::default_resources();
     resources.push(super::super::node_resources::Weighted {

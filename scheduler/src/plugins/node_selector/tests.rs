@@ -3,16 +3,14 @@
 use super::*;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
-use std::sync::Arc;
 
 fn matches(term: serde_json::Value) -> bool {
     let node: Node = serde_json::from_value(json!({
         "metadata": { "name": "near", "labels": { "zone": "a", "cores": "4", "odd": "" } },
     }))
     .unwrap();
-    let mut info = NodeInfo::new("near");
-    info.set_node(Arc::new(node));
-    any_term_matches(&[serde_json::from_value(term).unwrap()], &info)
+    let terms = [serde_json::from_value(term).unwrap()];
+    any_term_matches(&terms, &NodeFacts::of(&node))
 }
 
 fn on_label(key: &str, operator: &str, values: &[&str]) -> bool {

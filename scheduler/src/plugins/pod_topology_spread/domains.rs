@@ -13,7 +13,7 @@ pub fn has_all_keys(node: &NodeInfo, constraints: &[SpreadConstraint]) -> bool {
 
 /// Whether pods on this node count.
 pub fn is_counted(constraint: &SpreadConstraint, pod: &PodInfo, node: &NodeInfo) -> bool {
-    (!constraint.honors_affinity || required_matches(pod, node))
+    (!constraint.honors_affinity || required_matches(pod, &node.facts))
         && (!constraint.honors_taints || tolerates_hard_taints(pod, node.taints()))
 }
 

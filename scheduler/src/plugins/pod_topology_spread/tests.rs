@@ -338,7 +338,7 @@ fn only_what_changes_the_counts_wakes() {
         new: placed(new),
     };
     assert!(helps(&updated("foo=", "bar=")) && !helps(&updated("bar=", "baz=")));
-    let node = |line: &str| world(line).nodes[0].node.clone().unwrap();
+    let node = |line: &str| world(line).nodes[0].facts.clone();
     assert!(helps(&WorldChange::NodeAdded(node("node a zone=1"))));
     assert!(!helps(&WorldChange::NodeAdded(node("node a"))));
     assert!(helps(&WorldChange::NodeRemoved(node("node a zone=1"))));

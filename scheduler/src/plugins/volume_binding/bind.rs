@@ -2,6 +2,7 @@
 
 use super::{Given, NAME, Reserved, VolumeBinding};
 use crate::framework::StepError;
+use crate::node_facts::NodeFacts;
 use crate::pod_info::PodInfo;
 use crate::volumes::Volumes;
 use coracle_client::key_of;
@@ -9,7 +10,7 @@ use coracle_client::patch;
 use coracle_client::volumes::{
     self, SELECTED_NODE, annotate, annotation, claim_ref, is_fully_bound, volume_name,
 };
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::Api;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +94,7 @@ impl VolumeBinding {
     }
 }
 
-fn is_taken(known: &Volumes, given: &Given, node: &Node) -> Result<bool, String> {
+fn is_taken(known: &Volumes, given: &Given, node: &NodeFacts) -> Result<bool, String> {
     let name = given.volume.metadata.name.as_deref().unwrap_or_default();
     let volume = known.volume(name);
     let volume = volume.ok_or_else(|| format!("pv {name:?} is gone"))?;
@@ -115,13 +116,12 @@ fn is_taken(known: &Volumes, given: &Given, node: &Node) -> Result<bool, String>
 fn is_provisioned(
     known: &Volumes,
     asked: &Arc<PersistentVolumeClaim>,
-    node: &Node,
+    node: &NodeFacts,
 ) -> Result<bool, String> {
     let name = asked.metadata.name.as_deref().unwrap_or_default();
     let claim = known.claim(&key_of(asked.as_ref()));
     let claim = claim.ok_or_else(|| format!("pvc {name:?} is gone"))?;
-    let here = node.metadata.name.as_deref();
-    if annotation(&claim.metadata, SELECTED_NODE) != here {
+    if annotation(&claim.metadata, SELECTED_NODE) != Some(&*node.name) {
         let is_old = claim.metadata.resource_version == asked.metadata.resource_version;
         return match is_old {
             true => Ok(false), // What was written is not yet seen.
@@ -135,9 +135,9 @@ fn is_provisioned(
     Ok(is_fully_bound(claim))
 }
 
-fn reach(volume: &PersistentVolume, node: &Node) -> Result<(), String> {
-    let name = node.metadata.name.as_deref().unwrap_or_default();
-    if volumes::is_reachable(volume, node.metadata.labels.as_ref(), name) {
+fn reach(volume: &PersistentVolume, node: &NodeFacts) -> Result<(), String> {
+    let name = &*node.name;
+    if volumes::is_reachable(volume, |key| node.label(key), name) {
         return Ok(());
     }
     let volume = volume.metadata.name.as_deref().unwrap_or_default();

@@ -1,19 +1,15 @@
 //! What the claims of a pod need of a node. Pure.
 
 use crate::framework::Reason;
+use crate::node_facts::NodeFacts;
 use crate::pod_info::PodInfo;
 use crate::volumes::Volumes;
 use coracle_api::quantity::Quantity;
 use coracle_api::selector::LabelSelector;
-use coracle_client::volumes::{
-    self, LOCAL_PATH, LOCAL_PATH_DIRECTORY, NO_PROVISIONER, Wanted, annotation,
-};
+use coracle_client::volumes::{self, LOCAL_PATH, NO_PROVISIONER, Wanted};
 use coracle_client::{ObjectKey, key_of};
-use k8s_openapi::api::core::v1::{
-    Node, PersistentVolume, PersistentVolumeClaim, TopologySelectorTerm,
-};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, TopologySelectorTerm};
 use k8s_openapi::api::storage::v1::{CSIStorageCapacity, StorageClass};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const UNBOUND: &str = "pod has unbound immediate PersistentVolumeClaims";
@@ -21,8 +17,6 @@ const NOT_REACHED: &str = "node(s) didn't match PersistentVolume's node affinity
 const NO_MATCH: &str = "node(s) didn't find available persistent volumes to bind";
 const NO_SPACE: &str = "node(s) did not have enough free storage";
 const NO_VOLUME: &str = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
-
-type Labels = BTreeMap<String, String>;
 
 /// The same for all nodes, found out once a cycle.
 #[derive(Debug)]
@@ -69,12 +63,6 @@ pub fn claim_keys(pod: &PodInfo) -> Vec<ObjectKey> {
     keys.collect()
 }
 
-/// Whether volumes of the class of local paths can be made there.
-pub fn has_local_path(node: &Node) -> bool {
-    let directory = annotation(&node.metadata, LOCAL_PATH_DIRECTORY);
-    directory.is_some_and(|directory| directory.starts_with('/'))
-}
-
 fn say(text: String) -> Reason {
     Reason::Told(text.into())
 }
@@ -108,10 +96,8 @@ impl Task {
     }
 
     /// Or why the node will not do: of what is bound and of what is open, one reason each.
-    pub fn decide(&self, node: &Node) -> Result<Decision, Reason> {
-        let labels = node.metadata.labels.as_ref();
-        let name = node.metadata.name.as_deref().unwrap_or_default();
-        let is_reached = |volume: &PersistentVolume| volumes::is_reachable(volume, labels, name);
+    pub fn decide(&self, node: &NodeFacts) -> Result<Decision, Reason> {
+        let is_reached = |volume: &PersistentVolume| is_reachable(volume, node);
         let conflict = self.bound.iter().find_map(|volume| match volume {
             None => Some(NO_VOLUME),
             Some(volume) => (!is_reached(volume)).then_some(NOT_REACHED),
@@ -123,13 +109,10 @@ impl Task {
         }
     }
 
-    fn decide_open(&self, node: &Node) -> Result<Decision, &'static str> {
-        let labels = node.metadata.labels.as_ref();
-        let has_local_path = has_local_path(node);
-        let node = node.metadata.name.as_deref().unwrap_or_default();
-        let is_reached = |volume: &PersistentVolume| volumes::is_reachable(volume, labels, node);
+    fn decide_open(&self, node: &NodeFacts) -> Result<Decision, &'static str> {
+        let is_reached = |volume: &PersistentVolume| is_reachable(volume, node);
         let mut made = self.open.iter().filter_map(|open| open.node.as_deref());
-        if made.any(|made| made != node) {
+        if made.any(|made| made != &*node.name) {
             return Err(NO_MATCH);
         }
         let mut decision = Decision::default();
@@ -149,13 +132,17 @@ impl Task {
                     decision.take.push(pair);
                 }
                 None => {
-                    open.may_be_provisioned(labels, has_local_path)?;
+                    open.may_be_provisioned(node)?;
                     decision.provision.push(Arc::clone(&open.claim));
                 }
             }
         }
         Ok(decision)
     }
+}
+
+fn is_reachable(volume: &PersistentVolume, node: &NodeFacts) -> bool {
+    volumes::is_reachable(volume, |key| node.label(key), &node.name)
 }
 
 fn both(bound: &'static str, open: &'static str) -> &'static [&'static str] {
@@ -228,25 +215,19 @@ impl Open {
         }
     }
 
-    fn may_be_provisioned(
-        &self,
-        labels: Option<&Labels>,
-        has_local_path: bool,
-    ) -> Result<(), &'static str> {
+    fn may_be_provisioned(&self, node: &NodeFacts) -> Result<(), &'static str> {
         let is_possible = match self.class.provisioner.as_str() {
             "" | NO_PROVISIONER => false,
-            LOCAL_PATH => has_local_path,
+            LOCAL_PATH => node.has_local_path,
             _ => true,
         };
         let terms = self.class.allowed_topologies.as_deref();
-        if !is_possible || !is_allowed(terms.unwrap_or_default(), labels) {
+        if !is_possible || !is_allowed(terms.unwrap_or_default(), node) {
             return Err(NO_MATCH);
         }
         let size = volumes::request(&self.claim).value();
-        let has_room = |room: &Room| {
-            let label = |key: &str| labels.and_then(|all| all.get(key)).map(String::as_str);
-            room.size_max >= size && room.nodes.matches_with(label)
-        };
+        let has_room =
+            |room: &Room| room.size_max >= size && room.nodes.matches_with(|key| node.label(key));
         match &self.capacities {
             Some(rooms) if !rooms.iter().any(has_room) => Err(NO_SPACE),
             _ => Ok(()),
@@ -268,12 +249,12 @@ impl Room {
 }
 
 /// Terms are alternatives, none allows all; each label of a term must have one of its values.
-fn is_allowed(terms: &[TopologySelectorTerm], labels: Option<&Labels>) -> bool {
+fn is_allowed(terms: &[TopologySelectorTerm], node: &NodeFacts) -> bool {
     let holds = |term: &TopologySelectorTerm| {
         let mut all = term.match_label_expressions.iter().flatten();
         all.all(|one| {
-            let value = labels.and_then(|labels| labels.get(&one.key));
-            value.is_some_and(|value| one.values.contains(value))
+            let value = node.label(&one.key);
+            value.is_some_and(|value| one.values.iter().any(|allowed| allowed == value))
         })
     };
     terms.is_empty() || terms.iter().any(holds)

@@ -377,10 +377,11 @@ async fn changes_that_can_help() {
     assert!(helps(of("data")) && !helps(of("other")));
     let of = |words: &[&str]| WorldChange::Volume(read(volume("v", words)));
     assert!(helps(of(&[])) && helps(of(&["held=data"])) && !helps(of(&["held=other"])));
-    assert!(helps(WorldChange::Provisioning) && helps(WorldChange::NodeAdded(node("n", &[]))));
-    let (old, new) = (node("n", &[]), node("n", &[]));
+    let facts = |name: &str| NodeFacts::of(&node(name, &[]));
+    assert!(helps(WorldChange::Provisioning) && helps(WorldChange::NodeAdded(facts("n"))));
+    let (old, new) = (facts("n"), facts("n"));
     assert!(!helps(WorldChange::NodeUpdated { old, new }));
-    let (old, new) = (node("n", &[]), node("m", &[]));
+    let (old, new) = (facts("n"), facts("m"));
     assert!(helps(WorldChange::NodeUpdated { old, new }));
     assert!(!helps(WorldChange::PodGone(Arc::new(scene.pod()))));
 }
@@ -407,7 +408,7 @@ async fn a_local_path_is_made_only_on_a_node_that_has_a_place_for_it() {
     let scene = Scene::of("claim data\nclass late by=coracle.io/local-path\nnode a");
     let (plugin, pod) = (scene.plugin(binding::nobody()), scene.pod());
     let helps = |old: &[&str], new: &[&str]| {
-        let (old, new) = (node("a", old), node("a", new));
+        let [old, new] = [old, new].map(|words| NodeFacts::of(&node("a", words)));
         plugin.can_help(&WorldChange::NodeUpdated { old, new }, &pod)
     };
     assert!(helps(&[], &["directory=/srv"]));

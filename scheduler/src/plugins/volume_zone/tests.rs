@@ -97,7 +97,7 @@ fn a_claim_without_a_volume_waits_for_a_node_or_ends_the_cycle() {
 #[test]
 fn labels_of_nodes_and_own_claims_wake() {
     let (plugin, new) = (plugin(), pod("", uses("zone")));
-    let node = |line: &str| world(line).nodes[0].node.clone().unwrap();
+    let node = |line: &str| world(line).nodes[0].facts.clone();
     let helps = |change: WorldChange| plugin.can_help(&change, &new);
     assert!(helps(WorldChange::NodeAdded(node("node a"))));
     let updated = |old, new| WorldChange::NodeUpdated {

@@ -5,7 +5,7 @@ use super::api::Truth;
 use super::made::capacity;
 use super::{BINDINGS, Rotation, Snapshot};
 use crate::cycle::{self, Outcome};
-use crate::node_info::NodeInfo;
+use crate::node_facts::NodeFacts;
 use crate::plugins::node_selector::required_matches;
 use crate::plugins::taint_toleration::tolerates_hard_taints;
 use crate::pod_info::PodInfo;
@@ -162,8 +162,7 @@ impl Simulation {
 
 fn has_room(truth: &Truth, node: &Arc<Node>, pod: &PodInfo) -> bool {
     let name = node.metadata.name.as_deref().unwrap_or_default();
-    let mut info = NodeInfo::new(name);
-    info.set_node(Arc::clone(node));
+    let facts = NodeFacts::of(node);
     let on_node = truth.on_node(name);
     let (cpu, places) = capacity(name);
     let used: i64 = on_node.iter().map(|other| other.requests.milli_cpu).sum();
@@ -172,7 +171,7 @@ fn has_room(truth: &Truth, node: &Arc<Node>, pod: &PodInfo) -> bool {
     used + pod.requests.milli_cpu <= cpu
         && on_node.len() < places
         && (pod.host_ports.is_empty() || ports == 0)
-        && required_matches(pod, &info)
-        && tolerates_hard_taints(pod, info.taints())
-        && (!info.is_unschedulable() || !pod.tolerations().is_empty())
+        && required_matches(pod, &facts)
+        && tolerates_hard_taints(pod, &facts.taints)
+        && (!facts.is_unschedulable || !pod.tolerations().is_empty())
 }

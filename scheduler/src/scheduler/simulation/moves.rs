@@ -4,7 +4,6 @@ use super::Simulation;
 use super::api::node_of;
 use super::made::{self, NODES};
 use super::watch::name;
-use coracle_client::clock::Instant;
 use coracle_client::informer::{Change, Event, Sink};
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use rand::RngExt;
@@ -215,6 +214,7 @@ impl Simulation {
         let mut pods: Vec<Change<Pod>> = Vec::new();
         let mut nodes: Vec<Change<Node>> = Vec::new();
         let mut listed: Option<Vec<Arc<Pod>>> = None;
+        let mut listed_nodes: Option<Vec<Arc<Node>>> = None;
         {
             let mut truth = self.api.truth();
             let (many, at) = (
@@ -227,7 +227,10 @@ impl Simulation {
                     self.pods.list(&truth.pods, &truth.pod_log);
                     listed = Some(truth.pods.values().cloned().collect());
                 }
-                1 => nodes.extend(self.nodes.list(&truth.nodes, &truth.node_log)),
+                1 => {
+                    self.nodes.list(&truth.nodes, &truth.node_log);
+                    listed_nodes = Some(truth.nodes.values().cloned().collect());
+                }
                 2 => {
                     truth.tell("again");
                     pods.extend(self.pods.again(at));
@@ -243,25 +246,17 @@ impl Simulation {
             }
         }
         self.apply(&nodes, &pods);
-        if let Some(pods) = listed {
-            self.sink.apply(Event::Init);
-            for pod in pods {
-                self.sink.apply(Event::InitApply(Pod::clone(&pod)));
-            }
-            self.sink.apply(Event::InitDone);
-        }
+        listed.iter().for_each(|pods| list(&mut self.sink, pods));
+        let nodes = listed_nodes.iter();
+        nodes.for_each(|nodes| list(&mut self.node_sink, nodes));
     }
 
     fn apply(&mut self, nodes: &[Change<Node>], pods: &[Change<Pod>]) {
-        let now = Instant::now();
         for change in nodes {
-            self.world.node(change, now);
+            self.node_sink.apply(event(change));
         }
         for change in pods {
-            self.sink.apply(match change {
-                Change::Deleted(pod) => Event::Delete(Pod::clone(pod)),
-                other => Event::Apply(Pod::clone(other.object())),
-            });
+            self.sink.apply(event(change));
         }
     }
 
@@ -305,4 +300,20 @@ impl Simulation {
         let places = self.places()?;
         Err(format!("it does not come to rest: {places:?}"))
     }
+}
+
+/// What an informer would have made of it is made into what it came from.
+fn event<K: Clone>(change: &Change<K>) -> Event<K> {
+    match change {
+        Change::Deleted(last) => Event::Delete(K::clone(last)),
+        other => Event::Apply(K::clone(other.object())),
+    }
+}
+
+fn list<K: Clone>(sink: &mut impl Sink<K>, objects: &[Arc<K>]) {
+    sink.apply(Event::Init);
+    for object in objects {
+        sink.apply(Event::InitApply(K::clone(object)));
+    }
+    sink.apply(Event::InitDone);
 }

@@ -41,7 +41,7 @@ fn node_matches(
     match (name.filter(|name| !name.is_empty()), selector) {
         (Some(name), _) => *node.name == *name,
         (None, _) if is_for_all == Some(true) => true,
-        (None, Some(selector)) => any_term_matches(&selector.node_selector_terms, node),
+        (None, Some(selector)) => any_term_matches(&selector.node_selector_terms, &node.facts),
         (None, None) => false,
     }
 }

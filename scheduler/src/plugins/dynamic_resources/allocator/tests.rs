@@ -119,10 +119,8 @@ impl World {
         let mut found: Vec<DeviceSelector> = Vec::new();
         expressions(&all, &mut found);
         let compiled = Expressions::default().compile(found.iter());
-        let mut node = NodeInfo::new("a");
-        node.set_node(read(
-            json!({"metadata": {"name": "a", "labels": {"zone": "east"}}}),
-        ));
+        let node = json!({"metadata": {"name": "a", "labels": {"zone": "east"}}});
+        let node = NodeInfo::of(&serde_json::from_value(node).unwrap());
         let shares = Cell::new(0);
         let share_id = || {
             shares.set(shares.get() + 1);
