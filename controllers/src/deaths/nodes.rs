@@ -1,8 +1,10 @@
-//! Networks of nodes.
+//! Networks of nodes, and nodes that are not heard of.
 
-use serde_json::json;
+use std::time::Duration;
 
-use super::{AT_ONCE, Step, Story, at, nothing, there};
+use serde_json::{Value, json};
+
+use super::{AT_ONCE, Step, Story, at, change, nothing, there};
 use crate::Config;
 use crate::fake_cluster::FakeCluster;
 
@@ -62,6 +64,125 @@ pub(super) static NETWORKS: Story = Story {
             happens: |cluster| add(cluster, "c"),
             takes: AT_ONCE,
             done: |cluster| has_networks(cluster, "c", &["fd00::/64", "10.42.1.0/24"]),
+        },
+    ],
+};
+
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+
+fn conditions() -> Value {
+    let pressures = ["MemoryPressure", "DiskPressure", "PIDPressure"];
+    let pressures = pressures.map(|kind| json!({"type": kind, "status": "False"}));
+    let ready = json!({"type": "Ready", "status": "True"});
+    pressures.into_iter().chain([ready]).collect()
+}
+
+fn put_node(cluster: &FakeCluster, name: &str) {
+    let metadata = json!({"labels": {"alive": "true"}});
+    let status = json!({"conditions": conditions()});
+    let all = json!({"metadata": metadata, "spec": {}, "status": status});
+    cluster.api.put(&node(name), all);
+}
+
+/// Those that live renew their leases, and tell that they are ready where somebody says otherwise.
+fn renew(cluster: &FakeCluster) {
+    for object in cluster.api.objects("/api/v1/nodes") {
+        if object["metadata"]["labels"]["alive"] != "true" {
+            continue;
+        }
+        let name = object["metadata"]["name"].as_str().expect("has one");
+        let lease = format!("{LEASES}/{name}");
+        let before = at(cluster, &lease, "/spec/renewTime");
+        let before = before.as_str().unwrap_or("2030-01-01T00:00:00.000000Z");
+        let before: jiff::Timestamp = before.parse().expect("a time");
+        let next = before + jiff::SignedDuration::from_secs(10);
+        let spec = json!({"renewTime": format!("{next:.6}")});
+        let renewed = json!({"metadata": {}, "spec": spec});
+        cluster.api.put(&lease, renewed);
+        if is_ready(cluster, &node(name)) != "True" {
+            let status = json!({"conditions": conditions()});
+            change(cluster, &node(name), &json!({"status": status}));
+        }
+    }
+}
+
+fn pod(name: &str) -> String {
+    format!("/api/v1/namespaces/default/pods/{name}")
+}
+
+/// Bears it for so many seconds.
+fn put_pod(cluster: &FakeCluster, name: &str, on: &str, bears_s: Option<u64>) {
+    let tolerations = bears_s.map(|seconds| {
+        json!([{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}])
+    });
+    let spec = json!({"containers": [], "nodeName": on, "tolerations": tolerations});
+    let status = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+    cluster.api.put(
+        &pod(name),
+        json!({"metadata": {}, "spec": spec, "status": status}),
+    );
+}
+
+fn is_ready(cluster: &FakeCluster, path: &str) -> Value {
+    let conditions = at(cluster, path, "/status/conditions");
+    let mut all = conditions.as_array().into_iter().flatten();
+    let ready = all.find(|one| one["type"] == "Ready");
+    ready.map_or(Value::Null, |one| one["status"].clone())
+}
+
+fn taints(cluster: &FakeCluster, name: &str) -> usize {
+    at(cluster, &node(name), "/spec/taints")
+        .as_array()
+        .map_or(0, Vec::len)
+}
+
+pub(super) static LOST: Story = Story {
+    loops: &["node-lifecycle", "taint-eviction"],
+    config: Config::default,
+    beat: renew,
+    deaths_min: 6,
+    steps: &[
+        Step {
+            what: "all is well",
+            happens: |cluster| {
+                ["a", "b"].iter().for_each(|name| put_node(cluster, name));
+                put_pod(cluster, "never", "a", None);
+                put_pod(cluster, "short", "a", Some(100));
+                put_pod(cluster, "long", "a", Some(1000));
+                put_pod(cluster, "other", "b", None);
+            },
+            takes: Duration::from_secs(60),
+            done: |cluster| taints(cluster, "a") == 0,
+        },
+        Step {
+            what: "a node is lost, and the pod that does not bear it goes",
+            happens: |cluster| change(cluster, &node("a"), &json!({"metadata": {"labels": null}})),
+            takes: Duration::from_secs(60),
+            done: |cluster| {
+                is_ready(cluster, &node("a")) == "Unknown"
+                    && taints(cluster, "a") == 2
+                    && is_ready(cluster, &pod("long")) == "False"
+                    && !there(cluster, &pod("never"))
+            },
+        },
+        Step {
+            what: "another goes when it has borne it long enough",
+            happens: nothing,
+            takes: Duration::from_secs(200),
+            done: |cluster| !there(cluster, &pod("short")) && there(cluster, &pod("long")),
+        },
+        Step {
+            what: "it is back, and keeps the rest",
+            happens: |cluster| {
+                let alive = json!({"metadata": {"labels": {"alive": "true"}}});
+                change(cluster, &node("a"), &alive);
+            },
+            takes: Duration::from_secs(1200),
+            done: |cluster| {
+                taints(cluster, "a") == 0
+                    && there(cluster, &pod("long"))
+                    && there(cluster, &pod("other"))
+            },
         },
     ],
 };
