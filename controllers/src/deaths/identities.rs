@@ -256,6 +256,14 @@ fn policy(name: &str) -> String {
     format!("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{name}")
 }
 
+const POLICY_NAMES: [&str; 2] = ["p", "q"];
+
+fn put_policies(cluster: &FakeCluster, generation: i64, expressions: [&str; 2]) {
+    for (name, expression) in POLICY_NAMES.into_iter().zip(expressions) {
+        put_policy(cluster, name, generation, expression);
+    }
+}
+
 fn put_policy(cluster: &FakeCluster, name: &str, generation: i64, expression: &str) {
     let status = at(cluster, &policy(name), "/status");
     let rule = json!({"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["deployments"],
@@ -274,6 +282,11 @@ fn is_checked(cluster: &FakeCluster, name: &str, generation: i64, warnings: usiz
     status["observedGeneration"] == generation && told.map_or(0, Vec::len) == warnings
 }
 
+fn are_checked(cluster: &FakeCluster, generation: i64, warnings: [usize; 2]) -> bool {
+    let mut all = POLICY_NAMES.into_iter().zip(warnings);
+    all.all(|(name, warnings)| is_checked(cluster, name, generation, warnings))
+}
+
 pub(super) static POLICIES: Story = Story {
     loops: &["validatingadmissionpolicy-status"],
     config: Config::default,
@@ -283,20 +296,26 @@ pub(super) static POLICIES: Story = Story {
         Step {
             what: "both are looked at",
             happens: |cluster| {
-                put_policy(cluster, "p", 1, "object.spec.replicas > 1");
-                put_policy(cluster, "q", 1, "object.spec.replicas > '1'");
+                put_policies(
+                    cluster,
+                    1,
+                    ["object.spec.replicas > 1", "object.spec.replicas > '1'"],
+                );
             },
             takes: AT_ONCE,
-            done: |cluster| is_checked(cluster, "p", 1, 0) && is_checked(cluster, "q", 1, 1),
+            done: |cluster| are_checked(cluster, 1, [0, 1]),
         },
         Step {
             what: "both are looked at again",
             happens: |cluster| {
-                put_policy(cluster, "p", 2, "object.spec.replicas > '1'");
-                put_policy(cluster, "q", 2, "object.spec.replicas > '2'");
+                put_policies(
+                    cluster,
+                    2,
+                    ["object.spec.replicas > '1'", "object.spec.replicas > '2'"],
+                );
             },
             takes: AT_ONCE,
-            done: |cluster| is_checked(cluster, "p", 2, 1) && is_checked(cluster, "q", 2, 1),
+            done: |cluster| are_checked(cluster, 2, [1, 1]),
         },
     ],
 };
