@@ -1,12 +1,97 @@
-//! What goes: dependents, pods and jobs; and what is counted.
+//! What goes: namespaces, dependents, pods and jobs; and what is counted.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{AT_ONCE, Step, Story, at, nothing, there};
+use super::{AT_ONCE, Step, Story, at, nothing, put_namespace, there};
 use crate::Config;
 use crate::fake_cluster::FakeCluster;
+
+fn fill(cluster: &FakeCluster, namespace: &str) {
+    put_namespace(cluster, namespace);
+    let path = |plural| format!("/api/v1/namespaces/{namespace}/{plural}/one");
+    cluster
+        .api
+        .put(&path("configmaps"), json!({"metadata": {}}));
+    cluster.api.put(&path("services"), json!({"metadata": {}}));
+    let spec = json!({"containers": [], "terminationGracePeriodSeconds": 300});
+    cluster
+        .api
+        .put(&path("pods"), json!({"metadata": {}, "spec": spec}));
+    let held = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    cluster.api.put(
+        &format!("/apis/apps/v1/namespaces/{namespace}/deployments/held"),
+        held,
+    );
+}
+
+fn remaining(cluster: &FakeCluster, namespace: &str, kind: &str) -> bool {
+    let conditions = at(
+        cluster,
+        &format!("/api/v1/namespaces/{namespace}"),
+        "/status/conditions",
+    );
+    let mut all = conditions.as_array().into_iter().flatten();
+    all.any(|one| one["type"] == kind && one["status"] == "True")
+}
+
+pub(super) static NAMESPACES: Story = Story {
+    loops: &["namespace"],
+    config: Config::default,
+    beat: nothing,
+    deaths_min: 10,
+    steps: &[
+        Step {
+            what: "two are being emptied",
+            happens: |cluster| {
+                ["a", "b", "c"].iter().for_each(|name| fill(cluster, name));
+                cluster.delete_as("/api/v1/namespaces/a", "Background");
+                cluster.delete_as("/api/v1/namespaces/b", "Background");
+            },
+            takes: AT_ONCE,
+            done: |cluster| {
+                ["a", "b"]
+                    .iter()
+                    .all(|name| remaining(cluster, name, "NamespaceContentRemaining"))
+            },
+        },
+        Step {
+            what: "what a finalizer holds is told of when the pods are gone",
+            happens: |cluster| {
+                cluster.api.delete("/api/v1/namespaces/a/pods/one");
+                cluster.api.delete("/api/v1/namespaces/b/pods/one");
+            },
+            takes: AT_ONCE,
+            done: |cluster| {
+                ["a", "b"]
+                    .iter()
+                    .all(|name| remaining(cluster, name, "NamespaceFinalizersRemaining"))
+                    && cluster.api.objects("/api/v1/configmaps").len() == 1
+            },
+        },
+        Step {
+            what: "one goes and comes back with things in it, which stay",
+            happens: |cluster| {
+                cluster
+                    .api
+                    .delete("/apis/apps/v1/namespaces/a/deployments/held");
+                cluster.api.delete("/api/v1/namespaces/a");
+                fill(cluster, "a");
+                cluster
+                    .api
+                    .delete("/apis/apps/v1/namespaces/b/deployments/held");
+            },
+            takes: AT_ONCE,
+            done: |cluster| {
+                !there(cluster, "/api/v1/namespaces/b")
+                    && there(cluster, "/api/v1/namespaces/a")
+                    && cluster.api.objects("/api/v1/configmaps").len() == 2
+                    && cluster.api.objects("/api/v1/pods").len() == 2
+            },
+        },
+    ],
+};
 
 const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";

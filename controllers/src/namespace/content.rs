@@ -1,7 +1,8 @@
 //! One pass over what a namespace holds: deletes everything, and says what is left and why.
 //!
 //! Pods go first, and as long as one is left nothing else is touched: a pod may need its secrets,
-//! its policies and its service until it has ended.
+//! its policies and its service until it has ended. Nor is it where that cannot be told, since the
+//! pods could not be listed or deleted; upstream goes on then.
 
 use coracle_client::Client;
 use futures::{StreamExt, stream};
@@ -38,14 +39,16 @@ pub(super) async fn delete_all(
     let deletable = discovered.resources.iter();
     let deletable = deletable.filter(|one| one.namespaced && one.supports("delete"));
     let (pods, others): (Vec<_>, Vec<_>) = deletable.partition(|one| is_pods(one));
+    let mut pods_may_be_left = false;
     for pods in pods {
         let mut emptied = delete_pods(client, pods, name, age_seconds).await;
         emptied.error = emptied
             .error
             .map(|error| format!("failed to delete pods for namespace: {name}, err: {error}"));
+        pods_may_be_left |= emptied.remaining.is_some() || emptied.error.is_some();
         pass.add(emptied);
     }
-    if pass.remaining.is_empty() {
+    if !pods_may_be_left {
         let each = others.into_iter();
         let each = each.map(|one| delete_resource(client, one, name, 0));
         let each: Vec<_> = each.collect();

@@ -3,7 +3,8 @@
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{FakeCluster, spawn};
+use crate::fake_cluster::{FakeCluster, failure, spawn};
+use http::Method;
 use serde_json::{Value, json};
 use tokio_util::sync::DropGuard;
 
@@ -65,6 +66,35 @@ async fn a_deleted_namespace_is_emptied_pods_first_and_goes() {
         assert_eq!(left.len(), 1, "{left:?}");
         assert_eq!(left[0]["metadata"]["namespace"], "b");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_else_goes_while_pods_cannot_be_deleted() {
+    let cluster = FakeCluster::new();
+    put_namespace(&cluster, "a");
+    let at = |plural| format!("/api/v1/namespaces/a/{plural}/one");
+    cluster.api.put(&at("configmaps"), json!({"metadata": {}}));
+    let spec = json!({"containers": [], "terminationGracePeriodSeconds": 30});
+    let pod = json!({"metadata": {}, "spec": spec});
+    cluster.api.put(&at("pods"), pod);
+    cluster.on_request(|method, path| {
+        let is_refused = *method == Method::DELETE && path == "/api/v1/namespaces/a/pods";
+        is_refused.then(|| (500, failure(500, "InternalError")))
+    });
+    let _running = start(&cluster);
+    cluster.delete_as("/api/v1/namespaces/a", "Background");
+    eventually("the failure is told of", || {
+        condition(&cluster, "a", "NamespaceDeletionContentFailure")["status"] == "True"
+    })
+    .await;
+    assert_eq!(cluster.api.objects("/api/v1/configmaps").len(), 1);
+
+    cluster.api.delete(&at("pods"));
+    eventually("the namespace goes", || {
+        cluster.api.get("/api/v1/namespaces/a").is_none()
+    })
+    .await;
+    assert!(cluster.api.objects("/api/v1/configmaps").is_empty());
 }
 
 #[tokio::test(start_paused = true)]
