@@ -3,7 +3,8 @@
 //! are too many.
 //!
 //! Reads Pods and Nodes; marks and deletes Pods. A node must stay away for a while before its pods
-//! go, since a node that registers anew is away for a moment.
+//! go, since a node that registers anew is away for a moment; and that it is gone is believed of the
+//! server alone, not of a copy that may lag behind.
 
 use crate::Context;
 use coracle_client::clock::Instant;
@@ -42,10 +43,11 @@ impl std::fmt::Display for Sweep {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("cannot delete the pod {pod}")]
-pub(crate) struct DeleteError {
-    pod: ObjectKey,
-    source: kube::Error,
+pub(crate) enum SweepError {
+    #[error("cannot ask for the node {node}")]
+    Ask { node: String, source: kube::Error },
+    #[error("cannot delete the pod {pod}")]
+    Delete { pod: ObjectKey, source: kube::Error },
 }
 
 struct Controller {
@@ -90,7 +92,7 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
 }
 
 impl Controller {
-    async fn sweep(&self) -> Result<Requeue, DeleteError> {
+    async fn sweep(&self) -> Result<Requeue, SweepError> {
         let now = self.clock.monotonic();
         let pods = self.pods.list();
         let nodes = self.nodes.list();
@@ -99,17 +101,41 @@ impl Controller {
             plan::note_missing(&mut missing, &pods, &nodes, now);
             plan::plan(&pods, &nodes, &missing, now, QUARANTINE)
         };
+        let (mut look_again, mut there) = (plan.look_again, HashMap::new());
         for removal in &plan.removals {
+            if removal.reason == Reason::NodeGone {
+                let node = plan::node_name(&removal.pod);
+                let is_there = match there.get(node) {
+                    Some(is_there) => *is_there,
+                    None => self.is_there(node).await?,
+                };
+                there.insert(node, is_there);
+                if is_there {
+                    self.missing.lock().insert(node.to_owned(), now);
+                    look_again = Some(look_again.map_or(QUARANTINE, |soon| soon.min(QUARANTINE)));
+                    continue;
+                }
+            }
             self.remove(removal).await?;
         }
-        Ok(plan.look_again.map_or(Requeue::Never, Requeue::After))
+        Ok(look_again.map_or(Requeue::Never, Requeue::After))
     }
 
-    async fn remove(&self, removal: &Removal) -> Result<(), DeleteError> {
+    async fn is_there(&self, node: &str) -> Result<bool, SweepError> {
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        let found = nodes.get_metadata_opt(node).await;
+        let found = found.map_err(|source| SweepError::Ask {
+            node: node.to_owned(),
+            source,
+        })?;
+        Ok(found.is_some())
+    }
+
+    async fn remove(&self, removal: &Removal) -> Result<(), SweepError> {
         let pod = &removal.pod;
         let key = key_of(pod.as_ref());
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
-        let failed = |source| DeleteError {
+        let failed = |source| SweepError::Delete {
             pod: key.clone(),
             source,
         };
@@ -164,3 +190,6 @@ impl Controller {
         Some(json!({ "metadata": { "uid": removal.pod.metadata.uid }, "status": status }))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,7 +32,7 @@ pub(super) struct Plan {
     pub(super) look_again: Option<Duration>,
 }
 
-fn node_name(pod: &Pod) -> &str {
+pub(super) fn node_name(pod: &Pod) -> &str {
     pod.spec
         .as_ref()
         .and_then(|spec| spec.node_name.as_deref())
