@@ -1,13 +1,16 @@
 //! For tests: loops that die. A story is told once without any fault, and then again and again: a
-//! loop dies before and after each of its writes in turn, or again and again after one to three of them, or lives on
-//! while writes are refused and answers are wrong. Meanwhile what it watches comes late and twice,
-//! and in half of the steps its watches break and what they missed is forgotten.
+//! loop dies before and after each of its writes in turn, and at its reads (`fake_cluster::Calls`
+//! says at which), or again and again, after one to three writes or after any number of calls, or
+//! lives on while reads and writes are refused and answers are wrong. Meanwhile what it watches
+//! comes late and twice, and its watches break; in half of the steps all of them do, and what they
+//! missed is forgotten.
 //!
 //! After each step everything on the server must be what it was without faults, and at the end
-//! the same objects must have been made and deleted, each as often. Loops of workloads, claims,
-//! volumes and networks have such tests with their own (`ELSEWHERE`).
+//! the same objects must have been made and deleted, each as often. Some loops have such tests
+//! with their own (`ELSEWHERE`); those of workloads die over a whole server, too, in `tests/loops`.
 //!
-//! `CORACLE_DEATHS_SEEDS=1..20` tells each story with that many seeds.
+//! `CORACLE_DEATHS_SEEDS=1..20` tells each story with that many seeds, `CORACLE_DEATHS=all` with
+//! all deaths in each of its two halves (`Telling::broken`).
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -16,8 +19,8 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::fake_api::{FakeApi, eventually};
-use crate::fake_cluster::{Death, FakeCluster, Lives, failure, spawn_lives};
+use crate::fake_api::FakeApi;
+use crate::fake_cluster::{Calls, FakeCluster, Lives, all_deaths, failure, spawn_lives};
 use crate::{Config, LOOPS, Loop};
 
 mod certificates;
@@ -27,13 +30,15 @@ mod identities;
 mod nodes;
 mod storage;
 mod told; // What is compared.
+mod workloads;
 
 use told::{Told, everything};
 
 /// One, so that a build stays short.
 const SEEDS: Range<u64> = 1..2;
-/// Far more than any story needs.
-const WRITES_MAX: usize = 100;
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Five minutes of them.
+const LOOKS_MAX: usize = 600;
 /// After each step: what is too much, too, has come by then.
 const SETTLED: Duration = Duration::from_secs(30);
 const BEAT: Duration = Duration::from_secs(10);
@@ -43,10 +48,12 @@ struct Story {
     loops: &'static [&'static str],
     config: fn() -> Config,
     steps: &'static [Step],
-    /// A story with fewer deaths would show little.
-    deaths_min: usize,
+    /// A story with fewer would show little.
+    writes_min: usize,
+    /// Which of equal objects has which name, where the server chooses names, is chance.
+    names_vary: bool,
     /// What others do every ten seconds.
-    beat: fn(&FakeCluster),
+    beat: Option<fn(&FakeCluster)>,
 }
 
 /// The loops begin after what happens in the first.
@@ -59,8 +66,6 @@ struct Step {
 }
 
 const AT_ONCE: Duration = Duration::ZERO;
-
-fn nothing(_: &FakeCluster) {}
 
 macro_rules! stories {
     ($($name:ident = $story:path;)*) => {
@@ -95,20 +100,17 @@ stories! {
     volumes_are_made_once_and_go = storage::LOCAL;
     nodes_have_networks_of_their_own = nodes::NETWORKS;
     lost_nodes_lose_pods = nodes::LOST;
+    pods_are_rolled_out = workloads::ROLLED_OUT;
+    replicas_are_counted = workloads::REPLICAS;
+    each_node_has_one = workloads::ON_NODES;
     requests_of_nodes_are_approved = certificates::APPROVED;
     approved_requests_are_signed = certificates::SIGNED;
     old_requests_go = certificates::CLEANED;
 }
 
-/// Loops whose own tests kill them.
+/// Loops whose own tests kill them, in their modules.
 const ELSEWHERE: &[&str] = &[
-    // Over a whole server, in `tests/loops`.
-    "deployment",
-    "replicaset",
-    "replicationcontroller",
-    "daemonset",
     "statefulset",
-    // In the tests of their modules.
     "job",
     "cronjob",
     "disruption",
@@ -132,55 +134,82 @@ fn every_loop_is_told_of_once() {
 
 async fn tell(story: &Story) {
     let said = format!("{:?}", story.loops);
-    let (told, _) = live(story, Lives::Two(None), None, &said).await;
+    let whole = Telling {
+        lives: Lives::Two(None),
+        seed: 0,
+        broken: None,
+    };
+    let (told, _) = live(story, &whole, &said).await;
+    let like_it = async |telling: Telling| {
+        let said = format!("{said}, {telling:?}");
+        let (again, lived) = live(story, &telling, &said).await;
+        let differs = told.differences(again, story.names_vary);
+        assert!(differs.is_empty(), "{said}: {}", differs.join("\n"));
+        lived
+    };
     for seed in seeds() {
-        let like_it = async |lives: Lives| {
-            let said = format!("{said}, seed {seed}, {lives:?}");
-            let (again, deaths) = live(story, lives, Some(seed), &said).await;
-            let differs = told.differences(again);
-            assert!(differs.is_empty(), "{said}: {}", differs.join("\n"));
-            deaths
+        let telling = |lives, half| Telling {
+            lives,
+            seed,
+            broken: Some(half),
         };
-        like_it(Lives::Two(None)).await;
-        like_it(Lives::Refused).await;
-        let deaths = like_it(Lives::Short).await;
-        assert!(deaths > 0, "{said}");
-        for last_arrives in [false, true] {
-            let mut after = 0;
-            let death = |after| Death {
-                after,
-                last_arrives,
-            };
-            while like_it(Lives::Two(Some(death(after)))).await > 0 {
-                after += 1;
-                assert!(after < WRITES_MAX, "{said}: it writes without end");
+        like_it(telling(Lives::Refused, seed % 2)).await;
+        assert!(like_it(telling(Lives::Short, seed % 2)).await.deaths > 0);
+        for half in [0_u64, 1] {
+            let lived = like_it(telling(Lives::Two(None), half)).await;
+            let writes = lived.calls.writes();
+            assert!(writes >= story.writes_min, "{said}: {writes}");
+            like_it(telling(Lives::Chance(lived.calls.count()), half)).await;
+            let (mut planned, mut died) = (0, 0);
+            let deaths = (0..).zip(lived.calls.deaths(seed));
+            // Of the two deaths at a write one is died in each half.
+            for (_, death) in deaths.filter(|(number, _)| all_deaths() || number % 2 == half) {
+                planned += 1;
+                died += like_it(telling(Lives::Two(Some(death)), half)).await.deaths;
             }
-            assert!(after >= story.deaths_min, "{said}: {after}");
+            // How many calls there are is chance, to a degree: some deaths never come.
+            assert!(died * 2 > planned, "{said}: {died} of {planned}");
         }
     }
 }
 
-/// What was told, and the number of deaths. Without a seed no watch breaks.
-async fn live(story: &Story, lives: Lives, seed: Option<u64>, said: &str) -> (Told, usize) {
+/// How a story is told.
+#[derive(Debug)]
+struct Telling {
+    lives: Lives,
+    seed: u64,
+    /// All watches break in every other step, from the first or the second on.
+    broken: Option<u64>,
+}
+
+struct Lived {
+    calls: Calls,
+    deaths: usize,
+}
+
+async fn live(story: &Story, telling: &Telling, said: &str) -> (Told, Lived) {
     let cluster = FakeCluster::new();
     let api = cluster.api.clone();
     cluster.on_request(move |method, path| answer(&api, method, path));
     let find = |name: &&str| -> &Loop { LOOPS.iter().find(|one| one.name == *name).unwrap() };
     let runs: Vec<_> = story.loops.iter().map(|name| find(name).run).collect();
+    let begin = || {
+        let config = (story.config)();
+        spawn_lives(&cluster, config, runs.clone(), telling.lives, telling.seed)
+    };
     let mut told = Told::default();
     let mut living = None;
-    let beating = {
-        let (cluster, beat) = (cluster.clone(), story.beat);
-        async move {
+    let beating = story.beat.map(|beat| {
+        let cluster = cluster.clone();
+        tokio_util::task::AbortOnDropHandle::new(tokio::spawn(async move {
             loop {
                 beat(&cluster);
                 tokio::time::sleep(BEAT).await;
             }
-        }
-    };
-    let beating = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(beating));
+        }))
+    });
     for (number, step) in (0..).zip(story.steps) {
-        let breaks = seed.is_some_and(|seed| (seed + number + writes(&lives)) % 2 == 1);
+        let breaks = telling.broken == Some(number % 2);
         if breaks {
             cluster.api.break_watches();
         }
@@ -188,28 +217,29 @@ async fn live(story: &Story, lives: Lives, seed: Option<u64>, said: &str) -> (To
         if breaks {
             cluster.api.compact();
         }
-        living.get_or_insert_with(|| {
-            let config = (story.config)();
-            spawn_lives(&cluster, config, runs.clone(), lives, seed.unwrap_or(0))
-        });
+        living.get_or_insert_with(begin);
         tokio::time::sleep(step.takes).await;
         let what = format!("{said}: {}", step.what);
         let done = || (step.done)(&cluster);
-        let waited = eventually(&what, done);
-        let waited = std::panic::AssertUnwindSafe(waited);
-        let waited = futures::FutureExt::catch_unwind(waited).await;
-        assert!(waited.is_ok(), "{what}: {:#?}", everything(&cluster));
+        let mut looks = 0;
+        while !done() {
+            looks += 1;
+            assert!(looks < LOOKS_MAX, "{what}: {:#?}", everything(&cluster));
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
         tokio::time::sleep(SETTLED).await;
         assert!(done(), "{what}, and no more: {:#?}", everything(&cluster));
         told.after.push(everything(&cluster));
     }
     drop(beating);
-    if let Some(living) = &living {
-        told.unanswered = living.unanswered.load(Ordering::Relaxed);
-    }
     told.add_history(&cluster);
-    let deaths = living.map_or(0, |one| one.deaths.load(Ordering::Relaxed));
-    (told, deaths)
+    let living = living.expect("a story has a step");
+    told.unanswered = living.unanswered.load(Ordering::Relaxed);
+    let lived = Lived {
+        calls: living.calls.clone(),
+        deaths: living.deaths.load(Ordering::Relaxed),
+    };
+    (told, lived)
 }
 
 /// What the server in memory does not do by itself.
@@ -235,14 +265,6 @@ fn answer(api: &FakeApi, method: &Method, path: &str) -> Option<(u16, Value)> {
             status["details"] = json!({"causes": [{"reason": "NamespaceTerminating"}]});
             Some((403, status))
         }
-    }
-}
-
-/// So that each step has whole watches in one life and broken ones in another.
-fn writes(lives: &Lives) -> u64 {
-    match lives {
-        Lives::Two(Some(death)) => death.after as u64,
-        _ => 0,
     }
 }
 

@@ -18,11 +18,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::fake_api::{FakeApi, merge};
 use crate::{Config, Context};
 
-mod mortal;
+mod calls;
+mod chance;
 mod trouble;
 mod web;
 
-pub(crate) use mortal::Death;
+pub(crate) use calls::{Calls, Death, all_deaths};
 pub(crate) use trouble::{Lives, spawn_lives, spawn_mortal};
 pub(crate) use web::WEB;
 
@@ -171,6 +172,7 @@ impl FakeCluster {
             {
                 Some(self.create_named(path, body))
             }
+            Method::POST if path.ends_with("/replicasets") => Some(self.create_set(path, body)),
             Method::PUT if path.contains("/endpointslices/") => Some(self.put_slice(path, body)),
             Method::PUT
                 if path.contains("/resourceclaims/")
@@ -244,6 +246,7 @@ impl FakeCluster {
         let Some(mut object) = self.api.get(path) else {
             return reply(404, &failure(404, "NotFound"));
         };
+        let before = object["spec"].clone();
         for field in ["uid", "resourceVersion"] {
             let wanted = &patch["metadata"][field];
             if wanted.is_string() && *wanted != object["metadata"][field] {
@@ -281,8 +284,13 @@ impl FakeCluster {
         } else {
             merge(&mut object, patch);
         }
+        let generation = object["metadata"]["generation"].as_i64();
+        if let Some(generation) = generation.filter(|_| object["spec"] != before) {
+            object["metadata"]["generation"] = json!(generation + 1);
+        }
         self.settle(path, object.clone());
-        reply(200, &object)
+        let stored = self.api.get(path).unwrap_or(object);
+        reply(200, &stored)
     }
 
     /// Gives the object a name of its own.
@@ -294,6 +302,18 @@ impl FakeCluster {
         let free = paths.find(|path| self.api.get(path).is_none());
         object["metadata"]["generation"] = json!(1);
         reply(201, &self.api.put(&free.expect("without end"), object))
+    }
+
+    /// Its generations are counted.
+    fn create_set(&self, path: &str, body: &Value) -> Response<Body> {
+        let mut object = body.clone();
+        object["metadata"]["generation"] = json!(1);
+        let name = body["metadata"]["name"].as_str().expect("has a name");
+        let path = format!("{path}/{name}");
+        match self.api.get(&path) {
+            Some(_) => reply(409, &failure(409, "AlreadyExists")),
+            None => reply(201, &self.api.put(&path, object)),
+        }
     }
 
     /// Counts the generations, as all objects with a specification do.
@@ -322,7 +342,7 @@ impl FakeCluster {
         reply(200, &self.api.get(path).unwrap_or_else(|| body.clone()))
     }
 
-    /// A write of a namespace's status or of its finalizers.
+    /// A write of a status, or of a namespace's finalizers. That of a Deployment bears its revision.
     fn put_part(&self, path: &str, body: &Value) -> Response<Body> {
         let (path, part) = path.rsplit_once('/').expect("has a subresource");
         let Some(mut object) = self.api.get(path) else {
@@ -333,6 +353,9 @@ impl FakeCluster {
         }
         let field = if part == "status" { "status" } else { "spec" };
         object[field] = body[field].clone();
+        if path.contains("/deployments/") {
+            object["metadata"]["annotations"] = body["metadata"]["annotations"].clone();
+        }
         self.settle(path, object.clone());
         let stored = self.api.get(path).unwrap_or(object);
         reply(200, &stored)

@@ -441,7 +441,7 @@ pub fn run(
 #[path = "../../client/src/fake_api.rs"]
 mod fake_api;
 
-/// Loops that die at each of their writes.
+/// Loops that die at each of their calls.
 #[cfg(test)]
 mod deaths;
 /// The same server, for loops that look at everything it serves.

@@ -1,7 +1,8 @@
 //! Between the loops and the server: counts what they do to pods, and does them harm.
 //!
-//! A life ends at one of its writes, before the server has it or after, when the answer is lost.
-//! From then on nothing is answered, as to a process that is no more.
+//! A life ends at one of its writes, before the server has it or after, when the answer is lost; or
+//! at one of its reads, often before it has seen all there is. From then on nothing is answered, as
+//! to a process that is no more.
 
 use bytes::Bytes;
 use coracle_apiserver::InProcess;
@@ -27,6 +28,9 @@ type Boxed = UnsyncBoxBody<Bytes, tower::BoxError>;
 
 /// Writes that a life may last.
 const WRITES_MAX: u32 = 7;
+/// Reads that one life of three may last: more than it takes to see all there is.
+const READS_MAX: u32 = 400;
+const READS_MATTER: f64 = 1.0 / 3.0;
 const LATE_MAX: Duration = Duration::from_millis(60);
 /// One frame of a watch in so many breaks it.
 const BREAK_ONE_IN: u32 = 12;
@@ -56,6 +60,8 @@ struct Shared {
 
 struct Life {
     writes_left: u32,
+    /// None where its reads do not end it.
+    reads_left: Option<u32>,
     /// The server has the last write.
     after: bool,
     dead: CancellationToken,
@@ -92,6 +98,10 @@ impl Faults {
         self.with(|shared| {
             shared.life = Some(Life {
                 writes_left: shared.random.random_range(1..=WRITES_MAX),
+                reads_left: shared
+                    .random
+                    .random_bool(READS_MATTER)
+                    .then(|| shared.random.random_range(1..=READS_MAX)),
                 after: shared.random.random_bool(0.5),
                 dead: dead.clone(),
             });
@@ -127,10 +137,10 @@ impl Faults {
             .uri()
             .query()
             .is_some_and(|query| query.contains("watch=true"));
-        let verdict = if counts(method, path) {
-            self.verdict()
-        } else {
-            Verdict::Pass
+        let verdict = match kind(method, path) {
+            Kind::Write => self.verdict(),
+            Kind::Read => self.verdict_of_read(),
+            Kind::Aside => Verdict::Pass,
         };
         match verdict {
             Verdict::Refuse => return refusal(),
@@ -187,6 +197,23 @@ impl Faults {
         })
     }
 
+    /// After a read the server is as before it: there is one way to die.
+    fn verdict_of_read(&self) -> Verdict {
+        self.with(|shared| {
+            let Some(life) = &mut shared.life else {
+                return Verdict::Pass;
+            };
+            let Some(reads_left) = &mut life.reads_left else {
+                return Verdict::Pass;
+            };
+            *reads_left = reads_left.saturating_sub(1);
+            match reads_left {
+                0 => Verdict::DieBefore(life.dead.clone()),
+                _ => Verdict::Pass,
+            }
+        })
+    }
+
     async fn count(&self, method: &Method, path: &str, answer: Response<Boxed>) -> Response<Boxed> {
         let is_of_pod = matches!(*method, Method::POST | Method::DELETE)
             && path.starts_with("/api/v1/namespaces/")
@@ -230,11 +257,20 @@ impl Faults {
     }
 }
 
-/// Writes that matter: what is told to people and who holds what is none of it.
-fn counts(method: &Method, path: &str) -> bool {
-    let is_write = !matches!(*method, Method::GET | Method::HEAD);
+enum Kind {
+    Read,
+    Write,
+    /// What is told to people, and who holds what.
+    Aside,
+}
+
+fn kind(method: &Method, path: &str) -> Kind {
     let is_aside = ["/events", "/leases", "/subjectaccessreviews"];
-    is_write && !is_aside.iter().any(|part| path.contains(part))
+    match matches!(*method, Method::GET | Method::HEAD) {
+        _ if is_aside.iter().any(|part| path.contains(part)) => Kind::Aside,
+        true => Kind::Read,
+        false => Kind::Write,
+    }
 }
 
 async fn send(server: InProcess, request: Request<Body>) -> Response<Boxed> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use serde_json::{Value, json};
 
-use super::{AT_ONCE, Step, Story, at, nothing, there};
+use super::{AT_ONCE, Step, Story, at, there};
 use crate::csr::tests::request;
 use crate::fake_cluster::FakeCluster;
 use crate::{Config, csr};
@@ -66,8 +66,9 @@ fn is_approved(cluster: &FakeCluster, name: &str) -> bool {
 pub(super) static APPROVED: Story = Story {
     loops: &["csr-approve"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 4,
+    beat: None,
+    writes_min: 4,
+    names_vary: false,
     steps: &[
         Step {
             what: "who may ask is approved, and who denied was is not",
@@ -112,8 +113,9 @@ fn is_signed(cluster: &FakeCluster, name: &str) -> bool {
 pub(super) static SIGNED: Story = Story {
     loops: &["csr-sign"],
     config: with_authority,
-    beat: nothing,
-    deaths_min: 3,
+    beat: None,
+    writes_min: 3,
+    names_vary: false,
     steps: &[
         Step {
             what: "what is approved is signed",
@@ -145,8 +147,9 @@ pub(super) static SIGNED: Story = Story {
 pub(super) static CLEANED: Story = Story {
     loops: &["csr-clean"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 3,
+    beat: None,
+    writes_min: 3,
+    names_vary: false,
     steps: &[
         Step {
             what: "none is old",
@@ -167,7 +170,7 @@ pub(super) static CLEANED: Story = Story {
         },
         Step {
             what: "what was decided goes after an hour",
-            happens: nothing,
+            happens: |_| {},
             takes: Duration::from_secs(3 * 3600),
             done: |cluster| {
                 !there(cluster, &path("denied"))
@@ -178,7 +181,7 @@ pub(super) static CLEANED: Story = Story {
         },
         Step {
             what: "all goes after a day",
-            happens: nothing,
+            happens: |_| {},
             takes: Duration::from_secs(26 * 3600),
             done: |cluster| !there(cluster, &path("approved")) && !there(cluster, &path("waits")),
         },

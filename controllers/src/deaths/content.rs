@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{AT_ONCE, Step, Story, at, nothing, put_namespace, there};
+use super::{AT_ONCE, Step, Story, at, put_namespace, there};
 use crate::Config;
 use crate::fake_cluster::FakeCluster;
 
@@ -39,8 +39,9 @@ fn remaining(cluster: &FakeCluster, namespace: &str, kind: &str) -> bool {
 pub(super) static NAMESPACES: Story = Story {
     loops: &["namespace"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 10,
+    beat: None,
+    writes_min: 10,
+    names_vary: false,
     steps: &[
         Step {
             what: "two are being emptied",
@@ -132,8 +133,9 @@ fn put_chain(cluster: &FakeCluster, name: &str) {
 pub(super) static GARBAGE: Story = Story {
     loops: &["garbage-collector"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 8,
+    beat: None,
+    writes_min: 8,
+    names_vary: false,
     steps: &[
         Step {
             what: "what has no owner goes",
@@ -214,8 +216,9 @@ fn uses(cluster: &FakeCluster, name: &str, used: &Value) -> bool {
 pub(super) static QUOTAS: Story = Story {
     loops: &["resource-quota"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 5,
+    beat: None,
+    writes_min: 5,
+    names_vary: false,
     steps: &[
         Step {
             what: "both count what is there",
@@ -298,8 +301,9 @@ fn goes(cluster: &FakeCluster, name: &str) -> bool {
 pub(super) static TTL: Story = Story {
     loops: &["ttl-after-finished"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 3,
+    beat: None,
+    writes_min: 3,
+    names_vary: false,
     steps: &[
         Step {
             what: "those whose time is over go",
@@ -338,8 +342,9 @@ fn put_pod_on(cluster: &FakeCluster, name: &str, node: Option<&str>) {
 pub(super) static PODS: Story = Story {
     loops: &["pod-gc"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 6,
+    beat: None,
+    writes_min: 6,
+    names_vary: false,
     steps: &[
         Step {
             what: "those of a node that is gone go after a while",

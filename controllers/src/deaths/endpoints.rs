@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{AT_ONCE, Step, Story, at, nothing, there};
+use super::{AT_ONCE, Step, Story, at, there};
 use crate::Config;
 use crate::fake_cluster::{FakeCluster, WEB};
 
@@ -44,8 +44,9 @@ fn has_endpoints(cluster: &FakeCluster, ready: &[&str], not_ready: &[&str]) -> b
 pub(super) static ENDPOINTS: Story = Story {
     loops: &["endpoints"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 4,
+    beat: None,
+    writes_min: 4,
+    names_vary: false,
     steps: &[
         Step {
             what: "both pods are there",
@@ -102,8 +103,9 @@ fn has_slice(cluster: &FakeCluster, wanted: &[&str]) -> bool {
 pub(super) static SLICES: Story = Story {
     loops: &["endpointslice"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 3,
+    beat: None,
+    writes_min: 3,
+    names_vary: false,
     steps: &[
         Step {
             what: "both pods are there",
@@ -157,8 +159,9 @@ fn mirrors(cluster: &FakeCluster, wanted: &[&str]) -> bool {
 pub(super) static MIRRORED: Story = Story {
     loops: &["endpointslice-mirroring"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 5,
+    beat: None,
+    writes_min: 5,
+    names_vary: false,
     steps: &[
         Step {
             what: "both are mirrored",
@@ -223,8 +226,9 @@ fn balances(cluster: &FakeCluster, name: &str, wanted: &[&str]) -> bool {
 pub(super) static BALANCED: Story = Story {
     loops: &["load-balancer"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 5,
+    beat: None,
+    writes_min: 5,
+    names_vary: false,
     steps: &[
         Step {
             what: "two have the nodes, and the younger of two with one port has none",

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::{AT_ONCE, Step, Story, at, change, nothing, put_namespace, there};
+use super::{AT_ONCE, Step, Story, at, change, put_namespace, there};
 use crate::Config;
 use crate::fake_cluster::FakeCluster;
 
@@ -18,8 +18,9 @@ fn base64(text: &str) -> String {
 pub(super) static ACCOUNTS: Story = Story {
     loops: &["service-account"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 4,
+    beat: None,
+    writes_min: 4,
+    names_vary: false,
     steps: &[
         Step {
             what: "each namespace has its account",
@@ -87,8 +88,9 @@ fn is_published(cluster: &FakeCluster, namespace: &str) -> bool {
 pub(super) static AUTHORITY: Story = Story {
     loops: &["root-ca"],
     config: with_ca,
-    beat: nothing,
-    deaths_min: 5,
+    beat: None,
+    writes_min: 5,
+    names_vary: false,
     steps: &[
         Step {
             what: "it is in each namespace",
@@ -154,8 +156,9 @@ fn has_token(cluster: &FakeCluster, name: &str, uid: &str) -> bool {
 pub(super) static TOKENS: Story = Story {
     loops: &["service-account-token"],
     config: with_ca,
-    beat: nothing,
-    deaths_min: 6,
+    beat: None,
+    writes_min: 6,
+    names_vary: false,
     steps: &[
         Step {
             what: "both are filled",
@@ -215,8 +218,9 @@ fn has_verbs(cluster: &FakeCluster, name: &str, verbs: &[&str]) -> bool {
 pub(super) static ROLES: Story = Story {
     loops: &["clusterrole-aggregation"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 5,
+    beat: None,
+    writes_min: 5,
+    names_vary: false,
     steps: &[
         Step {
             what: "both have the rules of the part",
@@ -290,8 +294,9 @@ fn are_checked(cluster: &FakeCluster, generation: i64, warnings: [usize; 2]) -> 
 pub(super) static POLICIES: Story = Story {
     loops: &["validatingadmissionpolicy-status"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 4,
+    beat: None,
+    writes_min: 4,
+    names_vary: false,
     steps: &[
         Step {
             what: "both are looked at",
@@ -337,8 +342,9 @@ fn put_bootstrap(cluster: &FakeCluster, id: &str, expiration: &str) {
 pub(super) static CLEANER: Story = Story {
     loops: &["token-cleaner"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 3,
+    beat: None,
+    writes_min: 3,
+    names_vary: false,
     steps: &[
         Step {
             what: "what is over goes",
@@ -380,8 +386,9 @@ fn is_signed(cluster: &FakeCluster, ids: &[&str]) -> bool {
 pub(super) static SIGNER: Story = Story {
     loops: &["bootstrap-signer"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 3,
+    beat: None,
+    writes_min: 3,
+    names_vary: false,
     steps: &[
         Step {
             what: "both have signed, and nobody else",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{AT_ONCE, Step, Story, at, change, nothing, there};
+use super::{AT_ONCE, Step, Story, at, change, there};
 use crate::Config;
 use crate::fake_cluster::FakeCluster;
 
@@ -32,8 +32,9 @@ fn has_networks(cluster: &FakeCluster, name: &str, networks: &[&str]) -> bool {
 pub(super) static NETWORKS: Story = Story {
     loops: &["node-ipam"],
     config: two_families,
-    beat: nothing,
-    deaths_min: 3,
+    beat: None,
+    writes_min: 3,
+    names_vary: false,
     steps: &[
         Step {
             what: "a node has its own, beside one that had it before",
@@ -139,8 +140,9 @@ fn taints(cluster: &FakeCluster, name: &str) -> usize {
 pub(super) static LOST: Story = Story {
     loops: &["node-lifecycle", "taint-eviction"],
     config: Config::default,
-    beat: renew,
-    deaths_min: 6,
+    beat: Some(renew),
+    writes_min: 6,
+    names_vary: false,
     steps: &[
         Step {
             what: "all is well",
@@ -167,7 +169,7 @@ pub(super) static LOST: Story = Story {
         },
         Step {
             what: "another goes when it has borne it long enough",
-            happens: nothing,
+            happens: |_| {},
             takes: Duration::from_secs(200),
             done: |cluster| !there(cluster, &pod("short")) && there(cluster, &pod("long")),
         },

@@ -3,7 +3,7 @@
 use coracle_client::volumes;
 use serde_json::{Value, json};
 
-use super::{AT_ONCE, Step, Story, at, change, nothing, there};
+use super::{AT_ONCE, Step, Story, at, change, there};
 use crate::Config;
 use crate::fake_cluster::FakeCluster;
 
@@ -29,8 +29,9 @@ fn is_kept(cluster: &FakeCluster, path: &str) -> bool {
 pub(super) static PROTECTED: Story = Story {
     loops: &["pvc-protection", "pv-protection", "vac-protection"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 8,
+    beat: None,
+    writes_min: 8,
+    names_vary: false,
     steps: &[
         Step {
             what: "all are kept",
@@ -120,8 +121,9 @@ fn put_node(cluster: &FakeCluster, directory: &str) {
 pub(super) static LOCAL: Story = Story {
     loops: &["local-path"],
     config: Config::default,
-    beat: nothing,
-    deaths_min: 4,
+    beat: None,
+    writes_min: 4,
+    names_vary: false,
     steps: &[
         Step {
             what: "the class is there",

@@ -39,9 +39,9 @@ impl Told {
     }
 
     /// Of this telling without faults and another.
-    pub(super) fn differences(&self, mut again: Self) -> Vec<String> {
+    pub(super) fn differences(&self, mut again: Self, names_vary: bool) -> Vec<String> {
         // Names that the server chooses are compared too, unless the loop could not know of one.
-        if again.unanswered == 0 {
+        if again.unanswered == 0 && !names_vary {
             return self.compare(&again);
         }
         let before = self.as_asked();
@@ -61,12 +61,17 @@ impl Told {
             sums
         };
         let nameless = |all: &BTreeMap<String, Value>| {
-            let mut found = BTreeMap::new();
-            for (path, object) in all {
-                let (mut key, mut object) = (asked(path), object.clone());
+            let named = |(path, object): (&String, &Value)| {
+                let mut object = object.clone();
                 if self.generated.contains_key(path) {
                     object["metadata"]["name"] = Value::Null;
                 }
+                (asked(path), object)
+            };
+            let mut all: Vec<(String, Value)> = all.iter().map(named).collect();
+            all.sort_by_cached_key(|(path, object)| (path.clone(), object.to_string()));
+            let mut found = BTreeMap::new();
+            for (mut key, object) in all {
                 while found.contains_key(&key) {
                     key.push_str(" and another");
                 }
@@ -143,10 +148,22 @@ pub(super) fn everything(cluster: &FakeCluster) -> BTreeMap<String, Value> {
     let all = all.filter(|(collection, _)| !is_left_out(collection));
     all.map(|(collection, mut object)| {
         let path = path(&collection, &object, "name");
+        // How many generations there were is chance, and whether the newest was seen is not.
+        if let Some(seen) = object["status"].get("observedGeneration") {
+            let is_newest = *seen == object["metadata"]["generation"];
+            object["status"]["observedGeneration"] = json!(is_newest);
+        }
         forget_chance(&mut object);
         (path, object)
     })
     .collect()
+}
+
+/// Conditions stand in the order in which they first came.
+fn sort_by_type(conditions: &mut Value) {
+    if let Some(all) = conditions.as_array_mut() {
+        all.sort_by_cached_key(|one| one["type"].to_string());
+    }
 }
 
 /// Leaves out what no two runs have in common: times, counters and keys.
@@ -157,6 +174,10 @@ fn forget_chance(value: &mut Value) {
             for (key, value) in fields.iter_mut() {
                 match key.as_str() {
                     "certificate" => *value = json!("one"),
+                    "conditions" => {
+                        forget_chance(value);
+                        sort_by_type(value);
+                    }
                     _ => forget_chance(value),
                 }
             }

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{Death, FakeCluster, spawn, spawn_mortal};
-use std::sync::atomic::Ordering;
+use crate::fake_cluster::{Calls, Death, FakeCluster, spawn, spawn_mortal};
 
 const POD: &str = "/api/v1/namespaces/default/pods/web";
 const CLAIM: &str = "/api/v1/namespaces/default/persistentvolumeclaims/web-scratch";
@@ -92,7 +91,7 @@ async fn a_refusal_is_told_in_the_servers_words() {
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 
 /// A pod of two volumes; one claim is deleted, and the pod replaced by one of its name.
-async fn live(death: Option<Death>) -> usize {
+async fn live(death: Option<Death>) -> Calls {
     let cluster = FakeCluster::new();
     let pod = |uid: &str| {
         let volume = |name: &str| {
@@ -107,7 +106,7 @@ async fn live(death: Option<Death>) -> usize {
         claim.unwrap_or_default()["metadata"]["ownerReferences"][0]["uid"] == uid
     };
     cluster.api.put(POD, pod("first"));
-    let (_running, writes) = spawn_mortal(&cluster, run, death);
+    let living = spawn_mortal(&cluster, run, death);
     eventually(&format!("both, {death:?}"), || {
         is_of("one", "first") && is_of("two", "first")
     })
@@ -141,14 +140,15 @@ async fn live(death: Option<Death>) -> usize {
     let told = events(&cluster);
     let is_own = |event: &Value| event["message"].as_str().unwrap().contains("create PVC");
     assert!(!told.iter().any(is_own), "{death:?} {told:?}");
-    writes.load(Ordering::Relaxed)
+    living.calls.clone()
 }
 
 #[tokio::test(start_paused = true)]
 async fn wherever_it_dies_each_volume_has_the_claim_of_its_own_pod() {
-    let writes = live(None).await;
+    let calls = live(None).await;
+    let writes = calls.writes();
     assert!(writes >= 5, "{writes}");
-    for death in Death::at_any_of(writes) {
+    for death in calls.deaths(1) {
         live(Some(death)).await;
     }
 }

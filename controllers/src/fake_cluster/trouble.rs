@@ -1,6 +1,7 @@
-//! For tests: a loop in trouble. It dies at its writes, before or after they were done, and a
-//! successor takes its place; what either watches comes late, and much of it twice, so that
-//! news of one kind overtake those of another and older ones come again after newer ones.
+//! For tests: a loop in trouble. It dies at its calls, before or after they were done, and a
+//! successor takes its place. What either watches comes late, and much of it twice, so that
+//! news of one kind overtake those of another and older ones come again after newer ones; now and
+//! then a watch breaks, or what it asks for is forgotten.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,17 +15,24 @@ use futures::future::BoxFuture;
 use futures::stream;
 use http::{Method, Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::{BodyExt, Full, StreamBody};
 use kube::client::Body;
+use serde_json::json;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Death, FakeCluster, clock_of_2030, start};
+use super::chance::next;
+use super::{Calls, Death, FakeCluster, clock_of_2030, start};
 use crate::{Config, Context};
 
 /// How late news are, at most.
 const LATE_MAX_MS: u64 = 30;
-/// Writes after which none is refused any more, so that there is an end.
+/// Of so many pieces of news one is not told: the watch breaks.
+const BREAK_ONE_IN: u64 = 12;
+/// Of so many watches one asks for what is forgotten.
+const FORGET_ONE_IN: u64 = 8;
+/// Writes, and reads, after which none is refused any more, so that there is an end.
 const REFUSED_UNTIL: usize = 12;
+const READS_REFUSED_UNTIL: usize = 24;
 
 /// How the lives of a loop end.
 #[derive(Clone, Copy, Debug)]
@@ -33,34 +41,32 @@ pub(crate) enum Lives {
     Two(Option<Death>),
     /// One, two or three writes each, in turn. The last is done; its answer does not come back.
     Short,
-    /// There is one. Of three writes about one is refused, and one done and said to have failed,
-    /// until there were enough of them.
+    /// Each after fewer calls than this, as the seed says; the last of them is done or not.
+    Chance(usize),
+    /// There is one. Of three calls about one is refused, and of three writes one done and said to
+    /// have failed, until there were enough of them.
     Refused,
 }
 
 /// Loops with their lives. They end when it is dropped.
 pub(crate) struct Living {
     _end: DropGuard,
-    /// Of all lives; events are none.
-    pub(crate) writes: Arc<AtomicUsize>,
+    pub(crate) calls: Calls,
     pub(crate) deaths: Arc<AtomicUsize>,
     /// Creations that were done and said to have failed.
     pub(crate) unanswered: Arc<AtomicUsize>,
 }
 
-/// Runs a loop that dies, and its successor that does not, until the guard is dropped. The death is
-/// after so many writes, of which both are counted; events are none.
+/// Runs a loop that dies, and its successor that does not, until the guard is dropped.
 pub(crate) fn spawn_mortal(
     cluster: &FakeCluster,
     run: fn(Context) -> BoxFuture<'static, ()>,
     death: Option<Death>,
-) -> (DropGuard, Arc<AtomicUsize>) {
-    let lives = Lives::Two(death);
-    let living = spawn_lives(cluster, Config::default(), vec![run], lives, 1);
-    (living._end, living.writes)
+) -> Living {
+    spawn_lives(cluster, Config::default(), vec![run], Lives::Two(death), 1)
 }
 
-/// Runs loops that live and die together. The seed says what comes late and twice.
+/// Runs loops that live and die together. The seed says what comes late and twice, and what breaks.
 pub(crate) fn spawn_lives(
     cluster: &FakeCluster,
     config: Config,
@@ -71,25 +77,29 @@ pub(crate) fn spawn_lives(
     let end = CancellationToken::new();
     let living = Living {
         _end: end.clone().drop_guard(),
-        writes: Arc::default(),
+        calls: Calls::default(),
         deaths: Arc::default(),
         unanswered: Arc::default(),
     };
     let (cluster, config, clock) = (cluster.clone(), Arc::new(config), clock_of_2030());
-    let (writes, deaths) = (living.writes.clone(), living.deaths.clone());
+    let (first, deaths) = (living.calls.clone(), living.deaths.clone());
     let unanswered = living.unanswered.clone();
     tokio::spawn(async move {
         for number in 0.. {
+            let chance = Arc::new(AtomicU64::new(seed.wrapping_add(number)));
             let life = Life {
                 end: end.child_token(),
                 lives,
                 lives_before: number,
+                lasts: next(&chance),
+                chance,
                 writes: Arc::default(),
-                writes_of_all: writes.clone(),
+                reads: Arc::default(),
+                calls_of_first: first.clone(),
                 unanswered_of_all: unanswered.clone(),
             };
             let shutdown = life.end.clone();
-            let client = troubled(&cluster, life, seed.wrapping_add(number));
+            let client = troubled(&cluster, life);
             for run in &runs {
                 let (client, clock) = (client.clone(), clock.clone());
                 start(client, config.clone(), *run, clock, shutdown.clone());
@@ -110,8 +120,12 @@ struct Life {
     lives: Lives,
     /// Before this one.
     lives_before: u64,
+    /// So many calls, modulo what is the most.
+    lasts: u64,
+    chance: Arc<AtomicU64>,
     writes: Arc<AtomicUsize>,
-    writes_of_all: Arc<AtomicUsize>,
+    reads: Arc<AtomicUsize>,
+    calls_of_first: Calls,
     unanswered_of_all: Arc<AtomicUsize>,
 }
 
@@ -126,79 +140,107 @@ enum Fate {
 }
 
 impl Life {
-    fn fate(&self, chance: &AtomicU64) -> Fate {
-        self.writes_of_all.fetch_add(1, Ordering::Relaxed);
-        let number = self.writes.fetch_add(1, Ordering::Relaxed);
+    fn fate(&self, is_write: bool) -> Fate {
+        let written = self.writes.load(Ordering::Relaxed);
+        let read = self.reads.load(Ordering::Relaxed);
+        let counted = if is_write { &self.writes } else { &self.reads };
+        counted.fetch_add(1, Ordering::Relaxed);
+        let is_first = self.lives_before == 0;
+        if is_first {
+            self.calls_of_first.add(is_write);
+        }
+        let last = |arrives| match arrives {
+            true => Fate::DoneAndLost,
+            false => Fate::Lost,
+        };
         match self.lives {
-            Lives::Two(Some(death)) if self.lives_before == 0 && number == death.after => {
-                match death.last_arrives {
-                    true => Fate::DoneAndLost,
-                    false => Fate::Lost,
-                }
+            Lives::Two(Some(death)) if is_first && written + read == death.after => {
+                last(death.last_arrives)
             }
-            Lives::Two(_) => Fate::Answered,
-            Lives::Short if number as u64 == self.lives_before % 3 => Fate::DoneAndLost,
-            Lives::Short => Fate::Answered,
-            Lives::Refused if number >= REFUSED_UNTIL => Fate::Answered,
-            Lives::Refused => match next(chance) % 3 {
+            Lives::Short if is_write && written as u64 == self.lives_before % 3 => last(true),
+            Lives::Chance(most) if written + read == self.lasts as usize % most => {
+                last((self.lasts >> 60).is_multiple_of(2))
+            }
+            Lives::Refused if is_write && written < REFUSED_UNTIL => match next(&self.chance) % 3 {
                 0 => Fate::Refused,
                 1 => Fate::DoneAndRefused,
                 _ => Fate::Answered,
             },
+            Lives::Refused
+                if !is_write
+                    && read < READS_REFUSED_UNTIL
+                    && next(&self.chance).is_multiple_of(3) =>
+            {
+                Fate::Refused
+            }
+            _ => Fate::Answered,
         }
     }
 }
 
 /// Nothing gets through once the life is over.
-fn troubled(cluster: &FakeCluster, life: Life, seed: u64) -> Client {
-    let (inner, chance) = (cluster.client(), Arc::new(AtomicU64::new(seed)));
+fn troubled(cluster: &FakeCluster, life: Life) -> Client {
+    let inner = cluster.client();
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (inner, life, chance) = (inner.clone(), life.clone(), chance.clone());
-        let path = request.uri().path();
-        let is_write = *request.method() != Method::GET && !path.contains("/events");
-        let is_creation = *request.method() == Method::POST;
-        let is_watch = request
-            .uri()
-            .query()
-            .is_some_and(|query| query.contains("watch=true"));
-        async move {
-            let fate = match is_write && !life.end.is_cancelled() {
-                true => life.fate(&chance),
-                false => Fate::Answered,
-            };
-            if matches!(fate, Fate::Lost) {
-                life.end.cancel();
-            }
-            if life.end.is_cancelled() {
-                return std::future::pending().await;
-            }
-            if matches!(fate, Fate::Refused) {
-                return Ok(refused());
-            }
-            let answer = inner.send(request).await.expect("the fake answers");
-            if matches!(fate, Fate::DoneAndLost) {
-                life.end.cancel();
-                return std::future::pending().await;
-            }
-            if matches!(fate, Fate::DoneAndRefused) {
-                if is_creation && answer.status().is_success() {
-                    life.unanswered_of_all.fetch_add(1, Ordering::Relaxed);
-                }
-                return Ok(refused());
-            }
-            let answer = answer.map(|body| match is_watch {
-                true => late_and_twice(body, chance).boxed_unsync(),
-                false => body.boxed_unsync(),
-            });
-            Ok::<_, Infallible>(answer)
-        }
+        let (inner, life) = (inner.clone(), life.clone());
+        async move { Ok::<_, Infallible>(answer(&inner, &life, request).await) }
     });
     Client::new(service, "default")
 }
 
-fn refused() -> Response<UnsyncBoxBody<Bytes, <Body as http_body::Body>::Error>> {
+type Answer = Response<UnsyncBoxBody<Bytes, <Body as http_body::Body>::Error>>;
+
+async fn answer(inner: &Client, life: &Life, request: Request<Body>) -> Answer {
+    if life.end.is_cancelled() {
+        return std::future::pending().await;
+    }
+    let path = request.uri().path();
+    let is_write = *request.method() != Method::GET && !path.contains("/events");
+    let is_creation = is_write && *request.method() == Method::POST;
+    let query = request.uri().query().unwrap_or("");
+    let is_watch = query.contains("watch=true");
+    match life.fate(is_write) {
+        Fate::Lost => {
+            life.end.cancel();
+            std::future::pending().await
+        }
+        Fate::Refused => refused(),
+        Fate::DoneAndLost => {
+            drop(inner.send(request).await.expect("the fake answers"));
+            life.end.cancel();
+            std::future::pending().await
+        }
+        Fate::DoneAndRefused => {
+            let answer = inner.send(request).await.expect("the fake answers");
+            if is_creation && answer.status().is_success() {
+                life.unanswered_of_all.fetch_add(1, Ordering::Relaxed);
+            }
+            refused()
+        }
+        Fate::Answered if is_watch && next(&life.chance).is_multiple_of(FORGET_ONE_IN) => {
+            forgotten()
+        }
+        Fate::Answered => {
+            let answer = inner.send(request).await.expect("the fake answers");
+            answer.map(|body| match is_watch {
+                true => late_and_twice(body, life.chance.clone()).boxed_unsync(),
+                false => body.boxed_unsync(),
+            })
+        }
+    }
+}
+
+fn refused() -> Answer {
     let status = super::failure(500, "InternalError");
     super::reply(500, &status).map(BodyExt::boxed_unsync)
+}
+
+/// How a watch is told that it is too late to begin where it wants to.
+fn forgotten() -> Answer {
+    let status = super::failure(410, "Expired");
+    let line = format!("{}\n", json!({"type": "ERROR", "object": status}));
+    let body = Full::from(line).map_err(|never| match never {});
+    Response::new(body.boxed_unsync())
 }
 
 fn late_and_twice(
@@ -206,27 +248,23 @@ fn late_and_twice(
     chance: Arc<AtomicU64>,
 ) -> impl http_body::Body<Data = Bytes, Error = <Body as http_body::Body>::Error> + Send {
     let frames = http_body_util::BodyStream::new(body).then(move |frame| {
-        let chance = next(&chance);
+        let (late, more) = (next(&chance) % LATE_MAX_MS, next(&chance));
         async move {
-            tokio::time::sleep(Duration::from_millis(chance % LATE_MAX_MS)).await;
-            (frame, chance.is_multiple_of(2))
+            tokio::time::sleep(Duration::from_millis(late)).await;
+            (frame, more)
         }
     });
-    StreamBody::new(frames.flat_map(|(frame, twice)| {
+    // What it breaks before is not seen, until the next watch or list.
+    let whole = frames.take_while(|(_, more)| {
+        let breaks = (more >> 1).is_multiple_of(BREAK_ONE_IN);
+        std::future::ready(!breaks)
+    });
+    StreamBody::new(whole.flat_map(|(frame, more)| {
         let again = match &frame {
-            Ok(frame) if twice => frame.data_ref().cloned(),
+            Ok(frame) if more.is_multiple_of(2) => frame.data_ref().cloned(),
             _ => None,
         };
         let again = again.map(|data| Ok(http_body::Frame::data(data)));
         stream::iter([frame].into_iter().chain(again))
     }))
-}
-
-/// The same numbers each time: splitmix64.
-fn next(state: &AtomicU64) -> u64 {
-    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut z = state.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{Death, FakeCluster, spawn, spawn_mortal};
+use crate::fake_cluster::{Calls, Death, FakeCluster, spawn, spawn_mortal};
 
 mod kinds;
 mod trouble;

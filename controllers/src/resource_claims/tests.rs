@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{Death, FakeCluster, spawn, spawn_mortal};
+use crate::fake_cluster::{Calls, Death, FakeCluster, spawn, spawn_mortal};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const CLAIMS: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
@@ -266,12 +266,12 @@ fn names_that_are_too_long_are_shortened_together() {
 }
 
 /// Two pods come, and one ends.
-async fn live(death: Option<Death>) -> usize {
+async fn live(death: Option<Death>) -> Calls {
     let cluster = FakeCluster::new();
     put_template(&cluster);
     put_pod(&cluster, "a", json!({}));
     put_pod(&cluster, "b", json!({}));
-    let (_running, writes) = spawn_mortal(&cluster, run, death);
+    let living = spawn_mortal(&cluster, run, death);
     let is_told = |name: &str| told_of(&cluster, name)[0]["resourceClaimName"].is_string();
     eventually(&format!("both, {death:?}"), || is_told("a") && is_told("b")).await;
     assert_eq!(claims(&cluster).len(), 2, "{death:?}");
@@ -291,14 +291,15 @@ async fn live(death: Option<Death>) -> usize {
         all.len() == 1 && all[0]["metadata"]["name"] == left
     })
     .await;
-    writes.load(Ordering::Relaxed)
+    living.calls.clone()
 }
 
 #[tokio::test(start_paused = true)]
 async fn wherever_it_dies_each_pod_has_one_claim() {
-    let writes = live(None).await;
+    let calls = live(None).await;
+    let writes = calls.writes();
     assert!(writes >= 7, "{writes}");
-    for death in Death::at_any_of(writes) {
+    for death in calls.deaths(1) {
         live(Some(death)).await;
     }
 }

@@ -3,9 +3,8 @@
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{Death, FakeCluster, spawn, spawn_mortal};
+use crate::fake_cluster::{Calls, Death, FakeCluster, spawn, spawn_mortal};
 use crate::fixture_text::{at, now};
-use std::sync::atomic::Ordering;
 
 use super::prefix::Prefix;
 
@@ -170,13 +169,13 @@ async fn one_that_nobody_uses_goes_after_ten_seconds() {
 }
 
 /// Two networks come; both are deleted, and one is needed for a while.
-async fn live(death: Option<Death>) -> usize {
+async fn live(death: Option<Death>) -> Calls {
     let cluster = FakeCluster::new();
     let path = |name: &str| format!("{NETWORKS}/{name}");
     put_network(&cluster, "more", "10.9.0.0/24");
     put_network(&cluster, "most", "10.10.0.0/24");
     put_address(&cluster, "10.9.0.7", "ipallocator.k8s.io");
-    let (_running, writes) = spawn_mortal(&cluster, run, death);
+    let living = spawn_mortal(&cluster, run, death);
     let is_kept = |name: &str| {
         let network = cluster.api.get(&path(name)).unwrap_or_default();
         network["metadata"]["finalizers"] == json!([FINALIZER])
@@ -200,14 +199,15 @@ async fn live(death: Option<Death>) -> usize {
     assert!(is_there("more"), "{death:?}");
     cluster.api.delete(&format!("{ADDRESSES}/10.9.0.7"));
     eventually(&format!("gone, {death:?}"), || !is_there("more")).await;
-    writes.load(Ordering::Relaxed)
+    living.calls.clone()
 }
 
 #[tokio::test(start_paused = true)]
 async fn wherever_it_dies_a_network_stays_as_long_as_it_is_needed() {
-    let writes = live(None).await;
+    let calls = live(None).await;
+    let writes = calls.writes();
     assert!(writes >= 7, "{writes}");
-    for death in Death::at_any_of(writes) {
+    for death in calls.deaths(1) {
         live(Some(death)).await;
     }
 }

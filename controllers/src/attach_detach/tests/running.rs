@@ -3,8 +3,7 @@
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{Death, FakeCluster, spawn, spawn_mortal};
-use std::sync::atomic::Ordering;
+use crate::fake_cluster::{Calls, Death, FakeCluster, spawn, spawn_mortal};
 
 const ATTACHMENTS: &str = "/apis/storage.k8s.io/v1/volumeattachments";
 
@@ -191,8 +190,8 @@ async fn a_volume_that_cannot_be_detached_holds_up_no_other() {
     }
 }
 
-/// Attached to one node, and then to the other; in how many writes.
-async fn live(death: Option<Death>) -> usize {
+/// Attached to one node, and then to the other; what was asked for that.
+async fn live(death: Option<Death>) -> Calls {
     let cluster = cluster();
     // Nobody detaches what the node may still think it has.
     let seen = cluster.clone();
@@ -202,7 +201,7 @@ async fn live(death: Option<Death>) -> usize {
         None
     });
     put_pod(&cluster, "p", "a");
-    let (_running, writes) = spawn_mortal(&cluster, run, death);
+    let living = spawn_mortal(&cluster, run, death);
     let at = |node: &'static str| {
         let cluster = cluster.clone();
         move || attached_to(&cluster) == [node]
@@ -226,17 +225,18 @@ async fn live(death: Option<Death>) -> usize {
     let kinds: Vec<&str> = kinds.map(|(kind, _)| kind).collect();
     let once = ["ADDED", "MODIFIED", "DELETED", "ADDED", "MODIFIED"];
     assert_eq!(kinds, once, "{death:?}");
-    writes.load(Ordering::Relaxed)
+    living.calls.clone()
 }
 
 #[tokio::test(start_paused = true)]
 async fn wherever_it_dies_a_volume_is_on_one_node_at_a_time() {
-    let writes = live(None).await;
+    let calls = live(None).await;
+    let writes = calls.writes();
     assert!(
         writes >= 5,
         "attached twice, detached once, noted: {writes}"
     );
-    for death in Death::at_any_of(writes) {
+    for death in calls.deaths(1) {
         live(Some(death)).await;
     }
 }

@@ -7,7 +7,7 @@ use http::Method;
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{Death, FakeCluster, failure, spawn, spawn_mortal};
+use crate::fake_cluster::{Calls, Death, FakeCluster, failure, spawn, spawn_mortal};
 
 const BUDGET: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/web";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -324,13 +324,13 @@ async fn a_disruption_that_did_not_come_is_taken_back() {
 }
 
 /// Comes up, lets one go that is then gone, and is left with two.
-async fn live(death: Option<Death>) -> usize {
+async fn live(death: Option<Death>) -> Calls {
     let cluster = FakeCluster::new();
     put_budget(&cluster, json!({"minAvailable": 1}));
     for name in ["a", "b", "c"] {
         put_pod(&cluster, name, None);
     }
-    let (_running, writes) = spawn_mortal(&cluster, run, death);
+    let living = spawn_mortal(&cluster, run, death);
     let is = async |wanted: [i64; 4]| {
         eventually(&format!("{wanted:?}, {death:?}"), || {
             counts(&cluster) == wanted
@@ -347,14 +347,15 @@ async fn live(death: Option<Death>) -> usize {
         budget["status"]["disruptedPods"].is_null()
     })
     .await;
-    writes.load(Ordering::Relaxed)
+    living.calls.clone()
 }
 
 #[tokio::test(start_paused = true)]
 async fn wherever_it_dies_the_count_is_right_in_the_end() {
-    let writes = live(None).await;
+    let calls = live(None).await;
+    let writes = calls.writes();
     assert!(writes >= 3, "{writes}");
-    for death in Death::at_any_of(writes) {
+    for death in calls.deaths(1) {
         live(Some(death)).await;
     }
 }

@@ -1,13 +1,12 @@
-//! The whole loop, cut off from the server at each of its requests in turn, before or after the
-//! request took effect, and started anew: each pod is counted exactly once, and none too many is
-//! made. `survival` shows the same of the pure part, with many deaths in a row.
+//! The whole loop, cut off from the server at its calls in turn, before or after the call took
+//! effect, and started anew: each pod is counted exactly once, and none too many is made. `survival` shows the same of the pure part, with many deaths in a row.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use super::whole::{JOB, end, holds, pods, put_job, status};
 use super::*;
-use crate::fake_cluster::{Death, FakeCluster, spawn};
+use crate::fake_cluster::{Calls, Death, FakeCluster, spawn_mortal};
 
 /// Between two looks at the pods.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
@@ -50,21 +49,15 @@ impl Node {
     }
 }
 
-/// Says whether the first process lived to see the end.
-async fn survives(words: &[&str], last: &str, death: Death) -> bool {
+/// What was asked, and the number of pods that were made.
+async fn live(words: &[&str], last: &str, death: Option<Death>) -> (Calls, usize) {
     let said = format!("{words:?} {death:?}");
     let cluster = FakeCluster::new();
     put_job(&cluster, words);
-    let (client, dead) = cluster.mortal_client(death);
-    let mut running = Some(spawn(client, crate::Config::default(), run));
-    let mut successor = None;
+    let living = spawn_mortal(&cluster, run, death);
     let mut node = Node::default();
     let mut looks = 0;
-    while !holds(&cluster, last) || (dead.is_cancelled() && successor.is_none()) {
-        if dead.is_cancelled() && successor.is_none() {
-            running = None;
-            successor = Some(spawn(cluster.client(), crate::Config::default(), run));
-        }
+    while !holds(&cluster, last) {
         node.look(&cluster);
         looks += 1;
         assert!(looks < LOOKS_MAX, "{said}: {}", status(&cluster));
@@ -75,7 +68,9 @@ async fn survives(words: &[&str], last: &str, death: Death) -> bool {
     let status = status(&cluster);
     assert_eq!(status, ended, "{said}: a finished job changes no more");
     let count = |name: &str| usize::try_from(status[name].as_u64().unwrap_or(0)).unwrap();
-    let made = node.seen.len();
+    let changes = cluster.api.changes("/api/v1/pods").into_iter();
+    let made = changes.filter(|(kind, _)| *kind == "ADDED").count();
+    assert_eq!(made, node.seen.len(), "{said}");
     assert_eq!(count("succeeded"), node.ended("Succeeded"), "{said}");
     assert_eq!(count("failed"), made - node.ended("Succeeded"), "{said}");
     assert_eq!(status["uncountedTerminatedPods"], json!({}), "{said}");
@@ -87,21 +82,15 @@ async fn survives(words: &[&str], last: &str, death: Death) -> bool {
         let finalizers = &pod["metadata"]["finalizers"];
         assert!(finalizers.as_array().is_none_or(Vec::is_empty), "{said}");
     }
-    drop(running);
-    !dead.is_cancelled()
+    (living.calls.clone(), made)
 }
 
 async fn dies_everywhere(words: &[&str], last: &str) {
-    for last_arrives in [false, true] {
-        let mut after = 0;
-        let death = |after| Death {
-            after,
-            last_arrives,
-        };
-        while !survives(words, last, death(after)).await {
-            after += 1;
-        }
-        assert!(after > 10, "it died nowhere");
+    let (calls, made) = live(words, last, None).await;
+    assert!(calls.writes() > 10, "{}", calls.writes());
+    for death in calls.deaths(1) {
+        let (_, again) = live(words, last, Some(death)).await;
+        assert_eq!(again, made, "{words:?} {death:?}");
     }
 }
 

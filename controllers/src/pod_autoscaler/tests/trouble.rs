@@ -212,10 +212,10 @@ async fn a_scale_that_is_refused_is_told_of_and_tried_again() {
 }
 
 /// Grows, and shrinks again.
-async fn live(death: Option<Death>) -> usize {
+async fn live(death: Option<Death>) -> Calls {
     let site = two_pods();
     site.use_cpu(&[("a", 1000), ("b", 1000)]);
-    let (_running, writes) = spawn_mortal(&site.cluster, run, death);
+    let living = spawn_mortal(&site.cluster, run, death);
     eventually(&format!("four, {death:?}"), || site.replicas(WEB) == 4).await;
     eventually(&format!("told, {death:?}"), || {
         site.status("web")["desiredReplicas"] == 4
@@ -232,14 +232,15 @@ async fn live(death: Option<Death>) -> usize {
         tokio::time::timeout(limit, shrunk).await.is_ok(),
         "never one, {death:?}"
     );
-    writes.load(Ordering::Relaxed)
+    living.calls.clone()
 }
 
 #[tokio::test(start_paused = true)]
 async fn wherever_it_dies_the_number_is_right_in_the_end() {
-    let writes = live(None).await;
+    let calls = live(None).await;
+    let writes = calls.writes();
     assert!(writes >= 4, "{writes}");
-    for death in Death::at_any_of(writes.min(8)) {
+    for death in calls.deaths(1) {
         live(Some(death)).await;
     }
 }

@@ -1,19 +1,17 @@
-//! The loop dies at every one of its writes, and hears late and twice: what becomes of pods and
+//! The loop dies at every one of its calls, and hears late and twice: what becomes of pods and
 //! claims is the same each time.
-
-use std::sync::atomic::Ordering;
 
 use super::whole::{SET, images, is_complete, put_set, run_pods};
 use super::*;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{Death, FakeCluster, spawn_mortal};
+use crate::fake_cluster::{Calls, Death, FakeCluster, spawn_mortal};
 
-/// Comes up with three, is updated, and goes down to one; in how many writes.
-async fn live(death: Option<Death>) -> usize {
+/// Comes up with three, is updated, and goes down to one; what was asked for that.
+async fn live(death: Option<Death>) -> Calls {
     let cluster = FakeCluster::new();
     let change = |what: &dyn Fn(&mut Value)| put_set(&cluster, what);
     change(&|set| set["spec"]["replicas"] = json!(3));
-    let (_running, writes) = spawn_mortal(&cluster, run, death);
+    let living = spawn_mortal(&cluster, run, death);
     let until = async |what: &str, image: &str, replicas: i64| {
         let what = format!("{what}, {death:?}");
         let reached = || {
@@ -48,14 +46,15 @@ async fn live(death: Option<Death>) -> usize {
     );
     let revisions = of("/apis/apps/v1/controllerrevisions");
     assert_eq!(revisions.matches("ADDED").count(), 2, "{death:?}");
-    writes.load(Ordering::Relaxed)
+    living.calls.clone()
 }
 
 #[tokio::test(start_paused = true)]
 async fn wherever_it_dies_no_pod_is_made_or_lost_out_of_order() {
-    let writes = live(None).await;
+    let calls = live(None).await;
+    let writes = calls.writes();
     assert!(writes > 20, "the script has that many steps: {writes}");
-    for death in Death::at_any_of(writes) {
+    for death in calls.deaths(1) {
         live(Some(death)).await;
     }
 }

@@ -3,8 +3,7 @@
 use super::*;
 use crate::Config;
 use crate::fake_api::eventually;
-use crate::fake_cluster::{Death, FakeCluster, spawn, spawn_mortal};
-use std::sync::atomic::Ordering;
+use crate::fake_cluster::{Calls, Death, FakeCluster, spawn, spawn_mortal};
 use std::time::Duration;
 
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
@@ -164,13 +163,13 @@ async fn a_pod_that_waits_is_named() {
 }
 
 /// Two claims, two volumes; one claim goes, and its volume is released.
-async fn live(death: Option<Death>) -> usize {
+async fn live(death: Option<Death>) -> Calls {
     let cluster = FakeCluster::new();
     put_claim(&cluster, "a", &["Pending"]);
     put_claim(&cluster, "b", &["Pending", "size=2Gi"]);
     put_volume(&cluster, "v", &["Pending"]);
     put_volume(&cluster, "w", &["Pending", "size=2Gi"]);
-    let (_running, writes) = spawn_mortal(&cluster, run, death);
+    let living = spawn_mortal(&cluster, run, death);
     eventually(&format!("bound, {death:?}"), || {
         are_bound(&cluster, "b", "w") && are_bound(&cluster, "a", "v")
     })
@@ -191,15 +190,16 @@ async fn live(death: Option<Death>) -> usize {
     assert_eq!(held, "u-a", "{death:?}");
     let phase = phase_of(&cluster, &format!("{CLAIMS}/c"));
     assert_eq!(phase, "Pending", "{death:?}");
-    writes.load(Ordering::Relaxed)
+    living.calls.clone()
 }
 
 /// Wherever a process dies, the next ends what it began, and no volume is taken twice.
 #[tokio::test(start_paused = true)]
 async fn bindings_survive_the_binder() {
-    let writes = live(None).await;
+    let calls = live(None).await;
+    let writes = calls.writes();
     assert!(writes >= 9, "{writes}");
-    for death in Death::at_any_of(writes) {
+    for death in calls.deaths(1) {
         live(Some(death)).await;
     }
 }
