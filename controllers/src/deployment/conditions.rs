@@ -52,6 +52,18 @@ pub(super) fn has_reason(status: &DeploymentStatus, kind: &str, reason: &str) ->
     get(status, kind).is_some_and(|condition| condition.reason.as_deref() == Some(reason))
 }
 
+/// Whether it tells the end of a rollout to another set than this: whoever made this one died
+/// before it was told, or one of earlier days is taken up again. Upstream goes by the reason alone,
+/// and so never finds that such a rollout has run out of time.
+pub(super) fn is_end_of_another(progress: &DeploymentCondition, set: &str) -> bool {
+    let told = progress.message.as_deref().unwrap_or_default();
+    let named = told
+        .strip_prefix("ReplicaSet \"")
+        .and_then(|rest| rest.split('"').next());
+    progress.reason.as_deref() == Some(reason::NEW_SET_AVAILABLE)
+        && named.is_some_and(|named| named != set)
+}
+
 /// Leaves a condition alone that says the same already; keeps the time of the last transition
 /// when only the reason changes.
 pub(super) fn set(status: &mut DeploymentStatus, mut condition: DeploymentCondition) {

@@ -133,8 +133,9 @@ fn sync_revision(deployment: &mut Deployment, sets: &mut Sets, now: Timestamp) {
     }
     let deadline = spec::progress_deadline(deployment);
     let status = deployment.status.get_or_insert_default();
-    if deadline.is_some() && conditions::get(status, PROGRESSING).is_none() {
-        let name = set.metadata.name.as_deref().unwrap_or_default();
+    let name = set.metadata.name.as_deref().unwrap_or_default();
+    let told = conditions::get(status, PROGRESSING);
+    if deadline.is_some() && told.is_none_or(|told| conditions::is_end_of_another(told, name)) {
         let message = format!("Found new replica set \"{name}\"");
         let found = conditions::new(PROGRESSING, "True", reason::FOUND_NEW_SET, message, now);
         conditions::set(status, found);

@@ -3,7 +3,7 @@
 //! `deployment replicas=N template=T [surge=N|N%] [unavailable=N|N%] [recreate] [paused]
 //! [deadline=S] [history=N] [deleting] [selects_all]`, the same with `status` for what was
 //! written before: `status [total=N] [updated=N] [ready=N] [available=N]
-//! [progressing=REASON@AGE]`. Then the sets, oldest first: `rs T size=N [pods=N] [available=N]
+//! [progressing=REASON@AGE [of=T]]`. Then the sets, oldest first: `rs T size=N [pods=N] [available=N]
 //! [revision=N] [desired=N] [max=N] [left]`. What is not said of pods is as many as the size.
 
 use std::fmt::Write as _;
@@ -66,6 +66,10 @@ fn status_before(words: &[&str]) -> Value {
         let since = at(age.parse().unwrap());
         value["conditions"] = json!([{"type": "Progressing", "status": "True", "reason": reason,
             "lastUpdateTime": since, "lastTransitionTime": since}]);
+    }
+    if let Some(set) = option(words, "of") {
+        let message = format!("ReplicaSet \"web-{set}\" has successfully progressed.");
+        value["conditions"][0]["message"] = json!(message);
     }
     value
 }
@@ -235,6 +239,35 @@ fn a_finished_rollout_rests() {
             status total=3 updated=3 ready=3 available=3 unavailable=0
             Progressing True NewReplicaSetAvailable
             Available True MinimumReplicasAvailable
+        "#]],
+    );
+}
+
+/// As a loop leaves it that dies when it has made the new set.
+#[test]
+fn the_end_of_another_rollout_is_not_the_end_of_this_one() {
+    let check = |of: &str, expected| {
+        let text = "deployment replicas=2 template=v2 recreate
+             status progressing=NewReplicaSetAvailable@9999 of=WHICH
+             rs v1 size=0 revision=1 desired=2 max=2
+             rs v2 size=2 pods=0 available=0 revision=2 desired=2 max=2";
+        check(&text.replace("WHICH", of), expected);
+    };
+    check(
+        "v1",
+        expect![[r#"
+            status total=0 updated=0 ready=0 available=0 unavailable=2
+            Progressing True FoundNewReplicaSet
+            Available False MinimumReplicasUnavailable
+            again in 601 s
+        "#]],
+    );
+    check(
+        "v2",
+        expect![[r#"
+            status total=0 updated=0 ready=0 available=0 unavailable=2
+            Progressing True NewReplicaSetAvailable
+            Available False MinimumReplicasUnavailable
         "#]],
     );
 }
