@@ -4,10 +4,12 @@
 //! environment, and says in one line what is wrong.
 
 mod controllers;
+mod doctor;
 mod resources;
 mod scheduler;
 
 pub use controllers::ControllersCommand;
+pub use doctor::{DoctorCommand, Role};
 pub use resources::ResourceArgs;
 pub use scheduler::{ExplainArgs, SchedulerCommand, SchedulerWhat};
 
@@ -41,6 +43,8 @@ pub enum Command {
     Kubeconfig(Box<KubeconfigCommand>),
     /// Work with the images of a node
     Image(ImageCommand),
+    /// Check whether this machine can be a server and a node, and tell what to do about it
+    Doctor(DoctorCommand),
     /// Print a completion script for a shell
     Completion {
         /// bash, elvish, fish, powershell or zsh

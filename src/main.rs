@@ -7,6 +7,7 @@ mod control_plane; // Store, API server, controllers and scheduler as one thing 
 mod controllers;
 mod demo;
 mod demo_page;
+mod doctor; // What is wrong with this machine.
 mod elevate;
 mod images;
 mod kubeconfigs;
@@ -86,6 +87,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Secrets(args) => secrets::run(args),
         Command::Kubeconfig(args) => kubeconfigs::run(*args),
         Command::Image(args) => images::run(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Completion { shell } => {
             let mut command = Cli::command();
             clap_complete::generate(shell, &mut command, "coracle", &mut std::io::stdout());

@@ -149,7 +149,7 @@ impl Csi {
     pub async fn driver(&self, name: &str) -> Result<Driver, String> {
         let api: Api<CSIDriver> = Api::all(self.client.clone());
         let found = api.get_opt(name).await;
-        let found = found.map_err(|error| crate::pods::chain(&error))?;
+        let found = found.map_err(|error| crate::error::chain(&error))?;
         Ok(Driver::new(name, found))
     }
 
@@ -165,7 +165,7 @@ impl Csi {
         let namespace = reference.namespace.as_deref().unwrap_or_default();
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let secret = api.get(name).await.map_err(|error| {
-            let error = crate::pods::chain(&error);
+            let error = crate::error::chain(&error);
             said(format_args!(
                 "failed to find the secret {name} in the namespace {namespace} with error: {error}"
             ))

@@ -15,5 +15,6 @@ mod token;
 
 pub use files::Pair;
 pub use identity::{Enrolled, enrol};
+pub use lifetime::Lifetime;
 pub use renewal::Keeper;
 pub use token::{Token, parse_token};

@@ -103,3 +103,17 @@ pub enum WipeError {
     #[error("the pods' network cannot be taken away")]
     Network(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
+
+/// An error with what it is due to, on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let part = cause.to_string();
+        if !text.ends_with(&part) {
+            text = format!("{text}: {part}");
+        }
+        source = cause.source();
+    }
+    text
+}

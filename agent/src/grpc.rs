@@ -15,6 +15,7 @@ pub use answers::Answers;
 pub use endpoint::Endpoint;
 pub use status::{Code, Status};
 
+use crate::error::chain;
 use bytes::{BufMut, Bytes, BytesMut};
 use frame::PREFIX_BYTES;
 use http::{Method, Request, Response};
@@ -218,10 +219,6 @@ fn framed(message: &impl Message) -> Result<Bytes, Status> {
     let encoded = message.encode(&mut framed);
     encoded.map_err(|error| Status::internal(error.to_string()))?;
     Ok(framed.freeze())
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    crate::images::chain_text(error)
 }
 
 #[cfg(test)]

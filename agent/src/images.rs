@@ -407,19 +407,5 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ImageErr
     crate::atomic_file::write(path, bytes, 0o644).map_err(ImageError::io("cannot write", path))
 }
 
-/// An error with its sources, in one line.
-pub(crate) fn chain_text(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let part = cause.to_string();
-        if !text.ends_with(&part) {
-            text = format!("{text}: {part}");
-        }
-        source = cause.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests;

@@ -61,6 +61,8 @@ mod stream; // Logs and exec, over a connection that the node dialled. // The sa
 
 mod kernel; // What it can do.
 
+pub mod abilities; // The same, tried out.
+
 pub mod grpc; // Calls of other services on this machine.
 
 pub mod images; // Content store, import and pull.

@@ -57,7 +57,6 @@ pub use manifest::is_static;
 pub use prepare::{HOSTS, RESOLV_CONF};
 pub use probe::Tallies;
 pub use rotate::remove as remove_log;
-pub use start::chain;
 pub use take_down::TakeDownError;
 pub use tokens::Tokens;
 pub use volume_writes::VolumeWrites;

@@ -183,7 +183,7 @@ async fn keep_authorities(source: &Source, shared: &Shared) {
             }
             Err(error) => {
                 if known.is_empty() && !is_told {
-                    let error = crate::pods::chain(&error);
+                    let error = crate::error::chain(&error);
                     tracing::warn!(
                         error,
                         "certificates of clients are not taken on the node's port, only tokens; \

@@ -8,6 +8,7 @@ mod app_armor;
 mod cgroups;
 mod choice; // Which one a node has.
 mod command; // Run to its end.
+pub(crate) use cgroups::Hierarchies;
 pub use cgroups::stalls;
 pub mod contract;
 pub mod cri;

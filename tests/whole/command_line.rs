@@ -114,6 +114,46 @@ fn a_setting_in_a_file_is_checked_like_a_flag() {
     refused(&["server", "--config", &path], &["--config", "YAML"]);
 }
 
+/// Of a machine that runs these tests nothing has to be put right.
+#[test]
+fn the_doctor_finds_this_machine_fit_and_says_what_is_wrong_with_another() {
+    let parent = tempfile::tempdir().unwrap();
+    let data = parent.path().join("data");
+    let listen = ["--listen", "127.0.0.1:0"];
+    let doctor = |directory: &std::path::Path| {
+        let directory = directory.display().to_string();
+        call(&[&["doctor", "--data-dir", &directory], &listen[..]].concat())
+    };
+    let output = doctor(&data);
+    let text = all_text(&output);
+    assert!(output.status.success(), "{text}");
+    let checks = [
+        "data directory",
+        "disk space",
+        "disk speed",
+        "certificates",
+        "clock",
+        "kernel",
+        "cgroups",
+    ];
+    for check in checks {
+        let row = text.lines().find(|line| line.starts_with(check));
+        assert!(
+            row.is_some_and(|row| !row.contains("fail")),
+            "{check}: {text}"
+        );
+    }
+    assert!(!data.exists(), "it made what it looked at");
+
+    std::fs::create_dir_all(data.join("server/pki")).unwrap();
+    std::fs::write(data.join("server/pki/ca.crt"), "torn").unwrap();
+    let output = doctor(&data);
+    let text = all_text(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("ca.crt is no certificate"), "{text}");
+    assert!(text.contains("1 thing must be put right first"), "{text}");
+}
+
 #[test]
 fn completion_and_version_are_printed() {
     for shell in ["bash", "zsh", "fish"] {

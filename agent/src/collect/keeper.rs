@@ -44,7 +44,7 @@ async fn each(
     let mut done = Ok(());
     for removal in removals {
         if let Err(error) = removal.await {
-            let text = crate::pods::chain(&error);
+            let text = crate::error::chain(&error);
             tracing::warn!(error = text, "cannot remove what is left of a pod");
             done = Err(error);
         }
@@ -109,7 +109,7 @@ impl Collector {
     /// `with_ended` takes the containers of pods that have ended, too.
     pub async fn dead(&self, with_ended: bool) {
         if let Err(error) = self.remove_dead(with_ended).await {
-            let error = crate::pods::chain(&error);
+            let error = crate::error::chain(&error);
             tracing::warn!(error, "not all that is left of pods is removed");
             let type_ = EventType::Warning;
             let recorder = &self.context.recorder;

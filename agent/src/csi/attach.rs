@@ -61,7 +61,7 @@ impl Csi {
         );
         let api: Api<VolumeAttachment> = Api::all(self.client.clone());
         let found = api.get(&name).await.map_err(|error| {
-            let error = crate::pods::chain(&error);
+            let error = crate::error::chain(&error);
             format!("volume {handle} has GET error for volume attachment {name}: {error}")
         })?;
         check(&found, handle, &name)?;

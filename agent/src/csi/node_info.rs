@@ -5,7 +5,7 @@ mod change; // Pure.
 
 use super::Csi;
 use super::messages::NodeGetInfoResponse;
-use crate::pods::chain;
+use crate::error::chain;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::CSINode;
 use kube::Api;

@@ -7,7 +7,7 @@ use super::resolvers::Resolvers;
 use super::responder::Responder;
 use super::zone::{DNS_SERVICE, Zone};
 use crate::PodDns;
-use crate::images::chain_text;
+use crate::error::chain;
 use crate::network::view::{Subscription, View};
 use crate::network::{self, Links};
 use coracle_client::clock::Clock;
@@ -193,11 +193,11 @@ impl Held {
         };
         let refused = match refused {
             Ok(refused) => refused,
-            Err(error) => return BTreeSet::from([chain_text(&error)]),
+            Err(error) => return BTreeSet::from([chain(&error)]),
         };
         let mut problems: BTreeSet<_> = refused
             .iter()
-            .map(|(server, error)| format!("{server}: {}", chain_text(error)))
+            .map(|(server, error)| format!("{server}: {}", chain(error)))
             .collect();
         for server in servers {
             if self.answered.contains(server) || refused.contains_key(server) {

@@ -60,7 +60,7 @@ impl ImageStore {
             pulls.remove(&key);
         }
         pulled.map_err(|error| {
-            let text = super::chain_text(&*error);
+            let text = crate::error::chain(&*error);
             ImageError::Registry(format!(
                 "failed to pull and unpack image \"{name}\": {text}"
             ))

@@ -236,7 +236,7 @@ impl Bridged {
                 .adopt(&bridge, &sandbox.id.0, namespace, addresses);
             let adopted = adopting.await;
             if let Err(error) = adopted {
-                let (pod, error) = (&sandbox.config.pod_name, crate::pods::chain(&error));
+                let (pod, error) = (&sandbox.config.pod_name, crate::error::chain(&error));
                 tracing::warn!(
                     pod,
                     error,

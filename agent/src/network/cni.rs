@@ -208,7 +208,7 @@ impl Cni {
             let runner = Runner::new(known.directories.clone(), time_max);
             let stop = CancellationToken::new();
             if let Err(error) = runner.delete(&known, &stop).await {
-                let error = crate::pods::chain(&error);
+                let error = crate::error::chain(&error);
                 tracing::warn!(error, %sandbox, "{KEPT}");
             }
         };

@@ -120,7 +120,7 @@ impl Own {
                 (false, true) => Ok(()),
             };
             if let Err(error) = settled {
-                let error = crate::pods::chain(&error);
+                let error = crate::error::chain(&error);
                 tracing::warn!(error, "the pods' network is not as it should be");
             }
             tokio::select! {

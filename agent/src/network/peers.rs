@@ -177,7 +177,7 @@ impl Peers {
         let mtu = observed.mtu_towards(own.underlay());
         let encrypted = encryption::link(links, &observed, &own, &plan, mtu, &encryption, end);
         let encrypted = encrypted.await.unwrap_or_else(|error| {
-            let reason = crate::pods::chain(&error);
+            let reason = crate::error::chain(&error);
             if own.key.is_none() {
                 tracing::warn!(reason, "the link that encrypted is still there");
                 return Encryption::Off;

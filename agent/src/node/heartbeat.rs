@@ -139,7 +139,7 @@ impl Heartbeat {
                 }
             }
             Err(error) => {
-                let error = crate::pods::chain(&error);
+                let error = crate::error::chain(&error);
                 tracing::error!(cidrs, error, "the pods' network does not come up");
             }
         }

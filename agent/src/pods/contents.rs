@@ -3,8 +3,8 @@
 use super::context::Context;
 use super::environment::Sources;
 use super::mount;
-use super::start::chain;
 use super::state;
+use crate::error::chain;
 use crate::families::Families;
 use crate::volumes;
 use crate::volumes::content::{self, Contents};

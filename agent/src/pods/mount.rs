@@ -6,8 +6,8 @@ pub mod drivers; // Those that others make.
 use super::contents;
 use super::context::Context;
 use super::prepare::Failure;
-use super::start::chain;
 use super::state::{self, Retry};
+use crate::error::chain;
 use crate::volumes::claims::{self, Reference};
 use crate::volumes::content::Contents;
 use crate::volumes::kept::{self, Found, Kept};

@@ -1,10 +1,10 @@
 //! Makes what a pod's containers share: volumes, sandbox, network, hosts and resolver.
 
 use super::context::Context;
-use super::start::chain;
 use super::state::Retry;
 use super::worker::Update;
 use super::{container_config, files, groups, mount, resolver, state};
+use crate::error::chain;
 use crate::families::Families;
 use crate::network::Resolvers;
 use crate::runtime::{IdRange, SandboxConfig, SandboxId, SandboxStatus};

@@ -6,8 +6,8 @@ mod order; // Pure. Start reading here.
 use super::container_config;
 use super::context::Context;
 use super::sizes::{amount, same_one};
-use super::start::chain;
 use super::worker::Update;
+use crate::error::chain;
 use crate::runtime::{ContainerId, Limits, Resources, RuntimeError, SandboxId};
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceRequirements};
 use order::{Part, Resource, Step};

@@ -13,6 +13,7 @@ use super::plan::Start;
 use super::state::{self, Waiting, spec};
 use super::worker::Update;
 use super::{ephemeral, groups, hook, security};
+use crate::error::chain;
 use crate::families::Families;
 use crate::images::ImageInfo;
 use crate::runtime::{ContainerConfig, ContainerId, ContainerState, SandboxId};
@@ -321,18 +322,4 @@ impl Round {
         }
         Ok(sources)
     }
-}
-
-/// An error and what it is due to, on one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.ends_with(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }

@@ -1,7 +1,7 @@
 //! Ends sandboxes: first the network, whose plugins may need the namespaces, then the rest.
 
 use super::Context;
-use super::start::chain;
+use crate::error::chain;
 use crate::network::NetworkError;
 use crate::runtime::{RuntimeError, SandboxId};
 use coracle_client::events::EventType;

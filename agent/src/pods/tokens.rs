@@ -3,7 +3,7 @@
 //!
 //! A token is bound to its pod: it ends with the pod, whatever its time.
 
-use crate::pods::start::chain;
+use crate::error::chain;
 use crate::volumes::content::TokenSpec;
 use coracle_client::Client;
 use jiff::{SignedDuration, Timestamp};

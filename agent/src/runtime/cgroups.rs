@@ -79,6 +79,19 @@ impl Hierarchies {
         found
     }
 
+    /// Whether this host can limit groups by the controller at all.
+    pub fn offers(&self, controller: &str) -> bool {
+        if !self.is_unified() {
+            return self.v1_mount(controller).is_some();
+        }
+        let all = self
+            .v2
+            .as_ref()
+            .map(|mount| mount.join("cgroup.controllers"));
+        all.and_then(|file| fs::read_to_string(file).ok())
+            .is_some_and(|text| text.split_whitespace().any(|one| one == controller))
+    }
+
     pub fn is_unified(&self) -> bool {
         self.v1.is_empty()
     }

@@ -181,7 +181,7 @@ fn image_error(error: ImageError) -> RuntimeError {
     match error {
         ImageError::NotPresent(image) => RuntimeError::ImageNotPresent(image),
         ImageError::Reference(error) => RuntimeError::Invalid(error.to_string()),
-        other => RuntimeError::Pull(crate::images::chain_text(&other)),
+        other => RuntimeError::Pull(crate::error::chain(&other)),
     }
 }
 

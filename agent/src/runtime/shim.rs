@@ -72,7 +72,7 @@ impl ShimError {
     }
 
     fn container(error: &libcontainer::error::LibcontainerError) -> Self {
-        Self::Container(crate::images::chain_text(error))
+        Self::Container(crate::error::chain(error))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::answer::{Body, refuse};
 use super::serve::Server;
+use crate::error::chain;
 use crate::local_path::{self, RemoveError};
-use crate::pods::chain;
 use http::{Response, StatusCode};
 use std::sync::Arc;
 

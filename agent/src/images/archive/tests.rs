@@ -120,7 +120,7 @@ fn import_bytes(bytes: &[u8]) -> Result<(tempfile::TempDir, ImageStore, Vec<Imag
     fs::write(&path, bytes).unwrap();
     let imported = store
         .import(&path)
-        .map_err(|error| super::super::chain_text(&error));
+        .map_err(|error| crate::error::chain(&error));
     let left = fs::read_dir(directory.path().join("images/work"))
         .unwrap()
         .count();

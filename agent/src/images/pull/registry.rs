@@ -5,7 +5,8 @@ use super::super::manifest::{
     CONFIG_BYTES_MAX, Descriptor, Document, MANIFEST_BYTES_MAX, Platform, choose,
 };
 use super::super::reference::{Reference, is_digest};
-use super::super::{ImageError, ImageStore, chain_text};
+use super::super::{ImageError, ImageStore};
+use crate::error::chain;
 use oci_client::client::{ClientConfig, ClientProtocol};
 use oci_client::errors::{OciDistributionError, OciErrorCode};
 use oci_client::secrets::RegistryAuth;
@@ -37,7 +38,7 @@ impl From<ImageOrRemote> for ImageError {
     fn from(error: ImageOrRemote) -> Self {
         match error {
             ImageOrRemote::Image(error) => error,
-            ImageOrRemote::Remote(error) => Self::Registry(chain_text(&error)),
+            ImageOrRemote::Remote(error) => Self::Registry(chain(&error)),
         }
     }
 }
@@ -141,7 +142,7 @@ impl Registry {
             hashed
                 .read_to_end(&mut bytes)
                 .and_then(|_| hashed.finish())
-                .map_err(|error| ImageError::Registry(chain_text(&error)))
+                .map_err(|error| ImageError::Registry(chain(&error)))
                 .and_then(|(actual, _)| same("a configuration", expected, actual))?;
             Ok(bytes)
         })
@@ -192,7 +193,7 @@ pub fn refusal(name: &str, error: &ImageOrRemote) -> String {
         ImageOrRemote::Remote(OciDistributionError::ServerError { code: 404, .. }) => {
             format!("{name}: not found")
         }
-        other => chain_text(other),
+        other => chain(other),
     }
 }
 

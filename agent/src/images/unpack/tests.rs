@@ -84,7 +84,7 @@ impl Stack {
         let root = self.directory.path().join(self.layers.len().to_string());
         fs::create_dir(&root).unwrap();
         unpack(layer(script).as_slice(), &root, &self.layers)
-            .map_err(|error| crate::images::chain_text(&error))?;
+            .map_err(|error| crate::error::chain(&error))?;
         self.layers.insert(0, root.clone());
         Ok(root)
     }
@@ -350,7 +350,7 @@ fn a_file_that_the_disk_has_no_room_for_is_refused_before_it_is_written() {
     // As much as comes: an unpacker that only counts would write until the disk is full.
     let stream = header.as_bytes().chain(io::repeat(0));
     let error = unpack(stream, directory.path(), &[]).unwrap_err();
-    let text = crate::images::chain_text(&error);
+    let text = crate::error::chain(&error);
     assert!(text.contains("No space left on device"), "{text}");
     assert!(!directory.path().join("bomb").exists());
 }
@@ -400,7 +400,7 @@ fn names_and_attributes_have_an_end() {
         header.set_cksum();
         let stream = header.as_bytes().chain(io::repeat(b'a').take(65 << 20));
         let error = unpack(stream, directory.path(), &[]).unwrap_err();
-        let text = crate::images::chain_text(&error);
+        let text = crate::error::chain(&error);
         assert!(text.contains("a header of more than"), "{text}");
     }
 }
@@ -410,7 +410,7 @@ fn neither_small_files_nor_copies_take_all_of_a_disk() {
     let refused = |bytes: &[u8], root: &Path, lowers: &[PathBuf]| {
         fs::create_dir(root).unwrap();
         let error = unpack(bytes, root, lowers).unwrap_err();
-        let text = crate::images::chain_text(&error);
+        let text = crate::error::chain(&error);
         assert!(text.contains("No space left on device"), "{text}");
         let disk = rustix::fs::statvfs(root).unwrap();
         assert!(disk.f_bavail > 0 && disk.f_favail > 0, "no room is left");

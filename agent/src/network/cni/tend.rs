@@ -29,7 +29,7 @@ impl State {
         match found {
             Ok(None) => Self::Unused,
             Ok(Some(_)) => Self::Ready,
-            Err(error) => Self::Problem(crate::pods::chain(error)),
+            Err(error) => Self::Problem(crate::error::chain(error)),
         }
     }
 }
@@ -113,7 +113,7 @@ impl Inner {
             && network.version >= Version::V1_1_0
             && let Err(error) = self.runner.status(network, stop).await
         {
-            return State::Problem(crate::pods::chain(&error));
+            return State::Problem(crate::error::chain(&error));
         }
         State::of(&found)
     }
@@ -151,7 +151,7 @@ impl Inner {
                 // What was broken off says nothing of plugins.
                 Err(_) if stop.is_cancelled() => return false,
                 Err(error) => {
-                    let error = crate::pods::chain(&error);
+                    let error = crate::error::chain(&error);
                     tracing::warn!(error, "a lost sandbox stays on its network");
                 }
             }
@@ -182,7 +182,7 @@ impl Inner {
         if let Err(error) = self.runner.collect(&network, &valid, stop).await
             && !stop.is_cancelled()
         {
-            let error = crate::pods::chain(&error);
+            let error = crate::error::chain(&error);
             tracing::warn!(error, "network plugins are not cleaned up");
         }
         true

@@ -127,14 +127,14 @@ pub async fn attach(cni: &Cni, id: &str) -> String {
     match cni.attach(&sandbox(id), &Resolvers::default()).await {
         Ok(Some(addresses)) => format!("{addresses:?}"),
         Ok(None) => "no network of plugins".into(),
-        Err(error) => crate::pods::chain(&error),
+        Err(error) => crate::error::chain(&error),
     }
 }
 
 pub async fn detach(cni: &Cni, id: &str) -> String {
     match cni.detach(&SandboxId(id.into())).await {
         Ok(was_attached) => was_attached.to_string(),
-        Err(error) => crate::pods::chain(&error),
+        Err(error) => crate::error::chain(&error),
     }
 }
 

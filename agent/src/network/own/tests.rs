@@ -38,7 +38,7 @@ impl Pod {
     async fn attach(&self, own: &Own) -> String {
         match own.attach(&self.0, &Resolvers::default()).await {
             Ok(addresses) => addresses.to_string(),
-            Err(error) => crate::pods::chain(&error),
+            Err(error) => crate::error::chain(&error),
         }
     }
 

@@ -83,7 +83,7 @@ fn tell(error: &FeedError, voice: &Voice, is_told: bool) {
         let error: &dyn std::error::Error = error;
         tracing::debug!(error, "NetworkPolicies are those known last");
     } else {
-        let error = crate::pods::chain(error);
+        let error = crate::error::chain(error);
         voice.say(&format!(
             "The server tells this node nothing of NetworkPolicies: {error}"
         ));

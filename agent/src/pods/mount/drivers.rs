@@ -2,10 +2,10 @@
 
 use super::super::context::Context;
 use super::super::prepare::Failure;
-use super::super::start::chain;
 use super::super::state::{self, Retry};
 use super::{Claimed, failed, owner};
 use crate::csi::{self, Csi, Driver, Lifecycle, Publication, Waited, Wanted};
+use crate::error::chain;
 use crate::volumes::claims::Used;
 use crate::volumes::content::TokenSpec;
 use crate::volumes::{Found, Kept, OfDriver, Refusal};

@@ -6,8 +6,8 @@
 
 use super::super::Shared;
 use super::super::manifest::{HASH, MIRROR, annotation};
-use super::super::start::chain;
 use super::static_name;
+use crate::error::chain;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Api;

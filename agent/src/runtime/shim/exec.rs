@@ -37,7 +37,7 @@ pub fn main(directory: &Path, result: &Path, console: &str, command: &[&str]) ->
             0,
         ),
         Err(error) => {
-            let error = crate::images::chain_text(&error);
+            let error = crate::error::chain(&error);
             (
                 ExecResult {
                     exit_code: None,

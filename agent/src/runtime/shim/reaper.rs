@@ -35,7 +35,7 @@ pub fn start(record: &SandboxRecord) -> Result<(), ShimError> {
         let made = make(record, &told);
         let line = match &made {
             Ok(pid) => format!("{pid}\n"),
-            Err(error) => format!("{}{}\n", FAILURE, crate::images::chain_text(error)),
+            Err(error) => format!("{}{}\n", FAILURE, crate::error::chain(error)),
         };
         i32::from((&told).write_all(line.as_bytes()).is_err())
     });
@@ -73,7 +73,7 @@ fn make(record: &SandboxRecord, told: &File) -> Result<Pid, ShimError> {
     unshare(CloneFlags::CLONE_NEWPID).map_err(ShimError::io("cannot make a PID namespace"))?;
     let first = process::spawn(|| {
         if let Err(error) = retire() {
-            let line = format!("{FAILURE}{}\n", crate::images::chain_text(&error));
+            let line = format!("{FAILURE}{}\n", crate::error::chain(&error));
             let mut told = told;
             let _ = told.write_all(line.as_bytes());
             return 1;

@@ -51,7 +51,7 @@ fn keep(directory: &Path) -> i32 {
         Err(error) => Report {
             pid: None,
             user: None,
-            error: crate::images::chain_text(error),
+            error: crate::error::chain(error),
         },
     };
     let line = serde_json::to_string(&report).unwrap_or_default();
@@ -192,7 +192,7 @@ fn create(
             Err(error) => Report {
                 pid: None,
                 user: None,
-                error: crate::images::chain_text(&error),
+                error: crate::error::chain(&error),
             },
         };
         let text = serde_json::to_string(&report).unwrap_or_default();

@@ -22,7 +22,7 @@ pub fn main(directory: &Path) -> i32 {
     match make(directory) {
         Ok(()) => 0,
         Err(error) => {
-            eprint!("{}", crate::images::chain_text(&error));
+            eprint!("{}", crate::error::chain(&error));
             1
         }
     }

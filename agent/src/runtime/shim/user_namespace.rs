@@ -81,7 +81,7 @@ impl Drop for Held {
 fn hold(mut line: &UnixStream, inside: impl FnOnce() -> Result<(), ShimError>) -> i32 {
     let made = enter(line).and_then(|()| inside());
     if let Err(error) = made {
-        let text = crate::images::chain_text(&error);
+        let text = crate::error::chain(&error);
         let _ = line.write_all(format!("-{text}").as_bytes());
         return 1;
     }

@@ -102,7 +102,7 @@ impl Hostile {
             .store
             .pull(&format!("{}/app:1", self.address), &[])
             .await;
-        pulled.map_err(|error| crate::images::chain_text(&error))
+        pulled.map_err(|error| crate::error::chain(&error))
     }
 
     async fn refused(&self) -> String {

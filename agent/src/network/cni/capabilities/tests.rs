@@ -153,7 +153,7 @@ fn annotations_that_mean_nothing_are_refused() {
     let config = annotated("kubernetes.io/egress-bandwidth", "1");
     let error = offered(&config, &Resolvers::default(), &[]).unwrap_err();
     assert_eq!(
-        crate::pods::chain(&error),
+        crate::error::chain(&error),
         "failed to get bandwidth info from annotations: the annotation \
          kubernetes.io/egress-bandwidth is unreasonably small (< 1kbit): \"1\""
     );

@@ -26,7 +26,7 @@ fn found(node: &Node) -> String {
         Ok(None) => "none".into(),
         Err(error) => {
             let directory = node.path("net.d").display().to_string();
-            crate::pods::chain(&error).replace(&directory, "")
+            crate::error::chain(&error).replace(&directory, "")
         }
     }
 }
