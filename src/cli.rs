@@ -7,11 +7,14 @@ mod controllers;
 mod doctor;
 mod resources;
 mod scheduler;
+mod snapshots;
 
 pub use controllers::ControllersCommand;
 pub use doctor::{DoctorCommand, Role};
 pub use resources::ResourceArgs;
 pub use scheduler::{ExplainArgs, SchedulerCommand, SchedulerWhat};
+
+pub use snapshots::{RestoreArgs, SaveArgs, SnapshotAction, SnapshotCommand};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -39,6 +42,8 @@ pub enum Command {
     Token(TokenCommand),
     /// Change the key that Secrets are encrypted with on disk
     Secrets(SecretsCommand),
+    /// Save, verify and restore snapshots: the cluster's objects and its keys in one file
+    Snapshot(Box<SnapshotCommand>),
     /// Make kubeconfigs for people and programs, and take back the ones that leaked
     Kubeconfig(Box<KubeconfigCommand>),
     /// Work with the images of a node

@@ -7,7 +7,7 @@ use crate::cli::ServerCommand;
 use crate::controllers::{self, ClientFor};
 use crate::leading::of_server;
 use crate::settings::{self, ServerSettings, file};
-use crate::{Failure, logging, manifests, node, notify, runtime, settled};
+use crate::{Failure, logging, manifests, node, notify, runtime, settled, snapshots};
 use anyhow::Context;
 use coracle_apiserver::Server;
 use coracle_apiserver::at_rest::AtRest;
@@ -87,7 +87,7 @@ pub async fn until_signalled() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn store_directory(data_dir: &Path) -> std::path::PathBuf {
+pub fn store_directory(data_dir: &Path) -> std::path::PathBuf {
     data_dir.join("server/store")
 }
 
@@ -95,8 +95,12 @@ fn store_directory(data_dir: &Path) -> std::path::PathBuf {
 fn restore(settings: &ServerSettings) -> anyhow::Result<()> {
     let at_rest = AtRest::open(settings.at_rest.clone())?;
     let directory = store_directory(&settings.data_dir);
-    let restored = coracle_store::restore_newest_snapshot(&directory, Some(at_rest.seal()))
-        .context("the store was not restored")?;
+    let restored = coracle_store::restore_newest_snapshot(
+        &directory,
+        Some(at_rest.seal()),
+        snapshots::revision_floor(Clock::system().now()),
+    )
+    .context("the store was not restored")?;
     tracing::info!(snapshot = %restored.display(), "restored the store");
     Ok(())
 }

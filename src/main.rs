@@ -21,6 +21,7 @@ mod secrets;
 mod settings;
 mod settled; // Gives back memory that is not needed.
 mod show;
+mod snapshots;
 mod tokens;
 mod up;
 
@@ -85,6 +86,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Agent(args) => node::run(*args),
         Command::Token(args) => tokens::run(args),
         Command::Secrets(args) => secrets::run(args),
+        Command::Snapshot(args) => snapshots::run(*args),
         Command::Kubeconfig(args) => kubeconfigs::run(*args),
         Command::Image(args) => images::run(args),
         Command::Doctor(args) => doctor::run(args),

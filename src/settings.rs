@@ -151,7 +151,11 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         limits: limits(args)?,
         audit: audit(args)?,
         metrics: !disabled.contains("metrics"),
-        at_rest: at_rest(args, &data_dir)?,
+        at_rest: at_rest(
+            args.secrets_key_file.as_deref(),
+            args.encryption_provider_config.as_deref(),
+            &data_dir,
+        )?,
         access: access(args)?,
         admission: admission(args)?,
         load_balancer_pool: routing::pool(&args.loops.load_balancer_pool)?,
@@ -192,12 +196,16 @@ fn service_cidr(
     Ok(networks)
 }
 
-fn at_rest(args: &ServerArgs, data_dir: &Path) -> Result<at_rest::Settings, BadSetting> {
-    let key_file = match args.secrets_key_file.as_deref() {
+/// Where the keys of what is encrypted on disk are.
+pub fn at_rest(
+    key_file: Option<&str>,
+    configuration: Option<&str>,
+    data_dir: &Path,
+) -> Result<at_rest::Settings, BadSetting> {
+    let key_file = match key_file {
         Some(path) => parse::file("secrets-key-file", path)?,
         None => data_dir.join("server/pki/secrets.key"),
     };
-    let configuration = args.encryption_provider_config.as_deref();
     Ok(at_rest::Settings {
         key_file,
         configuration: configuration

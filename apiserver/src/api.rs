@@ -21,6 +21,7 @@ use crate::registry::Registry;
 use crate::request_info::RequestInfo;
 use crate::respond::{self, Route, Served, Shape, Wishes};
 use crate::routes;
+use crate::snapshots::{self, Snapshots};
 use crate::streaming;
 use crate::tunnel::{Body, BoxError};
 use crate::usage::Usage;
@@ -70,6 +71,7 @@ pub struct Api {
     pub audit: Option<Arc<Audit>>,
     /// What nodes and pods use; absent where somebody else tells.
     pub usage: Option<Arc<Usage>>,
+    pub snapshots: Snapshots,
     /// Absent when the store is plain.
     pub at_rest: Option<Arc<AtRest>>,
 }
@@ -264,11 +266,7 @@ impl Api {
             return Ok(Box::pin(passed).await);
         }
         if !info.is_resource_request {
-            if info.path == at_rest::ROTATE_PATH && parts.method == Method::POST {
-                let rotated = at_rest::rotate(self.at_rest.clone(), self.registry.store.clone());
-                return rotated.await;
-            }
-            return self.other(parts, &query, info, user);
+            return self.other(parts, body, &query, info, user).await;
         }
         let found = routes::find(self.row(info), &parts, info);
         let is_left_out = info.group == measured::GROUP && self.usage.is_none();
@@ -378,20 +376,36 @@ impl Api {
         found
     }
 
-    fn other(
+    async fn other(
         &self,
         parts: Parts,
+        body: Body,
         query: &Query,
         info: &RequestInfo,
         user: &User,
     ) -> Result<Response<Body>, Status> {
+        let store = &self.registry.store;
+        if info.path == at_rest::ROTATE_PATH && parts.method == Method::POST {
+            return at_rest::rotate(self.at_rest.clone(), store.clone()).await;
+        }
+        if snapshots::is_path(info) {
+            let now = (self.clock)();
+            let answer = self.snapshots.answer(
+                &parts.method,
+                body,
+                user,
+                store,
+                (now, self.shutdown.clone()),
+            );
+            return answer.await;
+        }
         if let Some(node) = tunnel_node(info) {
             let response = self.access.tunnels.accept(parts, user, node)?;
             return Ok(response.map(|()| respond::full(Bytes::new())));
         }
         if policy_feed::is_asked(&parts.method, info) {
             let shutdown = self.shutdown.clone();
-            return Ok(policy_feed::follow(self.registry.store.clone(), shutdown));
+            return Ok(policy_feed::follow(store.clone(), shutdown));
         }
         if let Some(response) = self.endpoints.answer(&parts, query, info) {
             return Ok(response);

@@ -104,6 +104,10 @@ impl AtRest {
         })
     }
 
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// What the store is opened with.
     pub fn seal(&self) -> Arc<dyn Seal> {
         Arc::clone(&self.keyring) as Arc<dyn Seal>
@@ -168,6 +172,28 @@ impl AtRest {
         let configuration = self.settings.configuration.as_deref();
         configuration.unwrap_or(&self.settings.key_file)
     }
+}
+
+/// What opens, and seals, with keys that are in no file of this machine: the texts of a key file and
+/// of an EncryptionConfiguration. `named` stands for the file in errors.
+pub fn seal_of(
+    own: Option<&str>,
+    configuration: Option<&str>,
+    named: &Path,
+) -> Result<Arc<dyn Seal>, AtRestError> {
+    let file = || named.to_owned();
+    let own = own.map(key_file::parse).transpose();
+    let own = own.map_err(|why| AtRestError::BadFile { file: file(), why })?;
+    let own = own.unwrap_or_default();
+    let keyring = match configuration {
+        None => Keyring::of_own(own, file()),
+        Some(text) => {
+            let rules = configuration::parse(text);
+            let bad = |why| AtRestError::BadConfiguration { file: file(), why };
+            Keyring::of_configuration(rules.map_err(bad)?, own, file())
+        }
+    };
+    Ok(Arc::new(keyring))
 }
 
 #[cfg(test)]

@@ -52,6 +52,12 @@ pub struct Limits {
     pub mutating: u32,
 }
 
+impl Limits {
+    pub fn seats(self) -> u32 {
+        self.reading.saturating_add(self.mutating)
+    }
+}
+
 impl Default for Limits {
     /// Half of upstream's: a request under way is memory, which a small machine has little of.
     fn default() -> Self {

@@ -23,6 +23,7 @@ use crate::policy_feed;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::respond;
+use crate::snapshots;
 use crate::tunnel::Body;
 use crate::view;
 use coracle_store::Store;
@@ -405,6 +406,7 @@ pub fn is_stream(info: &RequestInfo) -> bool {
     let streams = ["attach", "exec", "proxy", "log", "portforward"];
     is_proxy
         || policy_feed::is_path(info)
+        || snapshots::is_path(info)
         || info.is_resource_request && streams.contains(&info.subresource.as_str())
 }
 

@@ -23,6 +23,7 @@ pub mod allocate; // Addresses and node ports of Services.
 pub mod at_rest; // What is sealed before it reaches the disk.
 pub mod custom; // Kinds that users bring.
 pub mod registry; // Objects in the store.
+pub mod snapshots; // All of them, and the cluster's keys, in one file.
 pub mod usage; // What nodes and pods use.
 mod view; // Read-only access to stored objects.
 

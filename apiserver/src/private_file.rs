@@ -13,7 +13,15 @@ use std::path::Path;
 const MODE: u32 = 0o600;
 
 /// The directory must be there.
-pub fn write(path: &Path, text: &str) -> io::Result<()> {
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    create(path, |file| file.write_all(content.as_ref()))
+}
+
+/// The same with what `fill` writes.
+pub fn create<T, E: From<io::Error>>(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> Result<T, E>,
+) -> Result<T, E> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -22,10 +30,11 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
         .prefix(".coracle-")
         .permissions(Permissions::from_mode(MODE))
         .tempfile_in(directory)?;
-    beside.write_all(text.as_bytes())?;
+    let filled = fill(beside.as_file_mut())?;
     beside.as_file().sync_all()?;
-    beside.persist(path)?;
-    File::open(directory)?.sync_all()
+    beside.persist(path).map_err(io::Error::from)?;
+    File::open(directory)?.sync_all()?;
+    Ok(filled)
 }
 
 #[cfg(test)]

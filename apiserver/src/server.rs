@@ -22,6 +22,7 @@ use crate::pki::PkiError;
 use crate::pki::kubeconfig::Kubeconfig;
 use crate::pki::names::ServerNames;
 use crate::registry::Registry;
+use crate::snapshots::{KeySource, Snapshots};
 use crate::tokens::legacy;
 use crate::tunnel::{Body, BoxError};
 use crate::usage::Usage;
@@ -93,6 +94,15 @@ pub struct Server {
     host_name: String,
 }
 
+/// What a snapshot has beside the store.
+fn snapshots(config: &Config) -> Snapshots {
+    let at_rest = config.at_rest.as_deref();
+    Snapshots::new(KeySource {
+        pki: config.data_dir.join("pki"),
+        at_rest: at_rest.map(|at_rest| at_rest.settings().clone()),
+    })
+}
+
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server")
@@ -126,8 +136,7 @@ impl Server {
             config.admission.clone(),
             streams.clone(),
         )?);
-        let seats = config.limits.reading.saturating_add(config.limits.mutating);
-        let fairness = Arc::new(Fairness::new(seats, store.clone()));
+        let fairness = Arc::new(Fairness::new(config.limits.seats(), store.clone()));
         let audit = open_audit(&config)?;
         let metrics = counted(now, &access, audit.clone());
         let (registry, converter) = registry(store, &access);
@@ -157,6 +166,7 @@ impl Server {
             fairness,
             audit,
             usage,
+            snapshots: snapshots(&config),
             at_rest: config.at_rest.clone(),
         };
         let settings = default_settings(&config, &api, SocketAddr::new(advertised, address.port()));

@@ -30,6 +30,7 @@ mod handler {
     mod refusals; // Every route and verb, to whom nothing was given.
     mod secrets_at_rest; // What is on the disk, and under which key.
     mod site; // A server over a temporary store.
+    mod snapshots; // Of the running server.
     mod tokens; // Tokens of service accounts, as others check them.
     mod usage; // What nodes and pods use.
     mod watches; // Events, selectors, bookmarks, the initial list.

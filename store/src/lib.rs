@@ -25,7 +25,10 @@ mod writer; // The one writer.
 
 mod store; // The handle.
 
-pub use archive::{RestoreError, restore_newest_snapshot};
+pub use archive::{
+    Frozen, RestoreError, Restored, SnapshotContents, SnapshotFacts, SnapshotFileError,
+    check_snapshot, read_snapshot, restore_newest_snapshot, restore_snapshot,
+};
 pub use revision::Revision;
 pub use seal::{Seal, SealError};
 pub use snapshot::{Range, Snapshot, SnapshotError};

@@ -1,5 +1,6 @@
 //! The handle: opens, commits, reads, watches, closes.
 
+use crate::archive::Frozen;
 use crate::backend::{Backend, BackendError, Loaded, SledBackend};
 use crate::history::Map;
 use crate::lock::lock_within;
@@ -109,6 +110,11 @@ impl Layout {
             lock: directory.join("lock"),
             mark: directory.join("mark"),
         }
+    }
+
+    /// Names that changed are on the disk when this returns.
+    pub(crate) fn sync(&self) -> std::io::Result<()> {
+        File::open(&self.directory)?.sync_all()
     }
 
     /// The database that counts.
@@ -278,6 +284,12 @@ impl Store {
         self.ask(Request::Archive)
             .await?
             .map_err(CommitError::Backend)
+    }
+
+    /// What is visible now, to be written wherever it is wanted. The writer is kept from its work
+    /// for as long as it takes to clone a pointer a partition.
+    pub async fn freeze(&self) -> Result<Frozen, CommitError> {
+        self.ask(Request::Freeze).await
     }
 
     /// How many records were found in a form in which they would not be written today: plain ones

@@ -44,6 +44,7 @@ pub(crate) enum Request {
     Commit(Vec<Write>, oneshot::Sender<Decided>),
     Compact(Revision, oneshot::Sender<Result<(), CommitError>>),
     Archive(oneshot::Sender<Result<std::path::PathBuf, String>>),
+    Freeze(oneshot::Sender<crate::archive::Frozen>),
     Rewrite(rewrite::Answer),
     Reseal(crate::archive::Resealed),
     Close(oneshot::Sender<()>),
@@ -297,6 +298,7 @@ impl Writer {
                 drop(answer.send(done));
             }
             Request::Archive(answer) => self.archive.write(&self.state, Some(answer)),
+            Request::Freeze(answer) => drop(answer.send(self.archive.freeze(&self.state))),
             Request::Rewrite(answer) => self.begin_rewrite(answer),
             Request::Reseal(answer) => self.archive.reseal(answer),
             Request::Close(answer) => {

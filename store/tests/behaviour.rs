@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use coracle_store::{
-    Change, CommitError, Config, Durability, EventKind, Expect, OpenError, Revision, SnapshotError,
-    Stamped, Store, Watch, WatchError, Write, restore_newest_snapshot,
+    Change, CommitError, Config, Durability, EventKind, Expect, OpenError, RestoreError, Revision,
+    SnapshotContents, SnapshotError, Stamped, Store, Watch, WatchError, Write, read_snapshot,
+    restore_newest_snapshot, restore_snapshot,
 };
 use std::time::Duration;
 
@@ -415,7 +416,7 @@ async fn a_damaged_store_is_refused_and_restored_from_its_snapshot() {
     assert!(error.to_string().contains("--restore-snapshot"), "{error}");
 
     assert_eq!(
-        restore_newest_snapshot(directory.path(), None).unwrap(),
+        restore_newest_snapshot(directory.path(), None, Revision(0)).unwrap(),
         file
     );
     let store = Store::open(config(directory.path())).unwrap();
@@ -445,4 +446,70 @@ fn a_store_that_is_opened_again_waits_for_the_last_hold_on_it() {
     held.unlock().unwrap();
     is_done.recv().unwrap().unwrap();
     opening.join().unwrap().unwrap();
+}
+
+async fn frozen_contents(store: &Store) -> SnapshotContents {
+    let mut bytes = Vec::new();
+    let frozen = store.freeze().await.unwrap();
+    store.commit(put("later", "2", Expect::Any)).await.unwrap();
+    frozen.write(&mut bytes).unwrap();
+    read_snapshot(bytes.as_slice(), None).unwrap()
+}
+
+#[tokio::test]
+async fn a_frozen_state_is_restored_elsewhere_as_it_was_and_revisions_never_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(config(directory.path())).unwrap();
+    store.commit(put("a", "1", Expect::Any)).await.unwrap();
+    let contents = frozen_contents(&store).await;
+    let seen = store.revision();
+    store.close().await;
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    let there = elsewhere.path().join("deeper/store");
+    let mut begins = seen;
+    for round in 0..3 {
+        let restored = restore_snapshot(&there, &contents, None, Revision(0), || Ok(())).unwrap();
+        assert!(
+            restored.begins > begins,
+            "also where it was restored before"
+        );
+        assert_eq!(restored.replaced.len(), usize::from(round > 0));
+        let store = Store::open(config(&there)).unwrap();
+        let snapshot = store.snapshot("apps/deployments");
+        assert_eq!(snapshot.len(), 1, "what came later is not in it");
+        assert!(snapshot.get("a").is_some());
+        begins = store.commit(put("a", "2", Expect::Any)).await.unwrap();
+        assert!(begins > restored.begins);
+        store.close().await;
+    }
+    let floor = Revision(1 << 45);
+    let restored = restore_snapshot(&there, &contents, None, floor, || Ok(())).unwrap();
+    assert!(restored.begins > floor);
+}
+
+/// As a kill between the steps does.
+#[tokio::test]
+async fn a_restoring_that_broke_off_leaves_a_store_that_is_refused_until_it_is_done_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(config(directory.path())).unwrap();
+    store.commit(put("a", "1", Expect::Any)).await.unwrap();
+    let contents = frozen_contents(&store).await;
+    store.close().await;
+    let empty = tempfile::tempdir().unwrap();
+    for there in [directory.path(), empty.path()] {
+        let full = || Err(std::io::Error::from(std::io::ErrorKind::StorageFull));
+        let broke = restore_snapshot(there, &contents, None, Revision(0), full).unwrap_err();
+        assert!(matches!(broke, RestoreError::Before(_)), "{broke}");
+        let refused = Store::open(config(there)).unwrap_err();
+        assert!(matches!(refused, OpenError::Damaged { .. }), "{refused}");
+        restore_snapshot(there, &contents, None, Revision(0), || Ok(())).unwrap();
+        let store = Store::open(config(there)).unwrap();
+        assert_eq!(store.snapshot("apps/deployments").len(), 1);
+        store.close().await;
+    }
+    let store = Store::open(config(empty.path())).unwrap();
+    let in_use = restore_snapshot(empty.path(), &contents, None, Revision(0), || Ok(()));
+    assert!(matches!(in_use, Err(RestoreError::InUse { .. })));
+    store.close().await;
 }

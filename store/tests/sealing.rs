@@ -201,7 +201,7 @@ async fn nothing_of_an_old_key_is_left_after_a_rotation_under_load() {
     assert_eq!((store.stale(), shown(&store, SEALED)), (0, values));
     assert_eq!(store.snapshot(PLAIN).len(), 1500);
     store.close().await;
-    restore_newest_snapshot(directory.path(), Some(seal)).unwrap();
+    restore_newest_snapshot(directory.path(), Some(seal), Revision(0)).unwrap();
 }
 
 #[tokio::test]
@@ -220,7 +220,7 @@ async fn a_store_whose_key_is_lost_is_named_and_left_as_it_is() {
         assert!(text.contains("/secrets a: it is sealed"), "{text}");
         assert!(!text.contains("--restore-snapshot"), "{text}");
         let seal = seal.map(|seal| seal as Arc<dyn coracle_store::Seal>);
-        let refused = restore_newest_snapshot(directory.path(), seal).unwrap_err();
+        let refused = restore_newest_snapshot(directory.path(), seal, Revision(0)).unwrap_err();
         assert!(refused.to_string().contains(&file.display().to_string()));
     }
     let store = Store::open(config(directory.path(), Some(&seal))).unwrap();
@@ -248,7 +248,7 @@ async fn a_store_that_was_written_anew_is_restored_like_any_other() {
     assert!(refused.to_string().contains("its mark is missing"));
     std::fs::rename(&aside, &mark).unwrap();
     let as_seal: Arc<dyn coracle_store::Seal> = Arc::clone(&seal) as _;
-    restore_newest_snapshot(directory.path(), Some(as_seal)).unwrap();
+    restore_newest_snapshot(directory.path(), Some(as_seal), Revision(0)).unwrap();
     let store = Store::open(config(directory.path(), Some(&seal))).unwrap();
     assert_eq!(store.snapshot(SEALED).len(), keys);
     assert!(directory.path().join("database.replaced-0").exists());

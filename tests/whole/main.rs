@@ -57,6 +57,7 @@ mod secrets_at_rest;
 mod server_settings;
 mod server_side_apply;
 mod services;
+mod snapshots;
 mod stateful_sets;
 mod static_pods;
 mod storage;

@@ -95,7 +95,7 @@ impl KeyFile {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Key>, String> {
+pub(super) fn parse(text: &str) -> Result<Vec<Key>, String> {
     let mut lines = text.lines();
     if lines.next() != Some(MAGIC) {
         return Err(format!("its first line is not {MAGIC:?}"));

@@ -39,7 +39,7 @@ const OPEN_CREATES: [&str; 3] = [
 ];
 
 /// Paths beside resources that no index names.
-const HIDDEN: [&str; 16] = [
+const HIDDEN: [&str; 17] = [
     "/",
     "/metrics/slis",
     "/healthz/ping",
@@ -55,6 +55,7 @@ const HIDDEN: [&str; 16] = [
     "/coracle/v1/nodes/n1/tunnel",
     "/coracle/v1/policy",
     "/coracle/v1/secrets/rotate",
+    "/coracle/v1/snapshot",
     "/nowhere",
 ];
 
