@@ -14,7 +14,7 @@ pub use doctor::{DoctorCommand, Role};
 pub use resources::ResourceArgs;
 pub use scheduler::{ExplainArgs, SchedulerCommand, SchedulerWhat};
 
-pub use snapshots::{RestoreArgs, SaveArgs, SnapshotAction, SnapshotCommand};
+pub use snapshots::{RestoreArgs, RingArgs, SaveArgs, SnapshotAction, SnapshotCommand};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -179,6 +179,8 @@ pub struct ServerArgs {
         env = "CORACLE_MAX_MUTATING_REQUESTS_INFLIGHT"
     )]
     pub max_mutating_requests_inflight: Option<String>,
+    #[command(flatten)]
+    pub ring: RingArgs,
     /// The keys that Secrets are encrypted with on disk, made at the first start
     /// [default: <data-dir>/server/pki/secrets.key]
     #[arg(long, value_name = "FILE", env = "CORACLE_SECRETS_KEY_FILE")]

@@ -113,6 +113,8 @@ pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
     let at_rest = Arc::new(AtRest::open(settings.at_rest.clone())?);
     let config = coracle_store::Config {
         seal: Some(at_rest.seal()),
+        snapshot_every: settings.ring.every,
+        snapshots_kept: settings.ring.kept,
         ..coracle_store::Config::new(directory)
     };
     let store = Store::open(config).context("cannot open the store")?;

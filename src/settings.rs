@@ -12,6 +12,7 @@ pub mod parse;
 mod resources;
 mod routing;
 pub mod scheduler;
+pub mod snapshots;
 
 use crate::cli::{AgentArgs, CommonArgs, LoopArgs, ServerArgs};
 use coracle_agent::KubeletDir;
@@ -74,6 +75,7 @@ pub struct ServerSettings {
     /// False: `--disable metrics`.
     pub metrics: bool,
     pub at_rest: at_rest::Settings,
+    pub ring: snapshots::Ring,
     pub access: access::Settings,
     pub admission: admission::Settings,
     pub load_balancer_pool: AddressPool,
@@ -162,6 +164,7 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         write_kubeconfig,
         node_monitor_grace_period: grace_period(&args.loops)?,
         scheduler: scheduler::read("scheduler-config", args.scheduler_config.as_deref())?,
+        ring: snapshots::ring(&args.ring)?,
         disabled,
         data_dir,
     })

@@ -35,6 +35,17 @@ pub struct SnapshotCommand {
     pub encryption_provider_config: Option<String>,
 }
 
+/// What a server takes by itself.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct RingArgs {
+    /// How often a snapshot of the objects is taken, if anything changed; 0 for never [default: 6h]
+    #[arg(long, value_name = "DURATION", env = "CORACLE_SNAPSHOT_INTERVAL")]
+    pub snapshot_interval: Option<String>,
+    /// How many of these are kept [default: 5]
+    #[arg(long, value_name = "COUNT", env = "CORACLE_SNAPSHOT_RETENTION")]
+    pub snapshot_retention: Option<String>,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum SnapshotAction {
     /// Save a snapshot, whether the server runs or not

@@ -139,6 +139,8 @@ fn server_slot<'a>(server: &'a mut ServerArgs, key: &str) -> Option<Slot<'a>> {
         "max-requests-inflight" => Slot::One(&mut server.max_requests_inflight),
         "max-mutating-requests-inflight" => Slot::One(&mut server.max_mutating_requests_inflight),
         "secrets-key-file" => Slot::One(&mut server.secrets_key_file),
+        "snapshot-interval" => Slot::One(&mut server.ring.snapshot_interval),
+        "snapshot-retention" => Slot::One(&mut server.ring.snapshot_retention),
         "encryption-provider-config" => Slot::One(&mut server.encryption_provider_config),
         "audit-policy-file" => Slot::One(&mut server.audit_policy_file),
         "audit-log-path" => Slot::One(&mut server.audit_log_path),

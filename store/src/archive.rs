@@ -23,8 +23,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// As many as a person would look at; each is as large as the current state.
-const FILES_MAX: usize = 3;
+/// A file goes to the disk in parts of this size: one large flush at its end would hold up the
+/// flushes of those who write meanwhile.
+const SYNC_BYTES: usize = 1024 * 1024;
 /// The first after a start comes this soon, for machines that never run long.
 const FIRST_AFTER: Duration = Duration::from_secs(5 * 60);
 
@@ -36,6 +37,7 @@ pub(crate) type Answer = oneshot::Sender<Result<PathBuf, String>>;
 pub(crate) struct Archive {
     directory: PathBuf,
     every: Duration,
+    kept: usize,
     next_at: Option<Instant>,
     last_revision: Revision,
     codec: Codec,
@@ -51,13 +53,24 @@ impl Archive {
             last_revision: newest.map_or(Revision(0), |file| revision_of(&file)),
             directory,
             every: config.snapshot_every,
+            kept: config.snapshots_kept.max(1),
             next_at: None,
             codec,
             writing: Arc::default(),
         }
     }
 
+    /// How long until one is due, if one will be.
+    pub(crate) fn wait(&self, now: Instant, state: &State) -> Option<Duration> {
+        let is_changed = state.revision() > self.last_revision;
+        let next = self.next_at.filter(|_| is_changed && !self.every.is_zero());
+        next.map(|next| next.saturating_duration_since(now))
+    }
+
     pub(crate) fn tick(&mut self, now: Instant, state: &Arc<State>) {
+        if self.every.is_zero() {
+            return;
+        }
         let first = now + self.every.min(FIRST_AFTER);
         let next = *self.next_at.get_or_insert(first);
         if now >= next && state.revision() > self.last_revision {
@@ -76,11 +89,12 @@ impl Archive {
         let revision = state.revision();
         self.last_revision = revision;
         let frozen = self.freeze(state);
-        let directory = self.directory.clone();
+        let (directory, kept) = (self.directory.clone(), self.kept);
         let writing = Arc::clone(&self.writing);
         let work = move || {
             let _writing = writing.lock();
-            let written = write_file(&directory, revision, |out| frozen.write(out));
+            let written = write_file(&directory, revision, |out| frozen.write(out))
+                .and_then(|path| drop_old(&directory, kept).map(|()| path));
             if let Err(error) = &written {
                 tracing::error!(%error, "no snapshot was written");
             }
@@ -139,21 +153,49 @@ fn reseal(codec: &Codec, directory: &Path) -> std::io::Result<(usize, Vec<PathBu
 fn write_file(
     directory: &Path,
     revision: Revision,
-    write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+    write: impl FnOnce(&mut BufWriter<Syncing>) -> std::io::Result<()>,
 ) -> std::io::Result<PathBuf> {
     std::fs::create_dir_all(directory)?;
     let path = directory.join(format!("{:020}.snapshot", revision.0));
     let beside = path.with_extension("new");
-    let mut file = BufWriter::new(File::create(&beside)?);
+    let syncing = Syncing {
+        file: File::create(&beside)?,
+        unsynced: 0,
+    };
+    let mut file = BufWriter::new(syncing);
     write(&mut file)?;
     file.flush()?;
-    file.get_ref().sync_all()?;
+    file.get_ref().file.sync_all()?;
     std::fs::rename(&beside, &path)?;
     File::open(directory)?.sync_all()?;
-    for old in files(directory)?.into_iter().rev().skip(FILES_MAX) {
-        std::fs::remove_file(old)?;
-    }
     Ok(path)
+}
+
+fn drop_old(directory: &Path, kept: usize) -> std::io::Result<()> {
+    let mut all = files(directory)?.into_iter().rev().skip(kept);
+    all.try_for_each(std::fs::remove_file)
+}
+
+/// Brings what is written to the disk a part at a time.
+struct Syncing {
+    file: File,
+    unsynced: usize,
+}
+
+impl Write for Syncing {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let count = self.file.write(bytes)?;
+        self.unsynced += count;
+        if self.unsynced >= SYNC_BYTES {
+            self.file.sync_data()?;
+            self.unsynced = 0;
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Files are named after their revision.

@@ -49,8 +49,10 @@ pub struct Config {
     pub history_bytes_max: usize,
     /// A lazy write is on disk after this at the latest.
     pub lazy_delay: Duration,
-    /// How often a snapshot file is written, if anything changed.
+    /// How often a snapshot file is written, if anything changed; zero for never.
     pub snapshot_every: Duration,
+    /// How many of these are kept.
+    pub snapshots_kept: usize,
     /// How often the writer looks at its timers while nothing happens.
     pub tick: Duration,
     /// How often the writer remembers which revision was the newest.
@@ -73,7 +75,8 @@ impl Config {
             history_events_max: 4096,
             history_bytes_max: 2 * 1024 * 1024,
             lazy_delay: Duration::from_secs(10),
-            snapshot_every: Duration::from_secs(12 * 60 * 60),
+            snapshot_every: Duration::from_secs(6 * 60 * 60),
+            snapshots_kept: 5,
             tick: Duration::from_secs(60),
             mark_every: Duration::from_secs(60),
             lock_wait: Duration::from_secs(10),

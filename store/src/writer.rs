@@ -172,7 +172,9 @@ impl Writer {
         let lazy = self.lazy_since.map_or(self.config.tick, |since| {
             (since + self.config.lazy_delay).saturating_duration_since(now)
         });
-        lazy.min(self.config.tick)
+        let archive = self.archive.wait(now, &self.state);
+        lazy.min(archive.unwrap_or(self.config.tick))
+            .min(self.config.tick)
     }
 
     fn tick(&mut self, now: Instant) {

@@ -513,3 +513,54 @@ async fn a_restoring_that_broke_off_leaves_a_store_that_is_refused_until_it_is_d
     assert!(matches!(in_use, Err(RestoreError::InUse { .. })));
     store.close().await;
 }
+
+#[tokio::test]
+async fn as_many_snapshots_are_kept_as_were_asked_for_and_none_is_taken_when_nothing_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let opened = Store::open(Config {
+        snapshot_every: Duration::from_millis(20),
+        snapshots_kept: 2,
+        // Longer than the test may take: the writer wakes for a snapshot that is due.
+        tick: Duration::from_secs(600),
+        ..Config::new(directory.path())
+    });
+    let store = opened.unwrap();
+    let ring = directory.path().join("snapshots");
+    let names = || {
+        let entries = std::fs::read_dir(&ring).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.filter(|name| name.ends_with(".snapshot")).collect();
+        names.sort();
+        names
+    };
+    let mut newest = Revision(0);
+    for _ in 0..4 {
+        newest = store.commit(put("a", "1", Expect::Any)).await.unwrap();
+        let name = format!("{:020}.snapshot", newest.0);
+        let taken = async {
+            while !names().contains(&name) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), taken)
+            .await
+            .unwrap();
+    }
+    // What a later one drops goes right after it got its name.
+    let dropped = async {
+        while names().len() > 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), dropped)
+        .await
+        .unwrap();
+    let kept = names();
+    assert_eq!(kept.len(), 2);
+    assert_eq!(kept[1], format!("{:020}.snapshot", newest.0));
+    store.close().await;
+    for name in kept {
+        let file = std::fs::File::open(ring.join(name)).unwrap();
+        read_snapshot(std::io::BufReader::new(file), None).unwrap();
+    }
+}

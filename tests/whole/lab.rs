@@ -327,6 +327,11 @@ impl Lab {
     /// Only the control plane, waited for until it answers.
     pub fn server(&mut self, name: &str, more: &[&str]) -> Cluster {
         let host = self.host(name);
+        self.server_on(host, more)
+    }
+
+    /// The same on a host that there is already.
+    pub fn server_on(&mut self, host: Host, more: &[&str]) -> Cluster {
         let data_dir = host.data_dir.display().to_string();
         let mut arguments = vec!["server", "--data-dir", &data_dir];
         arguments.extend(more);

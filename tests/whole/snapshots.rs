@@ -284,3 +284,49 @@ fn a_kill_while_saving_or_restoring_leaves_no_half_of_anything() {
     done(&host, &["restore", path(&file), "--replace"], None);
     serve(&mut lab, &host).wait_value(&SECRET_NAME, WORD, ENCODED);
 }
+
+#[test]
+fn a_server_takes_snapshots_by_itself_and_the_list_tells_sound_ones_from_damaged_ones() {
+    let mut lab = Lab::new();
+    let host = lab.host("server");
+    let told = done(&host, &["list"], None);
+    assert!(told.contains("no snapshots in"), "{told}");
+    let ring = ["--snapshot-interval", "10s", "--snapshot-retention", "2"];
+    let server = lab.server_on(host.clone(), &ring);
+    server.apply(SECRET);
+    let sound = |told: &str| told.lines().filter(|line| line.ends_with("sound")).count();
+    for (name, count) in [("one", 1), ("two", 2)] {
+        // A server that nobody writes to has nothing new to keep.
+        server.apply(&SECRET.replace("kept", name));
+        wait("a snapshot is taken", || {
+            let told = done(&host, &["list"], None);
+            (sound(&told) >= count).then_some(())
+        });
+    }
+    assert!(lab.process(server.process).terminate().success());
+    let told = done(&host, &["list"], None);
+    let files: Vec<PathBuf> = told
+        .lines()
+        .filter_map(|line| {
+            line.split(' ')
+                .next()
+                .filter(|name| name.ends_with(".snapshot"))
+        })
+        .map(|name| store_of(&host).join("snapshots").join(name))
+        .collect();
+    assert_eq!(files.len(), 2, "{told}");
+    let mut bytes = std::fs::read(&files[0]).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&files[0], bytes).unwrap();
+    let told = done(&host, &["list"], None);
+    assert!(sound(&told) == 1 && told.contains("is damaged"), "{told}");
+    refused(
+        &host,
+        &["restore", path(&files[0]), "--replace"],
+        None,
+        "is damaged",
+    );
+    done(&host, &["restore", path(&files[1]), "--replace"], None);
+    serve(&mut lab, &host);
+}
