@@ -1,4 +1,5 @@
 //! The clock: certificates, leases and tokens all rest on it, and small boards have no battery.
+#![allow(unsafe_code)] // adjtimex(2) fills what it is given.
 
 use super::finding::Finding;
 use jiff::{SignedDuration, Timestamp};
@@ -21,14 +22,10 @@ pub fn check(data_dir: &Path, now: Timestamp) -> Vec<Finding> {
 
 /// Whether something keeps the kernel's clock in step with others; none where it cannot be asked.
 fn in_step() -> Option<bool> {
-    #[allow(unsafe_code)] // The call fills what it is given.
-    let state = {
-        // SAFETY: zeroed, it asks and sets nothing.
-        let mut asked: libc::timex = unsafe { std::mem::zeroed() };
-        // SAFETY: it is writable and as long as the call expects.
-        unsafe { libc::adjtimex(&raw mut asked) }
-    };
-    match state {
+    // SAFETY: numbers, of which all zero asks and sets nothing.
+    let mut asked: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: it is writable and as long as the call expects.
+    match unsafe { libc::adjtimex(&raw mut asked) } {
         -1 => None,
         libc::TIME_ERROR => Some(false),
         _ => Some(true),
