@@ -14,13 +14,13 @@ mod ports;
 
 use crate::cli::{DoctorCommand, Role};
 use crate::{Failure, settings, show};
-use coracle_client::clock::Clock;
+use coracle_client::clock::{self as wall_clock, Clock};
 use finding::Verdict;
 
 pub fn run(command: DoctorCommand) -> Result<(), Failure> {
     let data_dir = settings::parse::directory("data-dir", command.data_dir.as_deref())?;
     let listen = settings::parse::listen(&command.listen)?;
-    let now = Clock::system().now();
+    let now = wall_clock::seconds(Clock::system().now());
     let (server, agent) = (command.role != Role::Agent, command.role != Role::Server);
     let mut findings = data_directory::check(&data_dir);
     findings.extend(disk::check(&data_dir));

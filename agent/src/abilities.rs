@@ -136,9 +136,17 @@ async fn network() -> Vec<Tried> {
     };
     for (ability, message) in links {
         let made = handle.link().add(message).execute().await;
-        tried.push((ability, made.map_err(|error| error.to_string())));
+        tried.push((ability, made.map_err(|error| said(&error))));
     }
     tried
+}
+
+/// The kernel's own words.
+fn said(error: &rtnetlink::Error) -> String {
+    match error {
+        rtnetlink::Error::NetlinkError(message) => message.to_io().to_string(),
+        error => error.to_string(),
+    }
 }
 
 async fn packet_filter() -> Result<(), String> {

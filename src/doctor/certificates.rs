@@ -38,6 +38,9 @@ pub fn check(data_dir: &Path, now: Timestamp) -> Vec<Finding> {
     found.extend(of_kubeconfig(&data_dir.join(KUBECONFIG)));
     found.sort_by(|a, b| a.path.cmp(&b.path));
     let judged: Vec<Finding> = found.iter().filter_map(|one| judge(one, now)).collect();
+    if found.is_empty() {
+        return vec![Finding::ok(CHECK, "none yet")];
+    }
     if judged.is_empty() {
         let good = format!("{} found, all good for longer than 30 days", found.len());
         return vec![Finding::ok(CHECK, good)];
@@ -174,6 +177,13 @@ mod tests {
         );
         // A board without a battery, before it has the time.
         assert_eq!(findings("1970-01-02T00:00:00Z").len(), 4);
+    }
+
+    #[test]
+    fn before_the_first_start_there_are_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let found = check(directory.path(), Timestamp::UNIX_EPOCH);
+        assert_eq!(found, [Finding::ok(CHECK, "none yet")]);
     }
 
     #[test]
