@@ -7,6 +7,10 @@ use std::fmt;
 pub struct Revision(pub u64);
 
 impl Revision {
+    /// A million changes a second would take 146,000 years to come here: one beyond it is damage,
+    /// and below it there is room to go on.
+    pub(crate) const MAX: Self = Self(1 << 62);
+
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0 + 1)

@@ -429,6 +429,22 @@ async fn a_damaged_store_is_refused_and_restored_from_its_snapshot() {
     );
 }
 
+#[tokio::test]
+async fn a_mark_that_says_that_no_revision_is_left_is_told_and_nothing_moves() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(config(directory.path())).unwrap();
+    store.commit(put("a", "1", Expect::Any)).await.unwrap();
+    store.write_snapshot().await.unwrap();
+    store.close().await;
+    let mark = directory.path().join("mark");
+    let text = format!("coracle-store 1\nreserved {}\n", u64::MAX);
+    std::fs::write(&mark, &text).unwrap();
+    let refused = restore_newest_snapshot(directory.path(), None, Revision(0)).unwrap_err();
+    assert!(refused.to_string().contains("used up"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&mark).unwrap(), text);
+    assert!(directory.path().join("database/db").exists());
+}
+
 /// Threads of a database that was closed may hold its lock a little longer.
 #[test]
 fn a_store_that_is_opened_again_waits_for_the_last_hold_on_it() {

@@ -191,9 +191,17 @@ fn read(
         return Err(damaged("it is no snapshot"));
     }
     let (revision, count) = (Revision(input.number()?), input.number()?);
+    if revision > Revision::MAX {
+        return Err(damaged(format!("no store comes to revision {revision}")));
+    }
     let mut record = Vec::new();
     for _ in 0..count {
         let modified = Revision(input.number()?);
+        if modified > revision {
+            return Err(damaged(format!(
+                "it is of revision {revision} and has one of {modified}"
+            )));
+        }
         let length = input.length()?;
         if length > RECORD_BYTES_MAX {
             return Err(damaged(format!("it says that a record has {length} bytes")));

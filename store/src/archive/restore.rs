@@ -37,6 +37,8 @@ pub enum RestoreError {
         path: PathBuf,
         source: std::io::Error,
     },
+    #[error("{} says that all revisions are used up: remove it if that is wrong", .mark.display())]
+    Exhausted { mark: PathBuf },
     #[error("cannot make the new store: {0}")]
     Store(String),
     #[error("what goes with the store cannot be put in its place")]
@@ -138,7 +140,11 @@ fn replace(
     let mark = MarkFile::new(&layout.mark);
     // A mark that cannot be read is a part of what is replaced.
     let seen = mark.read().ok().flatten().unwrap_or_default().reserved;
-    let begins = Revision(contents.revision.max(seen).max(floor).0 + REVISION_GAP);
+    let known = contents.revision.max(seen).max(floor);
+    let begins = known.0.checked_add(REVISION_GAP).map(Revision);
+    let begins = begins.ok_or_else(|| RestoreError::Exhausted {
+        mark: layout.mark.clone(),
+    })?;
     let fresh = layout.database.with_extension("restored");
     drop(std::fs::remove_dir_all(&fresh));
     fill(codec, &fresh, begins, contents)

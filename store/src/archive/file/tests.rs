@@ -16,11 +16,32 @@ fn record(key: &str, value: &str) -> Numbered {
 }
 
 fn snapshot() -> Vec<u8> {
+    snapshot_of(Revision(9))
+}
+
+fn snapshot_of(revision: Revision) -> Vec<u8> {
     let mut bytes = Vec::new();
     let entries = [record("a", "one"), record("b", "")];
     let codec = Codec::default();
-    write(&mut bytes, &codec, Revision(9), 2, entries.into_iter()).unwrap();
+    write(&mut bytes, &codec, revision, 2, entries.into_iter()).unwrap();
     bytes
+}
+
+/// Sums are no secret: whoever makes a file up makes them fit.
+#[test]
+fn revisions_that_no_store_has_are_damage() {
+    let told = |revision| {
+        let bytes = snapshot_of(revision);
+        let told = check_snapshot(bytes.as_slice()).unwrap_err().to_string();
+        assert!(read_snapshot(bytes.as_slice(), None).is_err());
+        told
+    };
+    assert_eq!(
+        told(Revision(u64::MAX)),
+        "no store comes to revision 18446744073709551615"
+    );
+    assert_eq!(told(Revision(6)), "it is of revision 6 and has one of 7");
+    assert!(check_snapshot(snapshot_of(Revision::MAX).as_slice()).is_ok());
 }
 
 #[test]
