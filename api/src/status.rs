@@ -207,6 +207,11 @@ impl Status {
         Self::plain(413, "RequestEntityTooLarge", message)
     }
 
+    /// Nothing is written until there is space: what is there can be read.
+    pub fn insufficient_storage(message: impl Into<String>) -> Self {
+        Self::plain(507, "InsufficientStorage", message)
+    }
+
     /// The revision asked for is compacted away: the client lists again.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::plain(410, "Expired", message)

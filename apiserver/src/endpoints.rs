@@ -98,6 +98,11 @@ impl Endpoints {
         self
     }
 
+    fn trouble(&self) -> Option<String> {
+        let trouble = self.registry.store.trouble();
+        trouble.map(|trouble| trouble.to_string())
+    }
+
     fn remotes(&self) -> Arc<[Arc<Remote>]> {
         let aggregation = self.aggregation.as_ref();
         aggregation.map_or_else(|| Arc::from([]), |aggregation| aggregation.all())
@@ -154,15 +159,18 @@ impl Endpoints {
                 let remotes = self.remotes();
                 documents::open_api(&kinds, path, self.left_out, &remotes, request, query)?
             }
-            _ => self.health.answer(path, query).or_else(|| {
-                documents::groups(
-                    &self.registry.kinds(),
-                    path,
-                    self.left_out,
-                    &self.remotes(),
-                    request,
-                )
-            })?,
+            _ => self
+                .health
+                .answer(path, query, self.trouble())
+                .or_else(|| {
+                    documents::groups(
+                        &self.registry.kinds(),
+                        path,
+                        self.left_out,
+                        &self.remotes(),
+                        request,
+                    )
+                })?,
         })
     }
 

@@ -353,6 +353,9 @@ impl Refusal {
             Self::Failed(error @ CommitError::TooLarge { .. }) => {
                 Status::request_too_large(error.to_string())
             }
+            Self::Failed(error @ CommitError::Full) => {
+                Status::insufficient_storage(error.to_string())
+            }
             Self::Failed(error) => Status::internal(error),
         }
     }

@@ -7,6 +7,8 @@
 use crate::record::Record;
 use crate::revision::Revision;
 use crate::seal::SealError;
+use crate::types::CommitError;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,10 +16,13 @@ mod sled;
 
 pub(crate) use self::sled::SledBackend;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum BackendError {
     #[error("{0}")]
     Io(String),
+    /// Of the disk, or of what its owner may use of it.
+    #[error("no space is left on the disk")]
+    Full,
     #[error("the record of revision {revision} cannot be trusted: {why}")]
     Damaged { revision: Revision, why: String },
     #[error("{0}")]
@@ -40,6 +45,24 @@ pub(crate) struct Loaded {
     pub(crate) reserved: Revision,
     /// Records that would be written in another form today: plain, or sealed otherwise.
     pub(crate) stale: u64,
+}
+
+impl From<io::Error> for BackendError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::Full,
+            _ => Self::Io(error.to_string()),
+        }
+    }
+}
+
+impl From<BackendError> for CommitError {
+    fn from(error: BackendError) -> Self {
+        match error {
+            BackendError::Full => Self::Full,
+            other => Self::Backend(other.to_string()),
+        }
+    }
 }
 
 impl From<SealError> for BackendError {

@@ -6,7 +6,7 @@ use crate::backend::{BackendError, Reader};
 use crate::history::{History, Map};
 use crate::record::{Operation, Record};
 use crate::revision::Revision;
-use crate::types::{Entry, Event, EventKind, Notes};
+use crate::types::{CommitError, Entry, Event, EventKind, Notes};
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ pub(crate) struct State {
     /// Where partitions that are made later begin their history.
     started: Revision,
     closed: AtomicBool,
+    /// Why nothing is written at the moment.
+    trouble: RwLock<Option<CommitError>>,
 }
 
 impl State {
@@ -66,6 +68,7 @@ impl State {
             bounds,
             started: current,
             closed: AtomicBool::new(false),
+            trouble: RwLock::default(),
         };
         for (name, found) in maps {
             let partition = Arc::new(state.make(&name, found));
@@ -135,6 +138,14 @@ impl State {
     /// Gives back the old one, which others may be reading still.
     pub(crate) fn set_reader(&self, reader: Arc<dyn Reader>) -> Arc<dyn Reader> {
         std::mem::replace(&mut *self.reader.write(), reader)
+    }
+
+    pub(crate) fn trouble(&self) -> Option<CommitError> {
+        self.trouble.read().clone()
+    }
+
+    pub(crate) fn set_trouble(&self, trouble: Option<CommitError>) {
+        *self.trouble.write() = trouble;
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -57,6 +57,11 @@ pub struct Config {
     pub tick: Duration,
     /// How often the writer remembers which revision was the newest.
     pub mark_every: Duration,
+    /// After the disk failed: how long the writer waits before it tries to go on, the first time.
+    /// Then twice as long each time.
+    pub heal_delay: Duration,
+    /// At most this long.
+    pub heal_delay_max: Duration,
     /// How long another process may hold the store before it is said to be in use: what a killed
     /// process was just starting holds its files until it runs.
     pub lock_wait: Duration,
@@ -79,6 +84,8 @@ impl Config {
             snapshots_kept: 5,
             tick: Duration::from_secs(60),
             mark_every: Duration::from_secs(60),
+            heal_delay: Duration::from_secs(1),
+            heal_delay_max: Duration::from_secs(30),
             lock_wait: Duration::from_secs(10),
         }
     }
@@ -390,6 +397,11 @@ impl Store {
             (Arc::clone(&partition.name), count)
         });
         sized.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Why nothing is written at the moment; none when the disk is well.
+    pub fn trouble(&self) -> Option<CommitError> {
+        self.shared.state.trouble()
     }
 
     pub fn stats(&self) -> Stats {

@@ -163,6 +163,11 @@ pub enum CommitError {
     Closed,
     #[error("the disk refused the write: {0}")]
     Backend(String),
+    #[error(
+        "no space is left on the disk of the server's data directory: nothing is written until \
+         there is"
+    )]
+    Full,
 }
 
 /// Why a group of writes was not done.

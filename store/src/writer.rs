@@ -3,7 +3,8 @@
 //!
 //! Invariants: a synced write is answered after it is on disk; a revision is never given twice,
 //! crash or not; readers and watchers see batches in order. When the disk fails the writer answers
-//! everyone with that error from then on: what the disk holds is no longer known.
+//! everyone with that error, as what the disk holds is no longer known, until it has written all that
+//! is visible anew (`heal.rs`).
 
 use crate::archive::Archive;
 use crate::backend::{Backend, BackendError, Numbered};
@@ -22,12 +23,14 @@ use tokio::sync::oneshot;
 mod compaction;
 mod drafts;
 mod gather;
+mod heal;
 mod rewrite;
 
 use compaction::Compaction;
 pub(crate) use compaction::Written;
 use drafts::Drafts;
 use gather::Gather;
+use heal::Trouble;
 use rewrite::{Retired, Rewrite};
 
 /// Writes in one batch: enough to share a flush, few enough to bound how long the first waits.
@@ -88,7 +91,7 @@ pub(crate) struct Writer {
     lazy_since: Option<Instant>,
     /// All of history that was ever seen by this process, for the window of the compaction.
     written_bytes: u64,
-    broken: Option<String>,
+    broken: Option<Trouble>,
 }
 
 /// How keeping a batch went, short of a failure, which is in `broken`.
@@ -162,8 +165,11 @@ impl Writer {
     }
 
     fn wait(&self, now: Instant) -> Duration {
+        if let Some(trouble) = &self.broken {
+            return trouble.wait(now);
+        }
         let is_rewriting = self.rewrite.is_some() || self.rewrite_next.is_some();
-        if (self.compaction.is_under_way() || is_rewriting) && self.broken.is_none() {
+        if self.compaction.is_under_way() || is_rewriting {
             return Duration::ZERO;
         }
         if self.retired.is_some() {
@@ -185,8 +191,10 @@ impl Writer {
             self.keep(Vec::new());
         }
         self.retired = self.retired.take().and_then(Retired::remove);
-        if let Some(why) = self.broken.clone() {
-            return self.give_up_rewriting(&why);
+        if let Some(trouble) = &self.broken {
+            let why = trouble.why.to_string();
+            self.give_up_rewriting(&why);
+            return self.heal(now);
         }
         if self.rewrite.is_some() {
             self.step_rewrite();
@@ -208,10 +216,8 @@ impl Writer {
             backend,
             ..
         } = self;
-        if let Err(error) = compaction.step(&mut **backend) {
-            tracing::error!(%error, "compaction failed");
-            self.broken = Some(error.to_string());
-        }
+        let stepped = compaction.step(&mut **backend);
+        self.fail_on(|_| stepped);
         if !self.compaction.is_under_way()
             && let Some(answer) = self.rewrite_next.take()
         {
@@ -335,10 +341,9 @@ impl Writer {
                 self.set_aside(records);
             }
         }
-        if let Some(why) = self.broken.clone() {
+        if let Some(trouble) = &self.broken {
             for (answer, decided) in answers {
-                let failed = CommitError::Backend(why.clone());
-                let result = decided.and(Err(failed.into()));
+                let result = decided.and(Err(trouble.why.clone().into()));
                 drop(answer.send(result));
             }
             return;
@@ -414,10 +419,9 @@ impl Writer {
         self.reserved = up_to;
     }
 
-    fn fail_on<E: std::fmt::Display>(&mut self, act: impl FnOnce(&mut Self) -> Result<(), E>) {
+    fn fail_on<E: Into<BackendError>>(&mut self, act: impl FnOnce(&mut Self) -> Result<(), E>) {
         if let Err(error) = act(self) {
-            tracing::error!(%error, "the disk failed: nothing more is written");
-            self.broken = Some(error.to_string());
+            self.fail(error.into());
         }
     }
 
@@ -452,8 +456,8 @@ impl Writer {
 
     fn compact_to(&mut self, to: Revision) -> Result<(), CommitError> {
         let to = to.min(self.state.revision());
-        if let Some(why) = &self.broken {
-            return Err(CommitError::Backend(why.clone()));
+        if let Some(trouble) = &self.broken {
+            return Err(trouble.why.clone());
         }
         if self.rewrite.is_some() {
             let why = "the database is being written anew".to_owned();
@@ -467,9 +471,11 @@ impl Writer {
                 backend,
                 ..
             } = self;
-            compaction
-                .step(&mut **backend)
-                .map_err(|error| CommitError::Backend(error.to_string()))?;
+            let stepped = compaction.step(&mut **backend);
+            self.fail_on(|_| stepped);
+            if let Some(trouble) = &self.broken {
+                return Err(trouble.why.clone());
+            }
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ mod containers;
 mod csi;
 mod csi_driver; // A driver of volumes.
 mod custom_resources;
+mod disks;
 mod dual_stack;
 mod encrypted;
 mod endpoints;

@@ -22,8 +22,10 @@ pub struct Health {
     results: Results,
 }
 
-/// One named check and whether it passes.
-type Check = (&'static str, bool);
+/// One named check, and why it does not pass if it does not.
+type Check = (&'static str, Option<String>);
+
+const NOT_FINISHED: &str = "not finished";
 
 impl Health {
     pub fn set_ready(&self) {
@@ -37,7 +39,8 @@ impl Health {
     /// The paths of the checks.
     pub fn paths(&self) -> Vec<String> {
         let endpoints = ["healthz", "livez", "readyz"];
-        let all = endpoints.into_iter().filter_map(|name| self.checks(name));
+        let checks = |name| self.checks(name, None);
+        let all = endpoints.into_iter().filter_map(checks);
         let paths = all.flat_map(|(endpoint, checks)| {
             let names = checks.into_iter().map(|(name, _)| name);
             names.map(move |name| format!("/{endpoint}/{name}"))
@@ -50,72 +53,84 @@ impl Health {
         self.results.text(format, started_seconds)
     }
 
-    /// That this can be asked at all is what most of them say: the store ends the process when it
-    /// fails, and nothing is served before the roles are in place.
-    fn checks(&self, endpoint: &str) -> Option<(&'static str, Vec<Check>)> {
+    /// That this can be asked at all is what most of them say: nothing is served before the roles
+    /// are in place. A disk that takes no writes is no reason to end the process, which goes on by
+    /// itself when the disk does: `/livez` does not tell of it.
+    fn checks(
+        &self,
+        endpoint: &str,
+        trouble: Option<String>,
+    ) -> Option<(&'static str, Vec<Check>)> {
+        let unless = |passes: bool| (!passes).then(|| NOT_FINISHED.to_owned());
         let is_ready = self.is_ready.load(Ordering::Acquire);
-        let mut checks = vec![
-            ("ping", true),
-            ("log", true),
+        let goes_on = !self.is_shutting_down.load(Ordering::Acquire);
+        let (endpoint, store, shutdown) = match endpoint {
+            "healthz" => ("healthz", trouble, None),
+            "livez" => ("livez", None, None),
+            "readyz" => ("readyz", trouble, Some(("shutdown", unless(goes_on)))),
+            _ => return None,
+        };
+        let checks = [
+            ("ping", None),
+            ("log", None),
             // Upstream's name for the store, whatever it is: monitors ask for it by this name.
-            ("etcd", true),
-            ("poststarthook/rbac/bootstrap-roles", is_ready),
+            ("etcd", store),
+            ("poststarthook/rbac/bootstrap-roles", unless(is_ready)),
             (
                 "poststarthook/scheduling/bootstrap-system-priority-classes",
-                is_ready,
+                unless(is_ready),
             ),
             (
                 "poststarthook/priority-and-fairness-config-producer",
-                is_ready,
+                unless(is_ready),
             ),
         ];
-        let endpoint = match endpoint {
-            "healthz" => "healthz",
-            "livez" => "livez",
-            "readyz" => {
-                let goes_on = !self.is_shutting_down.load(Ordering::Acquire);
-                checks.push(("shutdown", goes_on));
-                "readyz"
-            }
-            _ => return None,
-        };
-        Some((endpoint, checks))
+        Some((endpoint, checks.into_iter().chain(shutdown).collect()))
     }
 
-    pub fn answer(&self, path: &str, query: &Query) -> Option<Response<Body>> {
+    /// `trouble` is why nothing can be written at the moment.
+    pub fn answer(
+        &self,
+        path: &str,
+        query: &Query,
+        trouble: Option<String>,
+    ) -> Option<Response<Body>> {
         let path = path.strip_prefix('/')?;
         let (endpoint, one) = match path.split_once('/') {
             Some((_, "")) => return None,
             Some(parts) => parts,
             None => (path, ""),
         };
-        let (endpoint, checks) = self.checks(endpoint)?;
+        let (endpoint, checks) = self.checks(endpoint, trouble)?;
         if !one.is_empty() {
-            let (_, passes) = checks.into_iter().find(|(name, _)| *name == one)?;
-            return Some(if passes {
-                let mut response = text(StatusCode::OK, PLAIN, "ok");
-                response.headers_mut().remove(X_CONTENT_TYPE_OPTIONS);
-                response
-            } else {
-                let why = "internal server error: not finished\n";
-                text(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, why)
+            let (_, failure) = checks.into_iter().find(|(name, _)| *name == one)?;
+            return Some(match failure {
+                None => {
+                    let mut response = text(StatusCode::OK, PLAIN, "ok");
+                    response.headers_mut().remove(X_CONTENT_TYPE_OPTIONS);
+                    response
+                }
+                Some(why) => {
+                    let why = format!("internal server error: {why}\n");
+                    text(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, why)
+                }
             });
         }
         let excluded: BTreeSet<&str> = query.all("exclude").collect();
         let asked = checks.iter().filter(|check| !excluded.contains(check.0));
-        asked.for_each(|(name, passes)| self.results.add(name, endpoint, *passes));
+        asked.for_each(|(name, failure)| self.results.add(name, endpoint, failure.is_none()));
         let failed = checks
             .iter()
-            .any(|(name, passes)| !passes && !excluded.contains(name));
+            .any(|(name, failure)| failure.is_some() && !excluded.contains(name));
         if !failed && query.get("verbose").is_none() {
             return Some(text(StatusCode::OK, PLAIN, "ok"));
         }
         let mut body: String = checks
             .iter()
-            .map(|(name, passes)| match (excluded.contains(name), passes) {
+            .map(|(name, failure)| match (excluded.contains(name), failure) {
                 (true, _) => format!("[+]{name} excluded: ok\n"),
-                (false, true) => format!("[+]{name} ok\n"),
-                (false, false) => format!("[-]{name} failed: reason withheld\n"),
+                (false, None) => format!("[+]{name} ok\n"),
+                (false, Some(_)) => format!("[-]{name} failed: reason withheld\n"),
             })
             .collect();
         let is_unknown = |name: &&&str| !checks.iter().any(|check| check.0 == **name);

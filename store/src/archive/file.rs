@@ -86,8 +86,9 @@ impl Frozen {
             .sum()
     }
 
-    pub fn write(&self, out: impl Write) -> std::io::Result<()> {
-        let records = self.partitions.iter().flat_map(|(name, map)| {
+    /// Each entry as a record that follows none.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Numbered> {
+        self.partitions.iter().flat_map(|(name, map)| {
             map.iter().map(move |(key, entry)| {
                 let record = Record {
                     operation: Operation::Put,
@@ -99,8 +100,12 @@ impl Frozen {
                 };
                 (entry.modified, record)
             })
-        });
-        write(out, &self.codec, self.revision, self.entries(), records)
+        })
+    }
+
+    pub fn write(&self, out: impl Write) -> std::io::Result<()> {
+        let (revision, count) = (self.revision, self.entries());
+        write(out, &self.codec, revision, count, self.records())
     }
 }
 

@@ -38,12 +38,15 @@ pub(crate) struct SledBackend {
     /// The newest of these that is on stable storage.
     synced_blob: Arc<AtomicI64>,
     /// The first write that failed: it was the last one.
-    failed: Arc<OnceLock<String>>,
+    failed: Arc<OnceLock<BackendError>>,
 }
 
 impl From<sled::Error> for BackendError {
     fn from(error: sled::Error) -> Self {
-        Self::Io(error.to_string())
+        match error {
+            sled::Error::Io(error) => error.into(),
+            other => Self::Io(other.to_string()),
+        }
     }
 }
 
@@ -58,10 +61,6 @@ fn revision_of(key: &[u8]) -> Option<Revision> {
         .map(|bytes| Revision(u64::from_be_bytes(bytes)))
 }
 
-fn io(error: std::io::Error) -> BackendError {
-    BackendError::Io(error.to_string())
-}
-
 impl SledBackend {
     /// Writes, and has it on stable storage when it returns, power loss or not.
     ///
@@ -73,15 +72,16 @@ impl SledBackend {
         write: impl FnOnce(&sled::Db) -> Result<(), sled::Error>,
     ) -> Result<(), BackendError> {
         if let Some(why) = self.failed.get() {
-            return Err(BackendError::Io(why.clone()));
+            return Err(why.clone());
         }
         if let Err(error) = write(&self.db).and_then(|()| self.db.flush().map(drop)) {
-            let _ = self.failed.set(error.to_string());
+            let error = BackendError::from(error);
+            let _ = self.failed.set(error.clone());
             std::mem::forget(self.db.clone());
-            return Err(error.into());
+            return Err(error);
         }
         self.sync_blobs()?;
-        self.file.sync_data().map_err(io)
+        Ok(self.file.sync_data()?)
     }
 
     /// Files of large values are named by a number that rises.
@@ -89,11 +89,10 @@ impl SledBackend {
         let entries = match std::fs::read_dir(&*self.blobs) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(io(error)),
+            Err(error) => return Err(error.into()),
         };
         let name = |entry: std::io::Result<std::fs::DirEntry>| {
-            Ok(entry
-                .map_err(io)?
+            Ok(entry?
                 .file_name()
                 .to_str()
                 .and_then(|name| name.parse().ok()))
@@ -113,15 +112,13 @@ impl SledBackend {
         };
         for number in new {
             match File::open(self.blobs.join(number.to_string())) {
-                Ok(file) => file.sync_all().map_err(io)?,
+                Ok(file) => file.sync_all()?,
                 // Superseded already.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(io(error)),
+                Err(error) => return Err(error.into()),
             }
         }
-        File::open(&*self.blobs)
-            .and_then(|directory| directory.sync_all())
-            .map_err(io)?;
+        File::open(&*self.blobs).and_then(|directory| directory.sync_all())?;
         self.synced_blob.store(newest, Ordering::Relaxed);
         Ok(())
     }
@@ -135,7 +132,7 @@ impl SledBackend {
             .flush_every_ms(None)
             .mode(sled::Mode::LowSpace)
             .open()?;
-        let file = Arc::new(File::open(directory.join(FILE)).map_err(io)?);
+        let file = Arc::new(File::open(directory.join(FILE))?);
         let blobs = Arc::new(directory.join(BLOBS));
         let backend = Self {
             db,
@@ -191,10 +188,10 @@ fn until_let_go(file: &Path) -> Result<(), BackendError> {
     let file = match File::open(file) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(io(error)),
+        Err(error) => return Err(error.into()),
     };
-    lock_within(&file, LET_GO_MAX).map_err(io)?;
-    file.unlock().map_err(io)
+    lock_within(&file, LET_GO_MAX)?;
+    Ok(file.unlock()?)
 }
 
 fn unreadable(revision: Revision, error: DecodeError) -> BackendError {

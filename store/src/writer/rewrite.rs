@@ -34,8 +34,10 @@ pub(super) struct Rewrite {
 pub(super) struct Retired {
     reader: Option<Arc<dyn Reader>>,
     directory: PathBuf,
+    /// It failed, and what failed holds its files open for ever.
+    is_held: bool,
     records: u64,
-    answer: Answer,
+    answer: Option<Answer>,
 }
 
 impl Rewrite {
@@ -86,9 +88,7 @@ impl Rewrite {
         self.new.reserve(reserved)?;
         let parents = [Some(self.directory.as_path()), self.directory.parent()];
         for directory in parents.into_iter().flatten() {
-            File::open(directory)
-                .and_then(|directory| directory.sync_all())
-                .map_err(|error| BackendError::Io(error.to_string()))?;
+            File::open(directory).and_then(|directory| directory.sync_all())?;
         }
         Ok(())
     }
@@ -98,8 +98,9 @@ impl Rewrite {
         let retired = Retired {
             reader: None,
             directory,
+            is_held: false,
             records: self.records,
-            answer: self.answer,
+            answer: Some(self.answer),
         };
         (self.new, retired)
     }
@@ -118,6 +119,17 @@ impl Rewrite {
 }
 
 impl Retired {
+    /// One that could not be written to, in whose place another one came.
+    pub(super) fn failed(directory: PathBuf, reader: Arc<dyn Reader>) -> Self {
+        Self {
+            reader: Some(reader),
+            directory,
+            is_held: true,
+            records: 0,
+            answer: None,
+        }
+    }
+
     /// What readers read from; the one handle of it that nobody else takes.
     pub(super) fn set_reader(&mut self, reader: Arc<dyn Reader>) {
         self.reader = Some(reader);
@@ -133,6 +145,9 @@ impl Retired {
             return Some(self);
         }
         drop(self.reader);
+        if self.is_held {
+            give_back_space(&self.directory);
+        }
         let removed = std::fs::remove_dir_all(&self.directory);
         let result = removed.map(|()| self.records).map_err(|error| {
             format!(
@@ -140,15 +155,31 @@ impl Retired {
                 self.directory.display()
             )
         });
-        drop(self.answer.send(result));
+        match (self.answer, result) {
+            (Some(answer), result) => drop(answer.send(result)),
+            (None, Err(why)) => tracing::warn!("{why}; the next start removes it"),
+            (None, Ok(_)) => {}
+        }
         None
+    }
+}
+
+/// Files that are removed and held open keep their space.
+fn give_back_space(directory: &Path) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            give_back_space(&path);
+        } else if let Ok(file) = File::options().write(true).open(&path) {
+            drop(file.set_len(0));
+        }
     }
 }
 
 impl Writer {
     pub(super) fn begin_rewrite(&mut self, answer: Answer) {
-        if let Some(why) = &self.broken {
-            return drop(answer.send(Err(why.clone())));
+        if let Some(trouble) = &self.broken {
+            return drop(answer.send(Err(trouble.why.to_string())));
         }
         if self.rewrite.is_some() || self.retired.is_some() || self.rewrite_next.is_some() {
             let why = "the database is being written anew already";
@@ -178,8 +209,8 @@ impl Writer {
             Ok(true) => self.finish_rewrite(&mut rewrite),
             Err(error) => Err(error),
         };
-        if let Some(why) = &self.broken {
-            return rewrite.give_up(why);
+        if let Some(trouble) = &self.broken {
+            return rewrite.give_up(&trouble.why.to_string());
         }
         if let Err(error) = done {
             tracing::error!(%error, "the database was not written anew");
@@ -191,8 +222,8 @@ impl Writer {
             ..old.clone()
         };
         self.fail_on(|writer| writer.mark.write(&named));
-        if let Some(why) = &self.broken {
-            return rewrite.leave(why);
+        if let Some(trouble) = &self.broken {
+            return rewrite.leave(&trouble.why.to_string());
         }
         let layout = Layout::new(&self.config.directory);
         let old = layout.current(Some(&old));

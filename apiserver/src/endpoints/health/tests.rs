@@ -5,8 +5,12 @@ use expect_test::{Expect, expect};
 use http_body_util::BodyExt;
 
 async fn check(health: &Health, target: &str, expected: Expect) {
+    check_with(health, None, target, expected).await;
+}
+
+async fn check_with(health: &Health, trouble: Option<&str>, target: &str, expected: Expect) {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let text = match health.answer(path, &Query::parse(query)) {
+    let text = match health.answer(path, &Query::parse(query), trouble.map(str::to_owned)) {
         None => "none of these".to_owned(),
         Some(response) => {
             let code = response.status().as_u16();
@@ -67,6 +71,33 @@ async fn before_and_after() {
             [+]poststarthook/scheduling/bootstrap-system-priority-classes ok
             [+]poststarthook/priority-and-fairness-config-producer ok
             [-]shutdown failed: reason withheld
+            readyz check failed
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_disk_that_takes_no_writes_is_told_and_is_no_reason_to_start_anew() {
+    let health = Health::default();
+    health.set_ready();
+    let full = Some("no space is left");
+    check_with(&health, full, "/livez", expect!["200 ok"]).await;
+    let told = expect!["500 internal server error: no space is left\n"];
+    check_with(&health, full, "/healthz/etcd", told).await;
+    check_with(&health, full, "/readyz?exclude=etcd", expect!["200 ok"]).await;
+    check_with(
+        &health,
+        full,
+        "/readyz",
+        expect![[r#"
+            500 [+]ping ok
+            [+]log ok
+            [-]etcd failed: reason withheld
+            [+]poststarthook/rbac/bootstrap-roles ok
+            [+]poststarthook/scheduling/bootstrap-system-priority-classes ok
+            [+]poststarthook/priority-and-fairness-config-producer ok
+            [+]shutdown ok
             readyz check failed
         "#]],
     )
