@@ -5,12 +5,14 @@
 
 mod controllers;
 mod doctor;
+mod loops;
 mod resources;
 mod scheduler;
 mod snapshots;
 
 pub use controllers::ControllersCommand;
 pub use doctor::{DoctorCommand, Role};
+pub use loops::LoopArgs;
 pub use resources::ResourceArgs;
 pub use scheduler::{ExplainArgs, SchedulerCommand, SchedulerWhat};
 
@@ -101,31 +103,6 @@ pub struct DnsArgs {
     /// What names of Services end in [default: cluster.local, or what the cluster says]
     #[arg(long, value_name = "DOMAIN", env = "CORACLE_CLUSTER_DOMAIN")]
     pub cluster_domain: Option<String>,
-}
-
-/// Of the control loops, in a server's process or in their own.
-#[derive(Args, Clone, Debug, Default)]
-pub struct LoopArgs {
-    /// Addresses for pods; one network of each IP family with a comma between them for both
-    /// [default: 10.42.0.0/16]
-    #[arg(long, value_name = "CIDR", env = "CORACLE_CLUSTER_CIDR")]
-    pub cluster_cidr: Option<String>,
-    /// Addresses for Services of type LoadBalancer, one each: networks or ranges with commas between
-    /// them, whose routes lead to a node [default: none; such Services get the nodes' addresses]
-    #[arg(
-        long,
-        value_name = "CIDR",
-        env = "CORACLE_LOAD_BALANCER_POOL",
-        value_delimiter = ','
-    )]
-    pub load_balancer_pool: Vec<String>,
-    /// How long a node may be silent before it counts as lost [default: 40s]
-    #[arg(
-        long,
-        value_name = "DURATION",
-        env = "CORACLE_NODE_MONITOR_GRACE_PERIOD"
-    )]
-    pub node_monitor_grace_period: Option<String>,
 }
 
 #[derive(Args, Clone, Debug, Default)]

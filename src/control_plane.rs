@@ -222,6 +222,7 @@ fn start_loops(
             signing_key_pem: server.ca_key_pem(),
             server_names: server.names(),
             sign_token: Some(sign_tokens(server)),
+            legacy_token_clean_up_period: settings.legacy_token_clean_up_period,
             disabled: settings.disabled.clone(),
             clock: Clock::system(),
         };

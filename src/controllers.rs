@@ -60,6 +60,7 @@ fn config(settings: &ControllersSettings) -> anyhow::Result<Config> {
         cluster_cidr: settings.cluster_cidr.clone(),
         load_balancer_pool: settings.load_balancer_pool.clone(),
         node_monitor_grace_period: settings.node_monitor_grace_period,
+        legacy_token_clean_up_period: settings.legacy_token_clean_up_period,
         disabled: settings.disabled.clone(),
         ..Config::default()
     };

@@ -1,7 +1,8 @@
 //! Kubernetes' two time formats: RFC 3339 to the second (`Time`) and to the microsecond
-//! (`MicroTime`), always written in UTC. Pure.
+//! (`MicroTime`), always written in UTC; and days. Pure.
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 
 /// `2026-01-02T03:04:05Z`: metav1.Time. Fractions of a second are cut off.
 pub fn format_time(at: Timestamp) -> String {
@@ -12,6 +13,19 @@ pub fn format_time(at: Timestamp) -> String {
 pub fn format_micro_time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
+
+/// `2026-01-02`: a day in UTC, as labels have it.
+pub fn format_day(at: Timestamp) -> String {
+    at.strftime(DAY).to_string()
+}
+
+/// Exactly what `format_day` writes. Days sort as their texts do.
+pub fn parse_day(text: &str) -> Option<Date> {
+    let day = Date::strptime(DAY, text).ok()?;
+    (day.strftime(DAY).to_string() == text).then_some(day)
+}
+
+const DAY: &str = "%Y-%m-%d";
 
 /// The first second of the year 0: what lies before it has no four digits for its year in UTC.
 const FIRST_SECOND: i64 = -62_167_219_200;

@@ -6,7 +6,7 @@ use crate::admission::{Attributes, How, Operation};
 use crate::allocate::Allocator;
 use crate::at_rest::{self, AtRest};
 use crate::audit::{self, Audit};
-use crate::authenticate::{PeerCertificate, Recognized, User, bearer, impersonate};
+use crate::authenticate::{PeerCertificate, User, bearer, impersonate};
 use crate::authorize::{self, Decision};
 use crate::config::Clock;
 use crate::custom::convert::Converter;
@@ -23,6 +23,7 @@ use crate::respond::{self, Route, Served, Shape, Wishes};
 use crate::routes;
 use crate::snapshots::{self, Snapshots};
 use crate::streaming;
+use crate::tokens::Remarks;
 use crate::tunnel::{Body, BoxError};
 use crate::usage::Usage;
 use crate::verbs::asked::Asked;
@@ -175,8 +176,7 @@ impl Api {
         caller: &Caller,
         wishes: &Wishes,
     ) -> Result<Response<Body>, Status> {
-        let Recognized { user, remarks } = self.recognize(&parts, caller).await?;
-        warnings::of(&parts).add(remarks.warning.map(str::to_owned));
+        let user = self.recognize(&parts, caller).await?;
         let user = match self.acting_as(user, &parts, info) {
             Ok(user) => user,
             Err(status) => return Ok(wishes.refusal(&status)),
@@ -314,20 +314,27 @@ impl Api {
     }
 
     /// The user behind a request.
-    async fn recognize(&self, parts: &Parts, caller: &Caller) -> Result<Recognized, Status> {
-        let trail = audit::trail::of(parts);
+    async fn recognize(&self, parts: &Parts, caller: &Caller) -> Result<User, Status> {
         let asked_at = Instant::now();
-        let recognized = match caller {
-            Caller::Inside(user) => User::clone(user).into(),
+        let user = match caller {
+            Caller::Inside(user) => User::clone(user),
             Caller::Peer(peer) => {
                 let peer = peer.as_deref();
                 self.authenticate(parts, peer, asked_at).await?
             }
         };
-        let Recognized { user, remarks } = &recognized;
-        self.metrics.access.recognized(user, asked_at.elapsed());
-        if let Some(trail) = trail {
-            trail.identified(user);
+        self.metrics.access.recognized(&user, asked_at.elapsed());
+        if let Some(trail) = audit::trail::of(parts) {
+            trail.identified(&user);
+        }
+        Ok(user)
+    }
+
+    /// Says what is to be said about a token, in all places where it is told.
+    pub fn remark(&self, parts: &Parts, remarks: &Remarks) {
+        self.metrics.access.shown(remarks);
+        warnings::of(parts).add(remarks.warning.map(str::to_owned));
+        if let Some(trail) = audit::trail::of(parts) {
             for (key, value) in &remarks.audit {
                 trail.annotate(key, value);
             }
@@ -335,7 +342,6 @@ impl Api {
         if let Some(used) = &remarks.used {
             self.access.legacy_uses.tell(used.clone());
         }
-        Ok(recognized)
     }
 
     /// Whom they act as: themselves, unless they ask for another.
@@ -357,21 +363,20 @@ impl Api {
         parts: &Parts,
         peer: Option<&PeerCertificate>,
         asked_at: Instant,
-    ) -> Result<Recognized, Status> {
+    ) -> Result<User, Status> {
         let authenticator = &self.access.authenticator;
+        let mut remarks = Remarks::default();
         let found = authenticator
-            .authenticate(parts, peer, (self.clock)())
+            .authenticate(parts, peer, (self.clock)(), &mut remarks)
             .await;
-        match &found {
-            Ok(recognized) => self.metrics.access.shown(&recognized.remarks),
-            Err(_) => {
-                if let Some(trail) = audit::trail::of(parts) {
-                    trail.unrecognized(&parts.headers, peer.is_some());
-                }
-                let has_shown = peer.is_some() || bearer::token(&parts.headers).is_some();
-                let took = asked_at.elapsed();
-                self.metrics.access.unrecognized(has_shown, took);
+        self.remark(parts, &remarks);
+        if found.is_err() {
+            if let Some(trail) = audit::trail::of(parts) {
+                trail.unrecognized(&parts.headers, peer.is_some());
             }
+            let has_shown = peer.is_some() || bearer::token(&parts.headers).is_some();
+            let took = asked_at.elapsed();
+            self.metrics.access.unrecognized(has_shown, took);
         }
         found
     }

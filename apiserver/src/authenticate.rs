@@ -70,22 +70,6 @@ pub struct Authenticator {
     refusals: Refusals,
 }
 
-/// A user who proved who they are, or is anonymous.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recognized {
-    pub user: User,
-    pub remarks: Remarks,
-}
-
-impl From<User> for Recognized {
-    fn from(user: User) -> Self {
-        Self {
-            user,
-            remarks: Remarks::default(),
-        }
-    }
-}
-
 impl std::fmt::Debug for Authenticator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Authenticator").finish_non_exhaustive()
@@ -125,28 +109,30 @@ impl Authenticator {
         })
     }
 
-    /// `peer` is what the client showed in its handshake.
+    /// The user who proved who they are, or is anonymous. `peer` is what the client showed in its
+    /// handshake.
     pub async fn authenticate(
         &self,
         request: &Parts,
         peer: Option<&PeerCertificate>,
         now: Timestamp,
-    ) -> Result<Recognized, Status> {
+        remarks: &mut Remarks,
+    ) -> Result<User, Status> {
         let mut refusal = None;
         if let Some(peer) = peer {
             let view = self.view.as_ref();
             match peer.user(&self.clients, &self.revocations, view, now) {
                 Ok(mut user) => {
                     user.add_authenticated();
-                    return Ok(user.into());
+                    return Ok(user);
                 }
                 Err(error) => refusal = Some(error.to_string()),
             }
         }
         if let Some(token) = bearer::token(&request.headers) {
-            let found = self.token(&token, self.tokens.audiences(), now).await;
-            match found {
-                Ok(Checked { user, remarks, .. }) => return Ok(Recognized { user, remarks }),
+            let wanted = self.tokens.audiences();
+            match self.token(&token, wanted, now, remarks).await {
+                Ok(Checked { user, .. }) => return Ok(user),
                 Err(TokenError::OfAnother) => {
                     refusal = Some("invalid bearer token".to_owned());
                 }
@@ -154,7 +140,7 @@ impl Authenticator {
             }
         }
         if refusal.is_none() && self.anonymous.allows(request.uri.path()) {
-            return Ok(User::anonymous().into());
+            return Ok(User::anonymous());
         }
         let why = refusal.unwrap_or_else(|| "no credentials were shown".to_owned());
         self.refusals.log(&why, now);
@@ -176,12 +162,13 @@ impl Authenticator {
         token: &str,
         wanted: &[String],
         now: Timestamp,
+        remarks: &mut Remarks,
     ) -> Result<Checked, TokenError> {
         let view = self.view.as_ref();
         if let Some(user) = self.token_file.user(token) {
             return self.for_this_server(user, wanted);
         }
-        match self.tokens.check(view, token, wanted, now) {
+        match self.tokens.check(view, token, wanted, now, remarks) {
             Err(TokenError::OfAnother) => {}
             Err(error) => return Err(error),
             Ok(mut checked) => {
@@ -209,11 +196,7 @@ impl Authenticator {
             return Err(TokenError::OfAnother);
         }
         user.add_authenticated();
-        Ok(Checked {
-            user,
-            audiences,
-            remarks: Remarks::default(),
-        })
+        Ok(Checked { user, audiences })
     }
 }
 

@@ -5,9 +5,10 @@
 //! Runs at each start, as a client of the API. What is there already is left as it is, but for what
 //! follows this server's settings (addresses, ports, the CA, the domain of names), which is brought
 //! up to date; an object whose address cannot be changed is made anew. Where this server is found
-//! is looked after while it runs, too.
+//! is looked after while it runs, too, and so is since when the use of old tokens is noted.
 
 mod cluster_dns; // The Service `kube-dns`.
+mod legacy_tokens; // Since when their use is noted.
 mod pod_encryption; // Of the pods' network, between nodes.
 
 pub use cluster_dns::ClusterDns;
@@ -15,9 +16,12 @@ pub use pod_encryption::PodEncryption;
 
 use crate::allocate;
 use crate::bootstrap::{self, send};
+use crate::config::Clock;
 use crate::server::InProcess;
 use coracle_api::object::Object;
+use coracle_api::timestamp;
 use http::{Method, StatusCode};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -46,8 +50,6 @@ pub struct Settings {
     pub cluster_dns: Option<ClusterDns>,
     /// None: what pods of different nodes send each other is not encrypted.
     pub pod_encryption: Option<PodEncryption>,
-    /// The day of this start, such as `2026-06-01`.
-    pub today: String,
 }
 
 type Path = &'static [&'static str];
@@ -71,12 +73,16 @@ pub async fn reconcile_namespaces(api: InProcess) -> Result<(), ReconcileError> 
 }
 
 /// Needs the namespaces.
-pub async fn reconcile(api: InProcess, settings: &Settings) -> Result<(), ReconcileError> {
+pub async fn reconcile(
+    api: InProcess,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<(), ReconcileError> {
     for wanted in priority_classes() {
         ensure(&api, wanted).await?;
     }
     ensure(&api, client_ca(settings)).await?;
-    ensure(&api, legacy_tokens(settings)).await?;
+    legacy_tokens::reconcile(&api, &timestamp::format_day(now)).await?;
     service_cidr(&api, settings).await?;
     ensure(&api, service(settings)).await?;
     pod_encryption::reconcile(&api, settings.pod_encryption.as_ref()).await?;
@@ -91,16 +97,16 @@ pub async fn reconcile(api: InProcess, settings: &Settings) -> Result<(), Reconc
 }
 
 /// Makes again what says where this server is, should somebody delete it or change it.
-pub async fn look_after(api: InProcess, settings: Settings, stop: CancellationToken) {
+pub async fn look_after(api: InProcess, settings: Settings, clock: Clock, stop: CancellationToken) {
     let wait = || tokio::time::sleep(LOOK_AFTER_PERIOD);
     while stop.run_until_cancelled(wait()).await.is_some() {
-        if let Err(error) = look(&api, &settings).await {
+        if let Err(error) = look(&api, &settings, clock()).await {
             tracing::warn!(what = error.what, error = %error.source, "cannot be looked after");
         }
     }
 }
 
-async fn look(api: &InProcess, settings: &Settings) -> Result<(), ReconcileError> {
+async fn look(api: &InProcess, settings: &Settings, now: Timestamp) -> Result<(), ReconcileError> {
     // What people made of its ports is theirs until the next start.
     let service = Wanted {
         follows: &[],
@@ -108,6 +114,7 @@ async fn look(api: &InProcess, settings: &Settings) -> Result<(), ReconcileError
         ..service(settings)
     };
     ensure(api, service).await?;
+    legacy_tokens::reconcile(api, &timestamp::format_day(now)).await?;
     if let Some(encryption) = &settings.pod_encryption {
         pod_encryption::reconcile(api, Some(encryption)).await?;
     }
@@ -183,19 +190,6 @@ fn client_ca(settings: &Settings) -> Wanted {
     });
     let collection = "/api/v1/namespaces/kube-system/configmaps";
     following(collection, &[&["data"]], object)
-}
-
-/// Upstream's controller of old tokens wants to know since when their use is noted.
-fn legacy_tokens(settings: &Settings) -> Wanted {
-    let object = json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {
-            "name": "kube-apiserver-legacy-service-account-token-tracking",
-            "namespace": "kube-system",
-        },
-        "data": { "since": settings.today },
-    });
-    new("/api/v1/namespaces/kube-system/configmaps", object)
 }
 
 /// The networks of this server's flag. A second family may come with a new flag; anything else that

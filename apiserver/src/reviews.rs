@@ -8,7 +8,7 @@ mod validate; // What a review must say.
 use crate::authenticate::{Authenticator, User};
 use crate::authorize::Authorizer;
 use crate::authorize::rule::Rule;
-use crate::tokens::TokenError;
+use crate::tokens::{Remarks, TokenError};
 use coracle_api::json;
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
@@ -52,11 +52,17 @@ impl Reviews {
         }
     }
 
-    /// The answered review: `review` with its `status`.
-    pub async fn answer(&self, asked: &Question<'_>, mut review: Object) -> Result<Object, Status> {
+    /// The answered review: `review` with its `status`. The remarks are of the token that it is
+    /// about.
+    pub async fn answer(
+        &self,
+        asked: &Question<'_>,
+        mut review: Object,
+        remarks: &mut Remarks,
+    ) -> Result<Object, Status> {
         let status = match asked.resource.plural {
             "selfsubjectreviews" => json!({ "userInfo": user_info(asked.user) }),
-            "tokenreviews" => self.token(&review, asked.now).await?,
+            "tokenreviews" => self.token(&review, asked.now, remarks).await?,
             "selfsubjectrulesreviews" => self.rules(asked.user, &review)?,
             _ => self.access(asked, &review)?,
         };
@@ -76,7 +82,12 @@ impl Reviews {
         Ok(review)
     }
 
-    async fn token(&self, review: &Object, now: Timestamp) -> Result<Value, Status> {
+    async fn token(
+        &self,
+        review: &Object,
+        now: Timestamp,
+        remarks: &mut Remarks,
+    ) -> Result<Value, Status> {
         let token = review.str(&["spec", "token"]);
         if token.is_empty() {
             let why = "token is required for TokenReview in authentication";
@@ -88,7 +99,8 @@ impl Reviews {
             true => self.authenticator.audiences(),
             false => &asked,
         };
-        Ok(match self.authenticator.token(token, wanted, now).await {
+        let checked = self.authenticator.token(token, wanted, now, remarks).await;
+        Ok(match checked {
             Ok(checked) => json!({
                 "authenticated": true,
                 "user": user_info(&checked.user),

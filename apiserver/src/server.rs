@@ -193,7 +193,7 @@ impl Server {
             flow_configuration::reconcile(inside.clone()),
         )?;
         self.api.access.load();
-        default_objects::reconcile(inside, &self.settings).await?;
+        default_objects::reconcile(inside, &self.settings, (self.api.clock)()).await?;
         fairness::follow::load(&self.api.fairness, &self.api.registry.store);
         self.api.access.load_webhooks();
         Ok(())
@@ -348,7 +348,8 @@ impl Server {
     /// Keeps the Service `kubernetes` and its endpoints until the server stops.
     fn look_after_own_service(&self) -> impl Future<Output = ()> + Send + 'static {
         let (inside, settings) = (self.in_process(Self::master()), self.settings.clone());
-        default_objects::look_after(inside, settings, self.stop.clone())
+        let clock = Arc::clone(&self.api.clock);
+        default_objects::look_after(inside, settings, clock, self.stop.clone())
     }
 
     /// Says that this server is there until it stops.
@@ -441,7 +442,6 @@ fn default_settings(config: &Config, api: &Api, own: SocketAddr) -> default_obje
         port: own.port(),
         ca_pem: api.access.pki.ca_pem().to_owned(),
         front_proxy_ca_pem: api.access.pki.front_proxy.ca_pem().to_owned(),
-        today: (config.clock)().strftime("%Y-%m-%d").to_string(),
     }
 }
 

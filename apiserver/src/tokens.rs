@@ -17,7 +17,7 @@ use coracle_api::status::Status;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-pub use check::{Checked, EXTRA_NODE_NAME, Remarks, TokenError};
+pub use check::{Checked, Count, EXTRA_NODE_NAME, Remarks, TokenError};
 pub use legacy_uses::LegacyUses;
 
 /// Upstream's customary name for a cluster's own issuer; it is also the API server's audience.

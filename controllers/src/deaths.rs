@@ -29,6 +29,7 @@ mod endpoints;
 mod identities;
 mod nodes;
 mod storage;
+mod tokens;
 mod told; // What is compared.
 mod workloads;
 
@@ -83,6 +84,7 @@ stories! {
     accounts_are_made_once = identities::ACCOUNTS;
     the_authority_is_published_once = identities::AUTHORITY;
     tokens_are_written_and_go_with_their_accounts = identities::TOKENS;
+    tokens_that_nobody_uses_are_marked_and_go = tokens::UNUSED;
     roles_are_gathered = identities::ROLES;
     policies_are_looked_at = identities::POLICIES;
     tokens_that_are_over_go = identities::CLEANER;

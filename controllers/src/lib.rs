@@ -32,6 +32,7 @@ mod pod_autoscaler;
 
 mod bootstrap_tokens;
 mod clusterrole_aggregation;
+mod legacy_token_cleaner;
 mod policy_status; // What does not fit in admission policies.
 mod root_ca;
 mod service_account;
@@ -119,6 +120,8 @@ pub struct Config {
     pub server_names: Vec<String>,
     /// Secrets for tokens stay empty without it.
     pub sign_token: Option<SignToken>,
+    /// How long a token in a Secret may go unused, and then be marked.
+    pub legacy_token_clean_up_period: Duration,
     /// Names of loops that are not run.
     pub disabled: BTreeSet<String>,
     pub clock: Clock,
@@ -135,6 +138,7 @@ impl Default for Config {
             signing_key_pem: String::new(),
             server_names: Vec::new(),
             sign_token: None,
+            legacy_token_clean_up_period: legacy_token_cleaner::PERIOD_DEFAULT,
             disabled: BTreeSet::new(),
             clock: Clock::system(),
         }
@@ -273,6 +277,11 @@ pub static LOOPS: &[Loop] = &[
         name: "service-account-token",
         identity: "",
         run: service_account_tokens::run,
+    },
+    Loop {
+        name: legacy_token_cleaner::NAME,
+        identity: "legacy-service-account-token-cleaner",
+        run: legacy_token_cleaner::run,
     },
     Loop {
         name: "root-ca",

@@ -19,6 +19,7 @@ pub struct ControllersSettings {
     pub cluster_cidr: String,
     pub load_balancer_pool: AddressPool,
     pub node_monitor_grace_period: Duration,
+    pub legacy_token_clean_up_period: Duration,
     pub root_ca: Option<PathBuf>,
     /// Certificate and key.
     pub signing: Option<(PathBuf, PathBuf)>,
@@ -57,6 +58,7 @@ pub fn controllers(args: &ControllersCommand) -> Result<ControllersSettings, Bad
         cluster_cidr: super::texts(&super::cluster_cidrs(&args.loops)?),
         load_balancer_pool: routing::pool(&args.loops.load_balancer_pool)?,
         node_monitor_grace_period: super::grace_period(&args.loops)?,
+        legacy_token_clean_up_period: parse::clean_up_period(&args.loops)?,
         root_ca,
         signing,
         disabled,

@@ -136,6 +136,9 @@ fn server_slot<'a>(server: &'a mut ServerArgs, key: &str) -> Option<Slot<'a>> {
         "load-balancer-pool" => Slot::Many(&mut server.loops.load_balancer_pool),
         "write-kubeconfig" => Slot::One(&mut server.write_kubeconfig),
         "node-monitor-grace-period" => Slot::One(&mut server.loops.node_monitor_grace_period),
+        "legacy-service-account-token-clean-up-period" => {
+            Slot::One(&mut server.loops.legacy_service_account_token_clean_up_period)
+        }
         "max-requests-inflight" => Slot::One(&mut server.max_requests_inflight),
         "max-mutating-requests-inflight" => Slot::One(&mut server.max_mutating_requests_inflight),
         "secrets-key-file" => Slot::One(&mut server.secrets_key_file),

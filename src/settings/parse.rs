@@ -1,6 +1,7 @@
 //! One function a kind of value: text in, checked value or a `BadSetting` out.
 
 use super::{BadSetting, DATA_DIR_DEFAULT, Taint};
+use crate::cli::LoopArgs;
 use coracle_agent::grpc::Endpoint;
 use coracle_agent::runtime::Endpoints;
 use coracle_api::names;
@@ -205,6 +206,17 @@ pub fn grace_period(given: Option<&str>) -> Result<Duration, BadSetting> {
         return Err(BadSetting::new(flag, text, "must be at least 2s"));
     }
     Ok(period)
+}
+
+/// A year, as upstream's.
+pub fn clean_up_period(args: &LoopArgs) -> Result<Duration, BadSetting> {
+    let flag = "legacy-service-account-token-clean-up-period";
+    let given = args.legacy_service_account_token_clean_up_period.as_deref();
+    let text = given.unwrap_or("8760h");
+    match duration(flag, text)? {
+        Duration::ZERO => Err(BadSetting::new(flag, text, "must be more than nothing")),
+        period => Ok(period),
+    }
 }
 
 /// A count of at least one.

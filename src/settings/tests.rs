@@ -19,6 +19,8 @@ fn defaults_are_those_of_the_help() {
     assert_eq!(settings.cluster_cidr, "10.42.0.0/16");
     assert_eq!(settings.service_cidr, "10.43.0.0/16");
     assert_eq!(settings.node_monitor_grace_period, Duration::from_secs(40));
+    let year = Duration::from_hours(365 * 24);
+    assert_eq!(settings.legacy_token_clean_up_period, year);
     assert_eq!(
         settings.write_kubeconfig,
         Path::new("/no/such/dir/admin.kubeconfig")
@@ -42,6 +44,19 @@ fn durations_are_read_as_go_writes_them() {
     ] {
         assert!(read(bad).is_err(), "{bad:?} is no duration");
     }
+}
+
+#[test]
+fn a_period_for_unused_tokens_is_more_than_nothing() {
+    let read = |text: &str| {
+        let mut args = ServerArgs::default();
+        args.loops.legacy_service_account_token_clean_up_period = Some(text.to_owned());
+        server(&common(), &args).map(|settings| settings.legacy_token_clean_up_period)
+    };
+    assert_eq!(read("720h"), Ok(Duration::from_hours(720)));
+    let error = read("0").unwrap_err().to_string();
+    let flag = "--legacy-service-account-token-clean-up-period";
+    assert_eq!(error, format!("{flag} \"0\": must be more than nothing"));
 }
 
 #[test]

@@ -53,3 +53,24 @@ fn years_have_four_digits() {
     assert_eq!(parse("0000-01-01T03:04:06+20:00"), None);
     assert_eq!(parse("9999-12-31T23:59:59-20:00"), None);
 }
+
+#[test]
+fn a_day_is_written_and_read_in_one_form() {
+    let late = parse("2026-01-02T23:59:59Z").unwrap();
+    assert_eq!(format_day(late), "2026-01-02");
+    let day = parse_day("2026-01-02").unwrap();
+    assert_eq!((day.year(), day.month(), day.day()), (2026, 1, 2));
+    let bad = [
+        "",
+        "2026-1-2",
+        "20260102",
+        "2026-02-30",
+        "2026-01-02T00:00:00Z",
+        " 2026-01-02",
+        "026-01-02",
+        "yesterday",
+    ];
+    for text in bad {
+        assert!(parse_day(text).is_none(), "{text}");
+    }
+}

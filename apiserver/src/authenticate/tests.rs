@@ -74,8 +74,11 @@ impl Bench {
         peer: Option<&PeerCertificate>,
         now: Timestamp,
     ) -> Result<User, Status> {
-        let asked = self.authenticator.authenticate(request, peer, now);
-        crate::view::tests::now_or_panic(asked).map(|found| found.user)
+        let mut remarks = Remarks::default();
+        let asked = self
+            .authenticator
+            .authenticate(request, peer, now, &mut remarks);
+        crate::view::tests::now_or_panic(asked)
     }
 }
 

@@ -22,8 +22,11 @@ fn settings(address: &str, cidr: &str) -> Settings {
         front_proxy_ca_pem: "another".to_owned(),
         cluster_dns: None,
         pod_encryption: None,
-        today: "2026-06-01".to_owned(),
     }
+}
+
+fn now() -> Timestamp {
+    "2026-06-01T10:00:00Z".parse().unwrap()
 }
 
 const SLICE: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
@@ -71,7 +74,7 @@ async fn what_depends_on_the_settings_follows_them() {
     let site = site("10.43.0.0/16").await;
     let (api, slice, service) = (site.api.clone(), SLICE, SERVICE);
 
-    reconcile(api.clone(), &settings("192.168.1.5", "10.43.0.0/16"))
+    reconcile(api.clone(), &settings("192.168.1.5", "10.43.0.0/16"), now())
         .await
         .unwrap();
     assert_eq!(
@@ -79,7 +82,7 @@ async fn what_depends_on_the_settings_follows_them() {
         "192.168.1.5"
     );
     let before = get(&api, service).await;
-    reconcile(api.clone(), &settings("192.168.1.6", "10.43.0.0/16"))
+    reconcile(api.clone(), &settings("192.168.1.6", "10.43.0.0/16"), now())
         .await
         .unwrap();
     assert_eq!(
@@ -95,7 +98,7 @@ async fn what_depends_on_the_settings_follows_them() {
         6443
     );
 
-    reconcile(api.clone(), &settings("fd00::5", "10.43.0.0/16"))
+    reconcile(api.clone(), &settings("fd00::5", "10.43.0.0/16"), now())
         .await
         .unwrap();
     assert_eq!(
@@ -111,12 +114,12 @@ async fn what_somebody_does_to_them_while_the_server_runs_is_mended() {
     let api = &site.api;
     let endpoints = "/api/v1/namespaces/default/endpoints/kubernetes";
     let (settings, own) = (settings("192.168.1.5", "10.43.0.0/16"), "192.168.1.5");
-    reconcile(api.clone(), &settings).await.unwrap();
+    reconcile(api.clone(), &settings, now()).await.unwrap();
     for path in [SLICE, endpoints, SERVICE] {
         let (status, _) = send(api, Method::DELETE, path, None).await.unwrap();
         assert_eq!(status, StatusCode::OK, "{path}");
     }
-    look(api, &settings).await.unwrap();
+    look(api, &settings, now()).await.unwrap();
     get(api, SERVICE).await;
     assert_eq!(get(api, SLICE).await["endpoints"][0]["addresses"][0], own);
     let mut forged = Object::from_value(get(api, endpoints).await).unwrap();
@@ -128,13 +131,13 @@ async fn what_somebody_does_to_them_while_the_server_runs_is_mended() {
     write(api, Method::PUT, endpoints, Some(&forged))
         .await
         .unwrap();
-    look(api, &settings).await.unwrap();
+    look(api, &settings, now()).await.unwrap();
     let mended = get(api, endpoints).await;
     assert_eq!(mended["subsets"][0]["addresses"][0]["ip"], own);
     let skip = "endpointslice.kubernetes.io/skip-mirror";
     assert_eq!(mended["metadata"]["labels"][skip], "true");
     // What is in order is not written.
-    look(api, &settings).await.unwrap();
+    look(api, &settings, now()).await.unwrap();
     assert_eq!(get(api, endpoints).await, mended);
 }
 
@@ -174,7 +177,7 @@ async fn blind(site: &Site) -> InProcess {
 async fn of_what_cannot_be_read_nothing_is_made_anew() {
     let site = site("10.43.0.0/16").await;
     let settings = settings("192.168.1.5", "10.43.0.0/16");
-    reconcile(site.api.clone(), &settings).await.unwrap();
+    reconcile(site.api.clone(), &settings, now()).await.unwrap();
     let before = get(&site.api, SLICE).await;
     let failed = ensure(&blind(&site).await, endpoint_slice(&settings)).await;
     let error = failed.unwrap_err().source.to_string();
@@ -200,7 +203,7 @@ async fn the_service_of_the_clusters_dns_is_as_upstreams_and_follows_the_setting
     let both = "10.43.0.0/16,fd43::/112";
     let site = site(both).await;
     let api = site.api.clone();
-    reconcile(api.clone(), &with_dns(both, &[], "cluster.local"))
+    reconcile(api.clone(), &with_dns(both, &[], "cluster.local"), now())
         .await
         .unwrap();
     let made = get(&api, DNS).await;
@@ -231,14 +234,14 @@ async fn the_service_of_the_clusters_dns_is_as_upstreams_and_follows_the_setting
     assert_eq!(annotations["dns.coracle/cluster-domain"], "cluster.local");
 
     let again = with_dns(both, &[], "edge.example");
-    reconcile(api.clone(), &again).await.unwrap();
+    reconcile(api.clone(), &again, now()).await.unwrap();
     let renamed = get(&api, DNS).await;
     assert_eq!(renamed["metadata"]["uid"], made["metadata"]["uid"]);
     let annotations = &renamed["metadata"]["annotations"];
     assert_eq!(annotations["dns.coracle/cluster-domain"], "edge.example");
 
     let moved = with_dns(both, &["10.43.0.53"], "edge.example");
-    reconcile(api.clone(), &moved).await.unwrap();
+    reconcile(api.clone(), &moved, now()).await.unwrap();
     let moved = get(&api, DNS).await;
     assert_eq!(moved["spec"]["clusterIPs"], json!(["10.43.0.53"]));
 }
@@ -249,7 +252,7 @@ async fn an_address_of_the_dns_that_another_service_has_keeps_no_server_from_sta
     let api = site.api.clone();
     take(&api, "first", "10.43.0.10").await;
     let settings = with_dns("10.43.0.0/16", &[], "cluster.local");
-    reconcile(api.clone(), &settings).await.unwrap();
+    reconcile(api.clone(), &settings, now()).await.unwrap();
     let (status, _) = send(&api, Method::GET, DNS, None).await.unwrap();
     assert_eq!(status, StatusCode::NOT_FOUND);
 }
@@ -270,13 +273,13 @@ async fn a_new_address_of_the_dns_that_another_service_has_leaves_it_at_the_old_
     let both = "10.43.0.0/16,fd43::/112";
     let site = site(both).await;
     let api = site.api.clone();
-    reconcile(api.clone(), &with_dns(both, &[], "cluster.local"))
+    reconcile(api.clone(), &with_dns(both, &[], "cluster.local"), now())
         .await
         .unwrap();
     let before = get(&api, DNS).await;
     take(&api, "first", "10.43.0.53").await;
     let moved = with_dns(both, &["10.43.0.53"], "cluster.local");
-    reconcile(api.clone(), &moved).await.unwrap();
+    reconcile(api.clone(), &moved, now()).await.unwrap();
     let after = get(&api, DNS).await;
     for field in ["/spec", "/metadata/labels", "/metadata/annotations"] {
         assert_eq!(after.pointer(field), before.pointer(field), "{field}");
@@ -289,7 +292,7 @@ async fn an_old_one_that_a_finalizer_keeps_is_not_taken_for_the_new_one() {
     let site = site(cidr).await;
     let api = site.api.clone();
     let first = with_dns(cidr, &[], "cluster.local");
-    reconcile(api.clone(), &first).await.unwrap();
+    reconcile(api.clone(), &first, now()).await.unwrap();
     let kept = read(&api, DNS).await.unwrap();
     let mut kept = kept.expect("it was made");
     kept.set(&["metadata", "finalizers"], json!(["example.org/kept"]));
@@ -324,11 +327,13 @@ async fn nodes_are_told_whether_they_encrypt() {
     let api = &site.api;
     let path = "/api/v1/namespaces/kube-system";
     let plain = settings("192.168.1.5", "10.43.0.0/16");
-    reconcile(api.clone(), &plain).await.unwrap();
+    reconcile(api.clone(), &plain, now()).await.unwrap();
     let untouched = get(api, path).await;
     assert_eq!(untouched["metadata"]["annotations"], Value::Null);
 
-    reconcile(api.clone(), &encrypted(51820)).await.unwrap();
+    reconcile(api.clone(), &encrypted(51820), now())
+        .await
+        .unwrap();
     let said = json!({
         "network.coracle/encryption": "wireguard",
         "network.coracle/wireguard-port": "51820",
@@ -341,15 +346,45 @@ async fn nodes_are_told_whether_they_encrypt() {
     let others = json!({ "network.coracle/encryption": "none", "app": "mine" });
     changed.set(&["metadata", "annotations"], others);
     write(api, Method::PUT, path, Some(&changed)).await.unwrap();
-    look(api, &encrypted(4000)).await.unwrap();
+    look(api, &encrypted(4000), now()).await.unwrap();
     let mended = &get(api, path).await["metadata"]["annotations"];
     assert_eq!(mended["network.coracle/encryption"], "wireguard");
     assert_eq!(mended["network.coracle/wireguard-port"], "4000");
     assert_eq!(mended["app"], "mine");
 
     // Nodes hear of the end of it too.
-    reconcile(api.clone(), &plain).await.unwrap();
+    reconcile(api.clone(), &plain, now()).await.unwrap();
     let ended = &get(api, path).await["metadata"]["annotations"];
     assert_eq!(ended["network.coracle/encryption"], "none");
     assert_eq!(ended["app"], "mine");
+}
+
+#[tokio::test]
+async fn since_when_the_use_of_old_tokens_is_noted_is_said_once_and_always() {
+    let site = site("10.43.0.0/16").await;
+    let api = &site.api;
+    let settings = settings("192.168.1.5", "10.43.0.0/16");
+    let path = "/api/v1/namespaces/kube-system/configmaps/\
+                kube-apiserver-legacy-service-account-token-tracking";
+    let since = async || get(api, path).await["data"]["since"].clone();
+    let look_on = async |day: &str| {
+        let now = format!("{day}T23:00:00Z").parse().unwrap();
+        look(api, &settings, now).await.unwrap();
+    };
+    let made = since().await;
+    look_on("2030-01-01").await;
+    assert_eq!(since().await, made, "not from a later day");
+
+    send(api, Method::DELETE, path, None).await.unwrap();
+    look_on("2030-01-02").await;
+    assert_eq!(since().await, "2030-01-02");
+
+    for spoilt in [json!({ "since": "2030-1-2" }), json!({ "other": "kept" })] {
+        let mut map = Object::from_value(get(api, path).await).unwrap();
+        map.set(&["data"], spoilt);
+        write(api, Method::PUT, path, Some(&map)).await.unwrap();
+        look_on("2030-01-03").await;
+        assert_eq!(since().await, "2030-01-03");
+    }
+    assert_eq!(get(api, path).await["data"]["other"], "kept");
 }

@@ -4,7 +4,7 @@ use super::text::Text;
 use crate::authenticate::User;
 use crate::authenticate::impersonate::Mode;
 use crate::authenticate::issuers::Reloads;
-use crate::tokens::Remarks;
+use crate::tokens::{Count, Remarks};
 use coracle_api::exposition::histogram::Durations;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -35,10 +35,12 @@ pub struct Access {
     /// By mode, in the order of `Mode::ALL`.
     impersonations: [AtomicU64; Mode::ALL.len()],
     impersonations_denied: AtomicU64,
+    fresh_tokens: AtomicU64,
     stale_tokens: AtomicU64,
     legacy_tokens: AtomicU64,
     legacy_generated: AtomicU64,
     legacy_manual: AtomicU64,
+    legacy_invalidated: AtomicU64,
     /// Set when there is a file that is read again.
     reloads: OnceLock<Arc<Reloads>>,
 }
@@ -85,19 +87,20 @@ impl Access {
         drop(self.reloads.set(reloads));
     }
 
-    /// Counts the token of a service account that calls for something better.
+    /// Counts the token of a service account.
     pub fn shown(&self, remarks: &Remarks) {
-        if remarks.is_stale {
-            self.stale_tokens.fetch_add(1, Ordering::Relaxed);
-        }
-        if remarks.used.is_some() {
+        if remarks.is_legacy {
             self.legacy_tokens.fetch_add(1, Ordering::Relaxed);
-            let kind = match remarks.warning {
-                Some(_) => &self.legacy_generated,
-                None => &self.legacy_manual,
-            };
-            kind.fetch_add(1, Ordering::Relaxed);
         }
+        let count = match remarks.count {
+            None => return,
+            Some(Count::Fresh) => &self.fresh_tokens,
+            Some(Count::Stale) => &self.stale_tokens,
+            Some(Count::Generated) => &self.legacy_generated,
+            Some(Count::Manual) => &self.legacy_manual,
+            Some(Count::Invalidated) => &self.legacy_invalidated,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// `None` for a refusal.
@@ -158,7 +161,16 @@ impl Access {
                 text.sample(name, &[("status", status)], load(count));
             }
         }
+        self.tokens_text(text);
+    }
+
+    fn tokens_text(&self, text: &mut Text) {
         let tokens = [
+            (
+                "serviceaccount_valid_tokens_total",
+                "Cumulative valid projected service account tokens used",
+                &self.fresh_tokens,
+            ),
             (
                 "serviceaccount_stale_tokens_total",
                 "Cumulative stale projected service account tokens used",
@@ -179,10 +191,15 @@ impl Access {
                 "Cumulative manually created legacy tokens used",
                 &self.legacy_manual,
             ),
+            (
+                "serviceaccount_invalid_legacy_auto_token_uses_total",
+                "Cumulative invalid auto-generated legacy tokens used",
+                &self.legacy_invalidated,
+            ),
         ];
         for (name, help, count) in tokens {
             text.family(name, "counter", help);
-            text.sample(name, &[], load(count));
+            text.sample(name, &[], count.load(Ordering::Relaxed));
         }
     }
 

@@ -52,7 +52,9 @@ fn whole_answer(user: &User, plural: &str, review: Value) -> Result<Value, Statu
         now: now(),
     };
     let review = Object::from_value(review).unwrap();
-    crate::view::tests::now_or_panic(reviews.answer(&asked, review)).map(|done| done.to_value())
+    let mut remarks = Remarks::default();
+    let answered = reviews.answer(&asked, review, &mut remarks);
+    crate::view::tests::now_or_panic(answered).map(|done| done.to_value())
 }
 
 #[test]

@@ -87,20 +87,35 @@ pub struct Checked {
     pub user: User,
     /// Those of the wanted audiences that it is good for.
     pub audiences: Vec<String>,
-    pub remarks: Remarks,
 }
 
-/// What is to be said about a token that is good.
+/// What is to be said about a token that this cluster signed, be it good or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remarks {
     /// Annotations of the audit event.
     pub audit: Vec<(&'static str, String)>,
     /// For the one who uses it.
     pub warning: Option<&'static str>,
-    /// It is past the time at which its user should have read a new one.
-    pub is_stale: bool,
+    /// It is of the older kind.
+    pub is_legacy: bool,
+    pub count: Option<Count>,
     /// It is kept in this Secret.
     pub used: Option<legacy::Used>,
+}
+
+/// As what the use of a token counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// It tells its user when to read a new one, and that is still to come.
+    Fresh,
+    /// That time is past.
+    Stale,
+    /// In a Secret that its account names.
+    Generated,
+    /// In a Secret that somebody made.
+    Manual,
+    /// In a Secret that is marked, as nobody seemed to use it.
+    Invalidated,
 }
 
 /// As Go shows a list of strings.
@@ -117,12 +132,13 @@ impl Tokens {
         token: &str,
         wanted: &[String],
         now: Timestamp,
+        remarks: &mut Remarks,
     ) -> Result<Checked, TokenError> {
         // By the issuer that it names; nothing of it is believed yet.
         let parsed = Unverified::parse(token).map_err(|_| TokenError::OfAnother)?;
         let issuer = json::text(&parsed.claims, "iss");
         if issuer == legacy::ISSUER {
-            return self.check_legacy(view, token, &parsed, wanted);
+            return self.check_legacy(view, token, &parsed, wanted, remarks);
         }
         if !self.issuers.iter().any(|own| own == issuer) {
             return Err(TokenError::OfAnother);
@@ -131,10 +147,10 @@ impl Tokens {
         let audiences = self.good_for(&claims.audiences, wanted)?;
         check_time(&claims, now.as_second())?;
         check_objects(view, &claims, now)?;
+        remark(&claims, now, remarks);
         Ok(Checked {
             user: user(&claims),
             audiences,
-            remarks: remarks(&claims, now),
         })
     }
 
@@ -144,16 +160,17 @@ impl Tokens {
         token: &str,
         parsed: &Unverified<'_>,
         wanted: &[String],
+        remarks: &mut Remarks,
     ) -> Result<Checked, TokenError> {
         let claims = parsed.verify(&self.keys)?;
+        legacy::remark(claims, remarks);
         // They name no audience: they are for the API server.
         let audiences = self.good_for(&[], wanted)?;
         let claims = legacy::Claims::read(claims)?;
-        let remarks = claims.check(view, token)?;
+        claims.check(view, token, remarks)?;
         Ok(Checked {
             user: account_user(&claims.namespace, &claims.account),
             audiences,
-            remarks,
         })
     }
 
@@ -178,20 +195,23 @@ impl Tokens {
 }
 
 /// A token that lives longer than its user knows is told of once its own time is over.
-fn remarks(claims: &Claims, now: Timestamp) -> Remarks {
-    let over = claims.warn_after.map(|after| now.as_second() - after);
-    let Some(over) = over.filter(|over| *over > 0) else {
-        return Remarks::default();
+fn remark(claims: &Claims, now: Timestamp, remarks: &mut Remarks) {
+    let Some(after) = claims.warn_after else {
+        return;
     };
+    let over = now.as_second() - after;
+    if over <= 0 {
+        remarks.count = Some(Count::Fresh);
+        return;
+    }
     let told = format!(
         "subject: {}, seconds after warning threshold: {over}",
         claims.subject()
     );
-    Remarks {
-        audit: vec![("authentication.k8s.io/stale-token", told)],
-        is_stale: true,
-        ..Remarks::default()
-    }
+    remarks
+        .audit
+        .push(("authentication.k8s.io/stale-token", told));
+    remarks.count = Some(Count::Stale);
 }
 
 fn check_time(claims: &Claims, now: i64) -> Result<(), TokenError> {

@@ -4,6 +4,7 @@
 //! Beside the requests: a use waits for nobody, and one that does not fit in is told of by the next.
 
 use super::legacy::{LAST_USED_LABEL, Used};
+use coracle_api::timestamp::format_day;
 use http::header::CONTENT_TYPE;
 use http::{Method, Request};
 use jiff::{SignedDuration, Timestamp};
@@ -47,12 +48,11 @@ impl Used {
     /// The write that labels the Secret; `None` when it says today already, or tomorrow as another
     /// server's clock has it.
     pub fn label(&self, now: Timestamp) -> Option<Request<String>> {
-        let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
-        let today = day(now);
+        let today = format_day(now);
         if self.last_used == today
             || now
                 .saturating_add(DAY)
-                .is_ok_and(|at| day(at) == self.last_used)
+                .is_ok_and(|at| format_day(at) == self.last_used)
         {
             return None;
         }

@@ -55,9 +55,9 @@ fn check_in(
     let now = Timestamp::from_second(NOW + seconds).unwrap();
     let view = Objects::new(objects);
     let wanted = [wanted.to_owned()];
-    let Checked {
-        user, audiences, ..
-    } = tokens.check(view.as_ref(), &token, &wanted, now)?;
+    let mut remarks = Remarks::default();
+    let checked = tokens.check(view.as_ref(), &token, &wanted, now, &mut remarks);
+    let Checked { user, audiences } = checked?;
     assert_eq!(audiences, wanted);
     Ok(format!(
         "{} {} {:?}",
@@ -136,7 +136,12 @@ fn nobody_else_signs() {
     let view = Objects::new([("serviceaccounts", object("bot", "web"))]);
     let now = Timestamp::from_second(NOW).unwrap();
     let wanted = ["vault".to_owned()];
-    let check = |token: &str| tokens.check(view.as_ref(), token, &wanted, now).map(|_| ());
+    let check = |token: &str| {
+        let mut remarks = Remarks::default();
+        let checked = tokens.check(view.as_ref(), token, &wanted, now, &mut remarks);
+        assert_eq!(remarks, Remarks::default(), "{token}");
+        checked.map(|_| ())
+    };
     let forged = others.issue(&claims()).unwrap();
     assert_eq!(check(&forged), Err(SignatureError::UnknownKey.into()));
     let token = tokens.issue(&claims()).unwrap();
@@ -185,7 +190,10 @@ fn tokens_of_an_older_key_and_of_another_issuer_are_taken() {
         ("pods", object("p", "web")),
     ]);
     let now = Timestamp::from_second(NOW).unwrap();
-    let check = |token: &str| tokens.check(view.as_ref(), token, &["vault".to_owned()], now);
+    let check = |token: &str| {
+        let (wanted, mut remarks) = (["vault".to_owned()], Remarks::default());
+        tokens.check(view.as_ref(), token, &wanted, now, &mut remarks)
+    };
     assert!(check(&token).is_ok());
     let own = tokens.issue(&claims()).unwrap();
     assert_eq!(
@@ -220,12 +228,14 @@ fn a_token_past_its_own_time_is_told_of() {
     ]);
     let remarks = |seconds| {
         let now = Timestamp::from_second(NOW + seconds).unwrap();
-        let checked = tokens.check(view.as_ref(), &token, &["vault".to_owned()], now);
-        checked.unwrap().remarks
+        let (wanted, mut remarks) = (["vault".to_owned()], Remarks::default());
+        let checked = tokens.check(view.as_ref(), &token, &wanted, now, &mut remarks);
+        checked.unwrap();
+        remarks
     };
-    assert!(!remarks(100).is_stale);
+    assert_eq!(remarks(100).count, Some(Count::Fresh));
     let late = remarks(107);
-    assert!(late.is_stale);
+    assert_eq!(late.count, Some(Count::Stale));
     assert_eq!(
         late.audit,
         [(
@@ -249,7 +259,7 @@ mod legacy_tokens {
         }
     }
 
-    fn check(change: impl FnOnce(&mut Value, &mut Value)) -> Result<Checked, String> {
+    fn check(change: impl FnOnce(&mut Value, &mut Value)) -> (Result<Checked, String>, Remarks) {
         let (tokens, _directory) = tokens();
         let token = tokens.issue_legacy(&claims()).unwrap();
         let mut secret = object("t", "web");
@@ -259,21 +269,63 @@ mod legacy_tokens {
         let view = Objects::new([("secrets", secret), ("serviceaccounts", account)]);
         let now = Timestamp::from_second(NOW).unwrap();
         let wanted = [ISSUER_DEFAULT.to_owned()];
-        let checked = tokens.check(view.as_ref(), &token, &wanted, now);
-        checked.map_err(|error| error.to_string())
+        let mut remarks = Remarks::default();
+        let checked = tokens.check(view.as_ref(), &token, &wanted, now, &mut remarks);
+        (checked.map_err(|error| error.to_string()), remarks)
     }
+
+    fn annotation(name: &str, value: &str) -> (String, String) {
+        (format!("authentication.k8s.io/{name}"), value.to_owned())
+    }
+
+    fn annotations(remarks: &Remarks) -> Vec<(String, String)> {
+        let told = remarks.audit.iter();
+        told.map(|(key, value)| ((*key).to_owned(), value.clone()))
+            .collect()
+    }
+
+    const SUBJECT: &str = "system:serviceaccount:web:bot";
 
     #[test]
     fn a_token_is_good_while_its_secret_holds_it() {
-        let good = check(|_, _| {}).unwrap();
-        assert_eq!(good.user.name, "system:serviceaccount:web:bot");
+        let (good, remarks) = check(|_, _| {});
+        let good = good.unwrap();
+        assert_eq!(good.user.name, SUBJECT);
         assert_eq!(good.audiences, [ISSUER_DEFAULT]);
         assert!(good.user.extra.is_empty());
-        assert_eq!(good.remarks.warning, None);
-        let used = good.remarks.used.unwrap();
+        assert_eq!(remarks.warning, None);
+        assert_eq!(remarks.count, Some(Count::Manual));
+        let told = annotations(&remarks);
+        let manual = annotation("legacy-token-manual-secret", "t");
+        assert_eq!(told, [annotation("legacy-token", SUBJECT), manual]);
+        let used = remarks.used.unwrap();
         assert_eq!((used.secret.as_str(), used.uid.as_str()), ("t", "t-uid"));
-        let named = check(|_, account| account["secrets"] = json!([{ "name": "t" }])).unwrap();
-        assert!(named.remarks.warning.is_some());
+        let (named, remarks) = check(|_, account| account["secrets"] = json!([{ "name": "t" }]));
+        named.unwrap();
+        assert!(remarks.warning.is_some() && remarks.used.is_some());
+        assert_eq!(remarks.count, Some(Count::Generated));
+        let generated = annotation("legacy-token-autogenerated-secret", "t");
+        assert!(annotations(&remarks).contains(&generated));
+    }
+
+    #[test]
+    fn the_use_of_one_that_is_marked_is_refused_and_told_of() {
+        let (refused, remarks) = check(|secret, account| {
+            account["secrets"] = json!([{ "name": "t" }]);
+            secret["metadata"]["labels"] =
+                json!({ "kubernetes.io/legacy-token-invalid-since": "2026-01-01" });
+        });
+        let why = "the token in secret web/t for service account web/bot has been marked invalid.";
+        let refused = refused.unwrap_err();
+        assert!(refused.starts_with(why), "{refused}");
+        assert_eq!(
+            (remarks.warning, remarks.count),
+            (None, Some(Count::Invalidated))
+        );
+        let invalidated = annotation("legacy-token-invalidated", "t/web");
+        let told = annotations(&remarks);
+        assert_eq!(told, [annotation("legacy-token", SUBJECT), invalidated]);
+        assert_eq!(remarks.used.unwrap().secret, "t");
     }
 
     #[test]
@@ -302,13 +354,13 @@ mod legacy_tokens {
             }),
         ];
         for (why, change) in cases {
-            assert_eq!(check(change).unwrap_err(), why);
+            let (refused, remarks) = check(change);
+            assert_eq!(refused.unwrap_err(), why);
+            let told = annotations(&remarks);
+            assert_eq!(told, [annotation("legacy-token", SUBJECT)], "{why}");
+            assert!(remarks.is_legacy && remarks.count.is_none());
+            assert!(remarks.used.is_none(), "{why}");
         }
-        let marked = check(|secret, _| {
-            secret["metadata"]["labels"] =
-                json!({ "kubernetes.io/legacy-token-invalid-since": "2026-01-01" });
-        });
-        assert!(marked.unwrap_err().contains("has been marked invalid"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::write_options::{Kind, WriteOptions};
 use crate::Api;
 use crate::body::Encoded;
 use crate::reviews::{self, Question};
+use crate::tokens::Remarks;
 use crate::tunnel::Body;
 use coracle_api::apply::{Writer, put_managed_fields};
 use coracle_api::object::Object;
@@ -39,7 +40,12 @@ pub async fn create(
             namespace,
             now,
         };
-        api.access.reviews.answer(&question, object).await?
+        let mut remarks = Remarks::default();
+        let reviews = &api.access.reviews;
+        let answered = reviews.answer(&question, object, &mut remarks).await;
+        // Whoever shows the token to another server uses it here.
+        api.remark(asked.request, &remarks);
+        answered?
     } else {
         insert(api, asked, New::unmanaged(object), &options).await?
     };

@@ -5,6 +5,7 @@ use coracle_apiserver::at_rest::{AtRest, Settings};
 use coracle_apiserver::audit;
 use coracle_apiserver::authenticate::User;
 use coracle_apiserver::config::Limits;
+use coracle_apiserver::tokens::legacy;
 use coracle_apiserver::{Config, InProcess, Server};
 use coracle_store::Store;
 use http::{HeaderMap, Request, StatusCode};
@@ -171,6 +172,11 @@ impl Site {
 
     pub fn address(&self) -> SocketAddr {
         self.server.local_addr()
+    }
+
+    /// A token without an end, as it is kept in a Secret.
+    pub fn legacy_token(&self, claims: &legacy::Claims) -> String {
+        self.server.legacy_token(claims).unwrap()
     }
 
     pub fn ca_pem(&self) -> String {
