@@ -138,6 +138,7 @@ pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
             }
         }
         coracle_controllers::autoscaler_metrics(text);
+        coracle_controllers::eviction_metrics(text);
     }));
     let stop_loops = CancellationToken::new();
     let mut loops = start_loops(settings, &server, &stop_loops);

@@ -2,6 +2,7 @@
 
 use coracle_api::toleration;
 use k8s_openapi::api::core::v1::{Taint, Toleration};
+use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceToleration};
 
 /// The one rule of `api`, asked with the types of the wire.
 pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
@@ -16,4 +17,21 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
         value: taint.value.as_deref().unwrap_or(""),
         effect: &taint.effect,
     })
+}
+
+/// The same of a device and a claim. These know no comparison of numbers.
+pub fn tolerates_device(one: &DeviceToleration, taint: &DeviceTaint) -> bool {
+    let operator = one.operator.as_deref().unwrap_or("");
+    let toleration = toleration::Toleration {
+        key: one.key.as_deref().unwrap_or(""),
+        operator,
+        value: one.value.as_deref().unwrap_or(""),
+        effect: one.effect.as_deref().unwrap_or(""),
+    };
+    let taint = toleration::Taint {
+        key: &taint.key,
+        value: taint.value.as_deref().unwrap_or(""),
+        effect: &taint.effect,
+    };
+    matches!(operator, "" | "Equal" | "Exists") && toleration.bears(taint)
 }

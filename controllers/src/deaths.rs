@@ -102,6 +102,7 @@ stories! {
     volumes_are_made_once_and_go = storage::LOCAL;
     nodes_have_networks_of_their_own = nodes::NETWORKS;
     lost_nodes_lose_pods = nodes::LOST;
+    tainted_devices_lose_pods = nodes::DEVICES;
     pods_are_rolled_out = workloads::ROLLED_OUT;
     replicas_are_counted = workloads::REPLICAS;
     each_node_has_one = workloads::ON_NODES;

@@ -53,6 +53,7 @@ mod resource_claims;
 mod resource_quota;
 mod service_cidr;
 
+mod device_taint_eviction;
 mod node_ipam;
 mod node_lifecycle;
 mod taint_eviction;
@@ -67,7 +68,9 @@ mod csr_clean;
 mod csr_sign;
 
 mod discovery;
+mod disruption_target; // Why a pod is made to go.
 mod endpoint_slices; // What both loops that write slices have in common.
+mod evictions; // What is counted of both loops that look at taints.
 mod history; // What DaemonSets and StatefulSets were before.
 mod labels;
 mod node_pods;
@@ -84,6 +87,7 @@ mod templates;
 mod trigger_time;
 mod wire_order; // How upstream sorts ports and subsets.
 
+pub use evictions::metrics_text as eviction_metrics;
 pub use load_balancer::{AddressPool, PoolError};
 pub use pod_autoscaler::metrics_text as autoscaler_metrics;
 
@@ -372,6 +376,11 @@ pub static LOOPS: &[Loop] = &[
         name: "taint-eviction",
         identity: "node-controller",
         run: taint_eviction::run,
+    },
+    Loop {
+        name: device_taint_eviction::NAME,
+        identity: "device-taint-eviction-controller",
+        run: device_taint_eviction::run,
     },
     Loop {
         name: "service-cidr-controller",

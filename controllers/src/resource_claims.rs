@@ -24,6 +24,8 @@ use crate::Context;
 
 mod plan; // Pure. Start reading here.
 
+pub(crate) use plan::{Named, claims, is_for, named, statuses};
+
 mod give;
 mod take_back;
 mod watch;

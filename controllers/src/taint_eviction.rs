@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use coracle_client::clock::{Clock, Instant};
 use coracle_client::control_loop::{self, Requeue};
@@ -17,9 +18,9 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{Node, ObjectReference, Pod};
 use kube::api::{Api, Patch, PatchParams};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 
-use crate::{Context, node_pods, pods, refusal};
+use crate::disruption_target::DisruptionTarget;
+use crate::{Context, evictions, node_pods, pods, refusal};
 
 mod plan; // Pure. Start reading here.
 mod tolerations; // Pure.
@@ -131,7 +132,10 @@ impl Controller {
             Decision::Delete => {
                 // A time that still ran is overtaken, and upstream says so.
                 self.cancel_unless(key, |scheduled| scheduled.at <= now);
-                self.delete(key, &pod).await?;
+                let late = scheduled.map_or(Duration::ZERO, |one| now.duration_since(one.at));
+                if self.delete(key, &pod).await? {
+                    evictions::OF_NODES.add(late);
+                }
                 self.note(key, uid, now, true);
             }
         }
@@ -173,7 +177,8 @@ impl Controller {
             .event(&pod, EventType::Normal, "TaintManagerEviction", text);
     }
 
-    async fn delete(&self, key: &ObjectKey, pod: &Pod) -> Result<(), EvictError> {
+    /// False where somebody else was faster.
+    async fn delete(&self, key: &ObjectKey, pod: &Pod) -> Result<bool, EvictError> {
         let uid = pod.metadata.uid.as_deref().unwrap_or_default();
         self.tell(key, uid, format!("Marking for deletion Pod {key}"));
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
@@ -181,50 +186,26 @@ impl Controller {
             pod: key.clone(),
             source,
         };
-        if let Some(patch) = self.mark(pod) {
+        let target = DisruptionTarget {
+            reason: "DeletionByTaintManager",
+            message: "Taint manager: deleting due to NoExecute taint",
+            generation: pod.metadata.generation,
+        };
+        if let Some(patch) = target.patch(pod, &self.clock) {
             let (params, patch) = (PatchParams::default(), Patch::Strategic(patch));
             match pods.patch_status(&key.name, &params, &patch).await {
-                Err(error) if refusal::is_not_found(&error) => return Ok(()),
+                Err(error) if refusal::is_not_found(&error) => return Ok(false),
                 Err(error) => return Err(failed(error)),
                 Ok(_) => {}
             }
         }
         match pods.delete(&key.name, &patch::delete_exactly(pod)).await {
-            Err(error) if !refusal::is_not_found(&error) => Err(failed(error)),
-            _ => {
+            Err(error) if refusal::is_not_found(&error) => Ok(false),
+            Err(error) => Err(failed(error)),
+            Ok(_) => {
                 tracing::info!(pod = %key, "deleted for its node's taints");
-                Ok(())
+                Ok(true)
             }
         }
-    }
-
-    /// Says why the pod goes; `None` when it says so.
-    fn mark(&self, pod: &Pod) -> Option<Value> {
-        let (reason, message) = (
-            "DeletionByTaintManager",
-            "Taint manager: deleting due to NoExecute taint",
-        );
-        let known = pods::condition(pod, "DisruptionTarget");
-        let since = known.filter(|known| known.status == "True");
-        if since.is_some_and(|known| {
-            known.reason.as_deref() == Some(reason) && known.message.as_deref() == Some(message)
-        }) {
-            return None;
-        }
-        let since = since.and_then(|known| known.last_transition_time.clone());
-        let mut condition = json!({
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": reason,
-            "message": message,
-            "lastTransitionTime": since.unwrap_or_else(|| self.clock.time()),
-        });
-        if let Some(generation) = pod.metadata.generation {
-            condition["observedGeneration"] = json!(generation);
-        }
-        Some(json!({
-            "metadata": { "uid": pod.metadata.uid },
-            "status": { "conditions": [condition] },
-        }))
     }
 }

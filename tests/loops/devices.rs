@@ -1,12 +1,13 @@
 //! Pods that want a device each, of which each node has one: at no moment do two claims have the same
-//! one, who finds none is told so, and gets that of the pod that goes.
+//! one, who finds none is told so, and gets that of the pod that goes. A device that is tainted loses
+//! its pod.
 
 use crate::site::Site;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{
     DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
-use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -160,4 +161,34 @@ pub fn run(seed: u64) {
         .expect("it is deleted");
     let left = placed(&mut site, 2);
     assert_eq!(left.len(), 2);
+    taint(&mut site, &left);
+}
+
+/// A device that its driver taints loses its pod, and is given to nobody while it is tainted.
+fn taint(site: &mut Site, placed_before: &[Pod]) {
+    let slices: Api<ResourceSlice> = Api::all(site.admin.clone());
+    let change = |site: &Site, taints: Value| {
+        let mut devices = slice("one")["spec"]["devices"].clone();
+        devices[1]["taints"] = taints;
+        let patch = Patch::Merge(json!({"spec": {"devices": devices}}));
+        let patched = site.block_on(slices.patch("one", &PatchParams::default(), &patch));
+        patched.expect("it is changed");
+    };
+    change(site, json!([{"key": "sick", "effect": "NoExecute"}]));
+    let on_one = placed_before
+        .iter()
+        .find(|pod| node_of(pod).as_deref() == Some("one"));
+    let goes = on_one.and_then(|pod| pod.metadata.uid.clone());
+    site.until("the pod to go", |site| {
+        let pods = site.pods("default");
+        let is_there = pods.iter().any(|pod| pod.metadata.uid == goes);
+        (!is_there)
+            .then_some(())
+            .ok_or_else(|| "it stays".to_owned())
+    });
+    let pods: Api<Pod> = Api::namespaced(site.admin.clone(), "default");
+    create(site, &pods, pod("p3"));
+    placed(site, 1);
+    change(site, json!([]));
+    placed(site, 2);
 }

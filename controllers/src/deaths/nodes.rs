@@ -188,3 +188,87 @@ pub(super) static LOST: Story = Story {
         },
     ],
 };
+
+const SLICE: &str = "/apis/resource.k8s.io/v1/resourceslices/s";
+
+fn claim(name: &str) -> String {
+    format!("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/{name}")
+}
+
+/// Its device `name` has a taint of the first second, or none.
+fn put_devices(cluster: &FakeCluster, tainted: &[&str]) {
+    let device = |name: &&str| {
+        let taint = json!({"key": "sick", "effect": "NoExecute",
+            "timeAdded": "2030-01-01T00:00:00Z"});
+        let taints = if tainted.contains(name) {
+            vec![taint]
+        } else {
+            Vec::new()
+        };
+        json!({"name": name, "taints": taints})
+    };
+    let devices: Vec<Value> = ["a", "b"].iter().map(device).collect();
+    let slice = json!({"spec": {"driver": "d", "nodeName": "n", "devices": devices,
+        "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}});
+    cluster.api.put(SLICE, slice);
+}
+
+/// Uses a device by a claim of its own, which bears the taint for so many seconds.
+fn put_user(cluster: &FakeCluster, name: &str, device: &str, seconds: u64) {
+    let claims = json!([{"name": "gpu", "resourceClaimName": name}]);
+    let user = json!({"metadata": {"uid": name}, "spec": {"nodeName": "n", "containers": [],
+        "resourceClaims": claims}, "status": {"phase": "Running"}});
+    cluster.api.put(&pod(name), user);
+    let tolerations = json!([{"operator": "Exists", "effect": "NoExecute",
+        "tolerationSeconds": seconds}]);
+    let given = json!({"driver": "d", "pool": "p", "device": device, "request": "one",
+        "tolerations": tolerations});
+    let reserved = json!([{"resource": "pods", "name": name, "uid": name}]);
+    let status = json!({"allocation": {"devices": {"results": [given]}}, "reservedFor": reserved});
+    cluster
+        .api
+        .put(&claim(name), json!({"spec": {}, "status": status}));
+}
+
+pub(super) static DEVICES: Story = Story {
+    loops: &[crate::device_taint_eviction::NAME],
+    config: Config::default,
+    beat: None,
+    writes_min: 6,
+    names_vary: false,
+    steps: &[
+        Step {
+            what: "who does not bear the taint goes",
+            happens: |cluster| {
+                put_devices(cluster, &["a"]);
+                put_user(cluster, "at-once", "a", 0);
+                put_user(cluster, "later", "a", 1800);
+                put_user(cluster, "spared", "a", 7200);
+                put_user(cluster, "other", "b", 0);
+            },
+            takes: AT_ONCE,
+            done: |cluster| {
+                !there(cluster, &pod("at-once"))
+                    && ["later", "spared", "other"]
+                        .iter()
+                        .all(|name| there(cluster, &pod(name)))
+            },
+        },
+        Step {
+            what: "who bore it for a while goes, and so does who uses what is tainted now",
+            happens: |cluster| put_devices(cluster, &["a", "b"]),
+            takes: Duration::from_secs(1800),
+            done: |cluster| {
+                !there(cluster, &pod("later"))
+                    && !there(cluster, &pod("other"))
+                    && there(cluster, &pod("spared"))
+            },
+        },
+        Step {
+            what: "without the taint the rest stays",
+            happens: |cluster| put_devices(cluster, &[]),
+            takes: Duration::from_secs(7200),
+            done: |cluster| there(cluster, &pod("spared")),
+        },
+    ],
+};

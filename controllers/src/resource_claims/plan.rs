@@ -22,7 +22,7 @@ const GENERATE_NAME_MAX: usize = 57;
 
 /// What a pod says of one of its claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Named<'a> {
+pub(crate) enum Named<'a> {
     /// Made by a user.
     Direct(&'a str),
     /// Made for this pod before.
@@ -33,7 +33,7 @@ pub(super) enum Named<'a> {
     Missing,
 }
 
-pub(super) fn named<'a>(pod: &'a Pod, claim: &'a PodResourceClaim) -> Named<'a> {
+pub(crate) fn named<'a>(pod: &'a Pod, claim: &'a PodResourceClaim) -> Named<'a> {
     if let Some(name) = &claim.resource_claim_name {
         return Named::Direct(name);
     }
@@ -47,7 +47,7 @@ pub(super) fn named<'a>(pod: &'a Pod, claim: &'a PodResourceClaim) -> Named<'a> 
     }
 }
 
-pub(super) fn claims(pod: &Pod) -> &[PodResourceClaim] {
+pub(crate) fn claims(pod: &Pod) -> &[PodResourceClaim] {
     let claims = pod
         .spec
         .as_ref()
@@ -55,7 +55,7 @@ pub(super) fn claims(pod: &Pod) -> &[PodResourceClaim] {
     claims.unwrap_or_default()
 }
 
-pub(super) fn statuses(pod: &Pod) -> &[PodResourceClaimStatus] {
+pub(crate) fn statuses(pod: &Pod) -> &[PodResourceClaimStatus] {
     let status = pod.status.as_ref();
     let statuses = status.and_then(|status| status.resource_claim_statuses.as_deref());
     statuses.unwrap_or_default()
@@ -104,7 +104,7 @@ pub(super) fn is_done(pod: &Pod) -> bool {
     pods::is_finished(pod) || pods::is_deleting(pod) && pods::node_name(pod).is_empty()
 }
 
-pub(super) fn is_for(claim: &ResourceClaim, pod: &Pod) -> bool {
+pub(crate) fn is_for(claim: &ResourceClaim, pod: &Pod) -> bool {
     let uid = pod.metadata.uid.as_deref().unwrap_or_default();
     is_controlled_by(&claim.metadata, uid)
 }

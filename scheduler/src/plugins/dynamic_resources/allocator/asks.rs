@@ -2,8 +2,8 @@
 
 use super::AllocateError;
 use super::stock::Stock;
-use coracle_api::toleration;
 use coracle_client::key_of;
+use coracle_client::toleration::tolerates_device;
 use k8s_openapi::api::resource::v1::{
     CapacityRequirements, Device, DeviceClaim, DeviceClass, DeviceRequest, DeviceSelector,
     DeviceToleration, ResourceClaim,
@@ -49,27 +49,10 @@ impl Ask<'_> {
         let taints = device.taints.iter().flatten();
         let mut hard = taints.filter(|one| matches!(&*one.effect, "NoSchedule" | "NoExecute"));
         hard.all(|taint| {
-            let taint = toleration::Taint {
-                key: &taint.key,
-                value: taint.value.as_deref().unwrap_or(""),
-                effect: &taint.effect,
-            };
-            self.tolerations.iter().any(|one| bears(one, taint))
+            let mut tolerations = self.tolerations.iter();
+            tolerations.any(|one| tolerates_device(one, taint))
         })
     }
-}
-
-fn bears(one: &DeviceToleration, taint: toleration::Taint<'_>) -> bool {
-    let operator = one.operator.as_deref().unwrap_or("");
-    // Devices know no comparison of numbers.
-    matches!(operator, "" | "Equal" | "Exists")
-        && toleration::Toleration {
-            key: one.key.as_deref().unwrap_or(""),
-            operator,
-            value: one.value.as_deref().unwrap_or(""),
-            effect: one.effect.as_deref().unwrap_or(""),
-        }
-        .bears(taint)
 }
 
 pub fn requests(claim: &ResourceClaim) -> &[DeviceRequest] {
