@@ -101,6 +101,7 @@ stories! {
     what_is_in_use_stays = storage::PROTECTED;
     volumes_are_made_once_and_go = storage::LOCAL;
     nodes_have_networks_of_their_own = nodes::NETWORKS;
+    nodes_are_told_how_long_copies_are_good = nodes::TIMES;
     lost_nodes_lose_pods = nodes::LOST;
     tainted_devices_lose_pods = nodes::DEVICES;
     pods_are_rolled_out = workloads::ROLLED_OUT;

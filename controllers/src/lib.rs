@@ -56,6 +56,7 @@ mod service_cidr;
 mod device_taint_eviction;
 mod node_ipam;
 mod node_lifecycle;
+mod node_ttl;
 mod taint_eviction;
 
 mod endpoints;
@@ -376,6 +377,11 @@ pub static LOOPS: &[Loop] = &[
         name: "taint-eviction",
         identity: "node-controller",
         run: taint_eviction::run,
+    },
+    Loop {
+        name: node_ttl::NAME,
+        identity: "ttl-controller",
+        run: node_ttl::run,
     },
     Loop {
         name: device_taint_eviction::NAME,

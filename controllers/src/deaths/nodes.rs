@@ -189,6 +189,43 @@ pub(super) static LOST: Story = Story {
     ],
 };
 
+const TTL: &str = "/metadata/annotations/node.alpha.kubernetes.io~1ttl";
+
+pub(super) static TIMES: Story = Story {
+    loops: &[crate::node_ttl::NAME],
+    config: Config::default,
+    beat: None,
+    writes_min: 4,
+    names_vary: false,
+    steps: &[
+        Step {
+            what: "each node is told",
+            happens: |cluster| ["a", "b"].iter().for_each(|name| add(cluster, name)),
+            takes: AT_ONCE,
+            done: |cluster| {
+                ["a", "b"]
+                    .iter()
+                    .all(|name| at(cluster, &node(name), TTL) == "0")
+            },
+        },
+        Step {
+            what: "and one that came, and one that somebody told something else",
+            happens: |cluster| {
+                let other = json!({"metadata": {"annotations":
+                    {"node.alpha.kubernetes.io/ttl": "3600"}}});
+                change(cluster, &node("a"), &other);
+                add(cluster, "c");
+            },
+            takes: AT_ONCE,
+            done: |cluster| {
+                ["a", "b", "c"]
+                    .iter()
+                    .all(|name| at(cluster, &node(name), TTL) == "0")
+            },
+        },
+    ],
+};
+
 const SLICE: &str = "/apis/resource.k8s.io/v1/resourceslices/s";
 
 fn claim(name: &str) -> String {
