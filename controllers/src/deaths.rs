@@ -99,6 +99,7 @@ stories! {
     slices_mirror_endpoints = endpoints::MIRRORED;
     services_have_addresses_of_nodes = endpoints::BALANCED;
     what_is_in_use_stays = storage::PROTECTED;
+    what_wants_more_is_told_to_wait = storage::GROWN;
     volumes_are_made_once_and_go = storage::LOCAL;
     nodes_have_networks_of_their_own = nodes::NETWORKS;
     nodes_are_told_how_long_copies_are_good = nodes::TIMES;

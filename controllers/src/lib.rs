@@ -47,6 +47,7 @@ mod attach_detach;
 mod ephemeral_volume;
 mod local_path;
 mod volume_binder;
+mod volume_expander;
 
 mod load_balancer;
 mod resource_claims;
@@ -342,6 +343,11 @@ pub static LOOPS: &[Loop] = &[
         name: "persistentvolume-binder",
         identity: "persistent-volume-binder",
         run: volume_binder::run,
+    },
+    Loop {
+        name: volume_expander::NAME,
+        identity: "expand-controller",
+        run: volume_expander::run,
     },
     Loop {
         name: "ephemeral-volume",

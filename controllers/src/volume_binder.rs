@@ -30,6 +30,7 @@ mod unclaimed; // What to do about a volume. Pure.
 mod watch;
 
 use claims::ClaimView;
+pub(crate) use migration::driver;
 
 /// As upstream: two claims that are looked at at once would run for the same volume.
 const WORKERS: usize = 1;

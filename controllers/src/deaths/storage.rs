@@ -165,3 +165,51 @@ pub(super) static LOCAL: Story = Story {
         },
     ],
 };
+
+fn put_grown(cluster: &FakeCluster, name: &str, asks: &str) {
+    let held = json!({"namespace": "default", "name": name, "uid": name});
+    let volume = json!({"spec": {"cinder": {"volumeID": "i"}, "claimRef": held}});
+    let path = format!("/api/v1/persistentvolumes/v-{name}");
+    cluster.api.put(&path, volume);
+    let spec = json!({"volumeName": format!("v-{name}"),
+        "resources": {"requests": {"storage": asks}}});
+    let status = json!({"phase": "Bound", "capacity": {"storage": "1Gi"}});
+    let grown = json!({"metadata": {"uid": name}, "spec": spec, "status": status});
+    cluster.api.put(&claim(name), grown);
+}
+
+fn resizer(cluster: &FakeCluster, name: &str) -> Value {
+    let at = "/metadata/annotations/volume.kubernetes.io~1storage-resizer";
+    super::at(cluster, &claim(name), at)
+}
+
+pub(super) static GROWN: Story = Story {
+    loops: &[crate::volume_expander::NAME],
+    config: Config::default,
+    beat: None,
+    writes_min: 3,
+    names_vary: false,
+    steps: &[
+        Step {
+            what: "the resizers of two are named",
+            happens: |cluster| {
+                put_grown(cluster, "a", "2Gi");
+                put_grown(cluster, "b", "3Gi");
+                put_grown(cluster, "c", "1Gi");
+            },
+            takes: AT_ONCE,
+            done: |cluster| {
+                ["a", "b"]
+                    .iter()
+                    .all(|name| resizer(cluster, name) == "cinder.csi.openstack.org")
+                    && resizer(cluster, "c").is_null()
+            },
+        },
+        Step {
+            what: "and that of one that grows later",
+            happens: |cluster| put_grown(cluster, "c", "2Gi"),
+            takes: AT_ONCE,
+            done: |cluster| resizer(cluster, "c") == "cinder.csi.openstack.org",
+        },
+    ],
+};

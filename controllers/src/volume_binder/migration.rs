@@ -23,7 +23,7 @@ const OWN_FINALIZER: &str = "kubernetes.io/pv-controller";
 /// Keeps a volume until a provisioner has.
 const EXTERNAL_FINALIZER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
 
-fn driver(name: &str) -> Option<&'static str> {
+pub(crate) fn driver(name: &str) -> Option<&'static str> {
     let known = DRIVERS.iter().find(|(old, _)| *old == name);
     known.map(|(_, driver)| *driver)
 }
