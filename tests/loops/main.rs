@@ -4,6 +4,7 @@
 //!
 //! A seed names a run. `CORACLE_LOOPS_SEEDS=1..200` runs more of them than each build does.
 
+mod custom_owners; // Custom resources that own and are owned.
 mod devices; // Pods that want devices of which there are few.
 mod faults; // What a client of the loops sees go wrong.
 mod measured; // The bench, on this server.
@@ -79,6 +80,13 @@ fn who_makes_room_goes_and_nobody_else() {
 fn devices_are_given_to_one_pod_after_the_other() {
     for seed in seeds() {
         devices::run(seed);
+    }
+}
+
+#[test]
+fn custom_resources_go_with_their_owners_and_not_before() {
+    for seed in seeds() {
+        custom_owners::run(seed);
     }
 }
 

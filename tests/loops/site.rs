@@ -20,6 +20,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Their nodes never report, and nobody enrols.
 const WITHOUT: [&str; 4] = ["node-lifecycle", "csr-sign", "root-ca", "load-balancer"];
 
+/// Clients of the loops, by their users.
+type ClientFor = Arc<dyn Fn(&str) -> Client + Send + Sync>;
+
 pub struct Site {
     runtime: Runtime,
     server: Arc<Server>,
@@ -104,17 +107,31 @@ impl Site {
     pub fn live(&mut self) {
         self.die();
         self.faults.wait_idle();
+        let dead = self.faults.begin();
+        let (server, faults) = (Arc::clone(&self.server), self.faults.clone());
+        let of_life = dead.clone();
+        let client_for: ClientFor = Arc::new(move |user: &str| {
+            faults.client(server.in_process(User::named(user)), of_life.clone())
+        });
+        self.begin(dead, client_for);
+    }
+
+    /// As they do, and nothing befalls them.
+    pub fn live_unharmed(&mut self) {
+        self.die();
+        self.faults.wait_idle();
+        let server = Arc::clone(&self.server);
+        let client_for: ClientFor =
+            Arc::new(move |user| Client::new(server.in_process(User::named(user)), "default"));
+        self.begin(CancellationToken::new(), client_for);
+    }
+
+    fn begin(&mut self, dead: CancellationToken, client_for: ClientFor) {
         let life = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .expect("a runtime");
-        let dead = self.faults.begin();
-        let (server, faults) = (Arc::clone(&self.server), self.faults.clone());
-        let of_life = dead.clone();
-        let client_for = Arc::new(move |user: &str| {
-            faults.client(server.in_process(User::named(user)), of_life.clone())
-        });
         let config = coracle_controllers::Config {
             disabled: WITHOUT.iter().map(|name| (*name).to_owned()).collect(),
             ..coracle_controllers::Config::default()
