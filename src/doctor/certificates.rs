@@ -84,24 +84,27 @@ fn of_kubeconfig(path: &Path) -> Option<Found> {
 
 /// None for one that is well.
 fn judge(found: &Found, now: Timestamp) -> Option<Finding> {
-    let shown = found.path.display();
+    let path = found.path.display().to_string();
     let Some(lifetime) = &found.lifetime else {
-        let remedy = "Put the file back from a backup; one of a node is made anew when it enrols";
         return Some(Finding::fail(
             CHECK,
-            format!("{shown} is no certificate"),
-            remedy,
+            format!("{path} is no certificate"),
+            remedy_of_none(&path),
         ));
     };
-    let (name, until) = (&lifetime.common_name, lifetime.not_after);
+    let until = lifetime.not_after;
+    let shown = match lifetime.common_name.as_str() {
+        "" => path.clone(),
+        name => format!("{path} ({name})"),
+    };
     if now < lifetime.not_before {
-        let found = format!("{shown} ({name}) is good from {} on", lifetime.not_before);
+        let found = format!("{shown} is good from {} on", lifetime.not_before);
         return Some(Finding::fail(CHECK, found, "Set the clock: it is behind"));
     }
     let (verdict, found) = if until <= now {
-        (Verdict::Fail, format!("{shown} ({name}) ended at {until}"))
+        (Verdict::Fail, format!("{shown} ended at {until}"))
     } else if until.duration_since(now) < SOON {
-        (Verdict::Warn, format!("{shown} ({name}) ends at {until}"))
+        (Verdict::Warn, format!("{shown} ends at {until}"))
     } else {
         return None;
     };
@@ -109,19 +112,32 @@ fn judge(found: &Found, now: Timestamp) -> Option<Finding> {
         check: CHECK,
         verdict,
         found,
-        remedy: remedy(&shown.to_string()).to_owned(),
+        remedy: remedy(&path).to_owned(),
     })
 }
 
-fn remedy(path: &str) -> &'static str {
-    if path.ends_with("ca.crt") {
-        "Every other certificate ends with it: start anew with another --data-dir, or sign a new one \
-         with the same key"
+fn remedy_of_none(path: &str) -> &'static str {
+    if path.ends_with(KUBECONFIG) {
+        "The next start of the server writes it anew"
     } else if path.contains("/agent/") {
+        "Put the file back from a backup, or enrol with a new token (`coracle token create`)"
+    } else {
+        "Put the file back from a backup"
+    }
+}
+
+fn remedy(path: &str) -> &'static str {
+    if path.contains("/agent/") {
         "The node renews it while it reaches its server; once it has ended, enrol with a new token \
          (`coracle token create`)"
+    } else if path.ends_with("front-proxy/ca.crt") {
+        "Remove it with its ca.key and start the server again, which makes both anew; nothing but \
+         aggregated API servers knows them, and they are told"
+    } else if path.ends_with("ca.crt") {
+        "Every other certificate ends with it: start anew with another --data-dir, or sign a new one \
+         with the same key"
     } else {
-        "The next start of the server makes it anew"
+        "A running server renews it; start it"
     }
 }
 
@@ -150,6 +166,12 @@ mod tests {
         put("server/pki/ca.crt", &pem("ca", 2040));
         put("server/pki/front-proxy/ca.crt", &pem("proxy", 2030));
         put("agent/pki/client.pem", &pem("system:node:a", 2027));
+        let nameless = rcgen::KeyPair::generate().unwrap();
+        let mut params = rcgen::CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.not_after = rcgen::date_time_ymd(2050, 1, 1);
+        let nameless = params.self_signed(&nameless).unwrap();
+        put("agent/pki/nameless.pem", &nameless.pem());
         let encoded = BASE64_STANDARD.encode(pem("admin", 2028));
         put(
             KUBECONFIG,
@@ -166,7 +188,7 @@ mod tests {
     fn what_has_ended_and_what_soon_will_is_told_and_nothing_else() {
         assert_eq!(
             findings("2026-06-01T00:00:00Z"),
-            ["Ok 4 found, all good for longer than 30 days"]
+            ["Ok 5 found, all good for longer than 30 days"]
         );
         assert_eq!(
             findings("2027-12-15T00:00:00Z"),
@@ -176,7 +198,30 @@ mod tests {
             ]
         );
         // A board without a battery, before it has the time.
-        assert_eq!(findings("1970-01-02T00:00:00Z").len(), 4);
+        assert_eq!(findings("1970-01-02T00:00:00Z").len(), 5);
+    }
+
+    #[test]
+    fn each_kind_of_certificate_has_a_remedy_of_its_own() {
+        let remedies = [
+            "/d/server/pki/ca.crt",
+            "/d/server/pki/front-proxy/ca.crt",
+            "/d/agent/pki/ca.crt",
+            "/d/admin.kubeconfig",
+        ]
+        .map(remedy);
+        let begins = [
+            "Every other",
+            "Remove it with",
+            "The node renews",
+            "A running server",
+        ];
+        for (remedy, begin) in remedies.iter().zip(begins) {
+            assert!(remedy.starts_with(begin), "{remedy}");
+        }
+        assert!(remedy_of_none("/d/admin.kubeconfig").contains("next start"));
+        assert!(remedy_of_none("/d/agent/pki/client.pem").contains("enrol"));
+        assert!(!remedy_of_none("/d/server/pki/ca.crt").contains("enrol"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 pub struct Lifetime {
     pub not_before: Timestamp,
     pub not_after: Timestamp,
+    /// Empty where the subject has none.
     pub common_name: String,
 }
 
@@ -44,8 +45,8 @@ impl Lifetime {
         let name = certificate
             .subject()
             .iter_common_name()
-            .next()?
-            .as_str()
+            .next()
+            .map_or(Ok(""), |name| name.as_str())
             .ok()?;
         Some(Self {
             not_before: Timestamp::from_second(validity.not_before.timestamp()).ok()?,
