@@ -471,6 +471,10 @@ pub fn run(
 #[path = "../../client/src/fake_api.rs"]
 mod fake_api;
 
+/// Which of upstream's loops is which.
+#[cfg(test)]
+mod upstream;
+
 /// Loops that die at each of their calls.
 #[cfg(test)]
 mod deaths;
