@@ -239,12 +239,25 @@ impl Graph {
 
     /// A watch shows that the object is gone.
     pub(super) fn delete(&mut self, uid: &Uid) {
-        let Some(node) = self.nodes.remove(uid) else {
-            return;
-        };
+        let Some(node) = self.remove(uid) else { return };
         if !node.dependents.is_empty() {
-            self.absent.add(node.identity.clone());
+            self.absent.add(node.identity);
         }
+    }
+
+    /// Nobody serves the kind any more: no word will come of its objects. That they are gone is not
+    /// known, so that what they own stays; but nobody waits for them.
+    pub(super) fn forget(&mut self, kind: &Kind) {
+        let known = self.nodes.iter();
+        let known = known.filter(|(_, node)| !node.is_virtual && *node.identity.kind == *kind);
+        let known: Vec<_> = known.map(|(uid, _)| uid.clone()).collect();
+        for uid in known {
+            self.remove(&uid);
+        }
+    }
+
+    fn remove(&mut self, uid: &Uid) -> Option<Node> {
+        let node = self.nodes.remove(uid)?;
         for dependent in &node.dependents {
             self.attempt_delete(dependent);
         }
@@ -255,6 +268,7 @@ impl Graph {
                 self.attempt_delete(&owner.uid);
             }
         }
+        Some(node)
     }
 
     /// A list of a kind is complete: what it does not show is gone.

@@ -53,10 +53,21 @@ impl Monitors {
     pub(super) fn follow(&mut self, collector: &Arc<Collector>, discovered: &Discovered) {
         let wanted = discovered.resources.iter();
         let wanted: HashSet<_> = wanted.filter(|one| is_collectable(one)).collect();
-        self.running.retain(|resource, _| {
-            let failed = &discovered.failures;
-            wanted.contains(resource) || failed.contains_key(&resource.api.api_version)
+        let failed = &discovered.failures;
+        let ended = self.running.extract_if(|resource, _| {
+            !wanted.contains(resource) && !failed.contains_key(&resource.api.api_version)
         });
+        for (Resource { api, .. }, _) in ended {
+            let is_same =
+                |other: &&Resource| other.api.group == api.group && other.api.plural == api.plural;
+            // In another version they are known by the same uids.
+            if !wanted.iter().any(is_same) {
+                collector.change(|graph| {
+                    let kind = graph.kind(&api.api_version, &api.kind);
+                    graph.forget(&kind);
+                });
+            }
+        }
         for resource in wanted {
             if self.running.contains_key(resource) {
                 continue;

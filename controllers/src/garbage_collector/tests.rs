@@ -5,6 +5,7 @@ use crate::Config;
 use crate::fake_api::eventually;
 use crate::fake_cluster::{FakeCluster, spawn};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::DropGuard;
 
 const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
@@ -176,4 +177,35 @@ async fn a_kind_that_nobody_knows_keeps_its_dependents() {
     site.put(PODS, "kept", &[unknown]);
     site.at_work().await;
     assert!(site.has(PODS, "kept"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_objects_of_a_kind_that_is_served_no_more() {
+    const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+    let cluster = FakeCluster::new();
+    let is_gone = Arc::new(AtomicBool::new(false));
+    let hidden = Arc::clone(&is_gone);
+    cluster.on_request(move |_, path| {
+        let is_hidden = hidden.load(Ordering::SeqCst) && path.trim_end_matches('/') == "/apis";
+        is_hidden.then(|| (200, json!({"groups": []})))
+    });
+    let site = start(cluster);
+    site.put(MAPS, "base", &[]);
+    let mut base = owner("ConfigMap", "base");
+    base["apiVersion"] = json!("v1");
+    site.put(SETS, "web", &[base]);
+    site.put(PODS, "web-a", &[owner("ReplicaSet", "web")]);
+    site.at_work().await;
+    is_gone.store(true, Ordering::SeqCst);
+    tokio::time::sleep(2 * DISCOVERY_PERIOD).await;
+    site.delete(MAPS, "base", "Foreground");
+    eventually("the owner goes", || !site.has(MAPS, "base")).await;
+    tokio::time::sleep(2 * UNKNOWN_RECHECK).await;
+    assert!(
+        site.has(SETS, "web") && site.has(PODS, "web-a"),
+        "who knows"
+    );
+    is_gone.store(false, Ordering::SeqCst);
+    eventually("the set goes", || !site.has(SETS, "web")).await;
+    eventually("its pod goes", || !site.has(PODS, "web-a")).await;
 }
