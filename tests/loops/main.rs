@@ -9,6 +9,7 @@ mod devices; // Pods that want devices of which there are few.
 mod faults; // What a client of the loops sees go wrong.
 mod measured; // The bench, on this server.
 mod preemption; // A site that is full, and who goes for whom.
+mod roles; // Loops that seldom write, as themselves.
 mod site; // Server, scheduler, nodes, and the loops with their lives.
 mod steps; // What is done to a workload, and where it should end.
 mod volumes; // The same for claims, volumes, attachments and networks.
@@ -88,6 +89,11 @@ fn custom_resources_go_with_their_owners_and_not_before() {
     for seed in seeds() {
         custom_owners::run(seed);
     }
+}
+
+#[test]
+fn loops_that_seldom_write_may_write() {
+    roles::run();
 }
 
 #[test]

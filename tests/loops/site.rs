@@ -134,6 +134,7 @@ impl Site {
             .expect("a runtime");
         let config = coracle_controllers::Config {
             disabled: WITHOUT.iter().map(|name| (*name).to_owned()).collect(),
+            legacy_token_clean_up_period: Duration::from_millis(1),
             ..coracle_controllers::Config::default()
         };
         let running = life.enter();
