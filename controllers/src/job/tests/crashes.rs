@@ -87,7 +87,8 @@ async fn live(words: &[&str], last: &str, death: Option<Death>) -> (Calls, usize
 
 async fn dies_everywhere(words: &[&str], last: &str) {
     let (calls, made) = live(words, last, None).await;
-    assert!(calls.writes() > 10, "{}", calls.writes());
+    // Two pods that fail at the same time may be counted in one pass.
+    assert!(calls.writes() > 7, "{}", calls.writes());
     for death in calls.deaths(1) {
         let (_, again) = live(words, last, Some(death)).await;
         assert_eq!(again, made, "{words:?} {death:?}");
