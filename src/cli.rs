@@ -156,6 +156,9 @@ pub struct ServerArgs {
         env = "CORACLE_MAX_MUTATING_REQUESTS_INFLIGHT"
     )]
     pub max_mutating_requests_inflight: Option<String>,
+    /// How long an Event is kept after it was last written; 0 for ever [default: 1h]
+    #[arg(long, value_name = "DURATION", env = "CORACLE_EVENT_TTL")]
+    pub event_ttl: Option<String>,
     #[command(flatten)]
     pub ring: RingArgs,
     /// The keys that Secrets are encrypted with on disk, made at the first start

@@ -197,6 +197,7 @@ async fn build(
         cluster_dns: settings.cluster_dns.clone(),
         pod_encryption: settings.pod_encryption.clone(),
         limits: settings.limits,
+        event_ttl: settings.event_ttl,
         audit: settings.audit.clone(),
         metrics: settings.metrics,
         at_rest: Some(at_rest),

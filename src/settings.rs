@@ -24,7 +24,7 @@ use coracle_apiserver::admission::plugin::Plugin;
 use coracle_apiserver::at_rest;
 use coracle_apiserver::audit;
 use coracle_apiserver::authenticate;
-use coracle_apiserver::config::Limits;
+use coracle_apiserver::config::{EVENT_TTL, Limits};
 use coracle_apiserver::default_objects::{ClusterDns, PodEncryption};
 use coracle_apiserver::tokens;
 use coracle_controllers::AddressPool;
@@ -71,6 +71,7 @@ pub struct ServerSettings {
     /// None: nodes send each other's pods plain text.
     pub pod_encryption: Option<PodEncryption>,
     pub limits: Limits,
+    pub event_ttl: Duration,
     pub audit: Option<audit::Settings>,
     /// False: `--disable metrics`.
     pub metrics: bool,
@@ -152,6 +153,10 @@ pub fn server(common: &CommonArgs, args: &ServerArgs) -> Result<ServerSettings, 
         service_cidr: texts(&services),
         cluster_dns: (!disabled.contains("dns")).then_some(cluster_dns),
         limits: limits(args)?,
+        event_ttl: match args.event_ttl.as_deref() {
+            None => EVENT_TTL,
+            Some(text) => parse::duration("event-ttl", text)?,
+        },
         audit: audit(args)?,
         metrics: !disabled.contains("metrics"),
         at_rest: at_rest(

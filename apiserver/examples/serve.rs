@@ -27,6 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         cluster_dns: None,
         pod_encryption: None,
         limits: coracle_apiserver::config::Limits::default(),
+        event_ttl: coracle_apiserver::config::EVENT_TTL,
         audit: None,
         metrics: true,
         at_rest: None,

@@ -10,6 +10,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The one clock, handed in: time is an argument here.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -33,6 +34,8 @@ pub struct Config {
     /// None: what pods of different nodes send each other is not encrypted.
     pub pod_encryption: Option<PodEncryption>,
     pub limits: Limits,
+    /// Events are deleted so long after their last write; zero for never.
+    pub event_ttl: Duration,
     /// Nothing is recorded without them.
     pub audit: Option<audit::Settings>,
     /// Whether `metrics.k8s.io` is served here.
@@ -57,6 +60,9 @@ impl Limits {
         self.reading.saturating_add(self.mutating)
     }
 }
+
+/// As upstream's.
+pub const EVENT_TTL: Duration = Duration::from_secs(60 * 60);
 
 impl Default for Limits {
     /// Half of upstream's: a request under way is memory, which a small machine has little of.

@@ -46,6 +46,7 @@ mod advertise; // The address by which others reach this machine.
 mod api_services; // The API services of what is served here.
 pub mod bootstrap; // The RBAC objects that the server brings itself.
 pub mod default_objects; // Everything else that is there from the start.
+mod event_ttl; // Their end.
 mod events; // What the server tells of objects.
 pub mod flow_configuration; // The flow schemas and priority levels that every server has.
 mod identity; // That this server is there, said in a Lease.

@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::custom::{self, convert::Converter};
 use crate::default_objects;
 use crate::endpoints::Endpoints;
+use crate::event_ttl;
 use crate::fairness::{self, Fairness};
 use crate::flow_configuration;
 use crate::identity::{self, Identity};
@@ -89,9 +90,28 @@ pub struct Server {
     url: String,
     /// Ends what runs beside the requests.
     stop: CancellationToken,
+    event_ttl: Duration,
     /// What the objects depend on that exist from the start.
     settings: default_objects::Settings,
     host_name: String,
+}
+
+fn open_access(
+    config: &Config,
+    names: ServerNames,
+    store: Store,
+    streams: CancellationToken,
+) -> Result<Arc<Access>, access::OpenError> {
+    let access = Access::open(
+        &config.data_dir.join("pki"),
+        names,
+        &config.access,
+        store,
+        (config.clock)(),
+        config.admission.clone(),
+        streams,
+    );
+    access.map(Arc::new)
 }
 
 /// What a snapshot has beside the store.
@@ -127,15 +147,7 @@ impl Server {
         let allocator = allocator(&config)?;
         let (stop, streams) = (CancellationToken::new(), CancellationToken::new());
         let now = (config.clock)();
-        let access = Arc::new(Access::open(
-            &config.data_dir.join("pki"),
-            names,
-            &config.access,
-            store.clone(),
-            now,
-            config.admission.clone(),
-            streams.clone(),
-        )?);
+        let access = open_access(&config, names, store.clone(), streams.clone())?;
         let fairness = Arc::new(Fairness::new(config.limits.seats(), store.clone()));
         let audit = open_audit(&config)?;
         let metrics = counted(now, &access, audit.clone());
@@ -150,11 +162,12 @@ impl Server {
             format!("{}", SocketAddr::new(advertised, address.port())),
         );
         let usage = usage(&config, &access);
-        let endpoints = endpoints.without(left_out(usage.as_deref()));
         let tls = Arc::new(access.pki.server_config()?);
         let api = Api {
             registry,
-            endpoints: endpoints.beside(Arc::clone(&access.aggregation)),
+            endpoints: endpoints
+                .without(left_out(usage.as_deref()))
+                .beside(Arc::clone(&access.aggregation)),
             access,
             allocator,
             quotas: Quotas::default(),
@@ -169,14 +182,16 @@ impl Server {
             snapshots: snapshots(&config),
             at_rest: config.at_rest.clone(),
         };
-        let settings = default_settings(&config, &api, SocketAddr::new(advertised, address.port()));
+        let advertised = SocketAddr::new(advertised, address.port());
+        let settings = default_settings(&config, &api, advertised);
         let server = Self {
             api: Arc::new(api),
             listener,
             address,
             tls,
-            url: format!("https://{}", SocketAddr::new(advertised, address.port())),
+            url: format!("https://{advertised}"),
             stop,
+            event_ttl: config.event_ttl,
             settings,
             host_name: config.host_name,
         };
@@ -363,6 +378,11 @@ impl Server {
         )
     }
 
+    fn delete_old_events(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (registry, clock) = (self.api.registry.clone(), Arc::clone(&self.api.clock));
+        event_ttl::run(registry, self.event_ttl, clock, self.stop.clone())
+    }
+
     /// Serves until `stop`, then lets what is under way end, within a bound.
     pub async fn run(&self, stop: CancellationToken) {
         let (access, clock) = (Arc::clone(&self.api.access), Arc::clone(&self.api.clock));
@@ -385,6 +405,7 @@ impl Server {
         let labelling = tokio::spawn(self.label_legacy_uses());
         let looking = tokio::spawn(self.look_after_own_service());
         let holding = tokio::spawn(self.hold_identity());
+        let expiring = tokio::spawn(self.delete_old_events());
         let aggregating = tokio::spawn(self.follow_aggregation());
         self.api.endpoints.set_ready();
         let connections =
@@ -409,6 +430,7 @@ impl Server {
         drop(labelling.await);
         drop(looking.await);
         drop(holding.await);
+        drop(expiring.await);
         drop(aggregating.await);
     }
 }

@@ -222,6 +222,7 @@ async fn serve(directory: &TempDir) -> Arc<Server> {
         cluster_dns: None,
         pod_encryption: None,
         limits: Limits::default(),
+        event_ttl: coracle_apiserver::config::EVENT_TTL,
         audit: None,
         metrics: true,
         at_rest: None,

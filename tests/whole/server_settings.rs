@@ -62,3 +62,35 @@ fn a_disabled_loop_does_nothing_and_the_others_go_on() {
     let conditions = "{.items[*].status.conditions}";
     assert_eq!(cluster.value(&["pods", "-l", "app=set"], conditions), "");
 }
+
+fn event(name: &str) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: Event\nmetadata: {{ name: {name} }}\ntype: Normal\n\
+         reason: Tried\ninvolvedObject: {{ kind: Namespace, name: default, namespace: default }}\n"
+    )
+}
+
+#[test]
+fn an_event_goes_when_its_time_after_the_last_write_is_over_also_across_a_restart() {
+    let mut lab = Lab::new();
+    let settings = ["--event-ttl", "10s"];
+    let server = lab.server("events", &settings);
+    server.apply(&(event("left") + &event("counted")));
+    let is_there = |server: &Cluster, name: &str| {
+        let found = server.try_kubectl(&["get", "event", name, "--ignore-not-found"]);
+        !found.unwrap().is_empty()
+    };
+    let mut writes = 0;
+    wait("the event that nobody writes is gone", || {
+        writes += 1;
+        let count = format!("count={writes}");
+        server.kubectl(&["annotate", "event", "counted", "--overwrite", &count]);
+        (!is_there(&server, "left")).then_some(())
+    });
+    assert!(is_there(&server, "counted"), "it was written a moment ago");
+    lab.process(server.process).terminate();
+    let server = lab.server_on(server.host, &settings);
+    wait("the other goes, too", || {
+        (!is_there(&server, "counted")).then_some(())
+    });
+}

@@ -52,6 +52,7 @@ async fn site(cidr: &str) -> Site {
         cluster_dns: None,
         pod_encryption: None,
         limits: Limits::default(),
+        event_ttl: crate::config::EVENT_TTL,
         audit: None,
         metrics: true,
         at_rest: None,

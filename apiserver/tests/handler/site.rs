@@ -130,6 +130,7 @@ async fn site_in(
         cluster_dns: None,
         pod_encryption: None,
         limits,
+        event_ttl: coracle_apiserver::config::EVENT_TTL,
         audit,
         metrics,
         at_rest: Some(at_rest),
