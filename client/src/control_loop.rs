@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +29,8 @@ mod metrics;
 const FAILING: &str = "FailedReconcile";
 /// So many failures in a row: what heals by itself has by then.
 const TOLD_AFTER: u32 = 10;
+/// Of all objects behind one key.
+const TOLD_MAX: usize = 10;
 
 pub use metrics::{Family, LoopStats, families, stats};
 
@@ -55,11 +58,11 @@ pub type Pass<C, T, E> = for<'a> fn(&'a C, &'a T) -> BoxFuture<'a, Result<Requeu
 /// Tells people of a key that fails again and again.
 type Tell<T> = Box<dyn Fn(&T, &str) + Send + Sync>;
 
-/// The reconcile function of a loop; made by `with`.
+/// The reconcile function of a loop.
 pub struct Reconcile<C, T, E> {
     shared: Arc<C>,
     pass: Pass<C, T, E>,
-    tell: Option<Tell<T>>,
+    tell: Tell<T>,
 }
 
 impl<C, T, E> Debug for Reconcile<C, T, E> {
@@ -68,28 +71,59 @@ impl<C, T, E> Debug for Reconcile<C, T, E> {
     }
 }
 
-pub fn with<C, T, E>(shared: Arc<C>, pass: Pass<C, T, E>) -> Reconcile<C, T, E> {
-    Reconcile {
-        shared,
-        pass,
-        tell: None,
+/// One of which it is still to be said who hears of a key that fails again and again.
+pub struct Untold<C, T, E> {
+    shared: Arc<C>,
+    pass: Pass<C, T, E>,
+}
+
+impl<C, T, E> Debug for Untold<C, T, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Untold").finish_non_exhaustive()
     }
 }
 
-impl<C, E> Reconcile<C, ObjectKey, E> {
-    /// An object whose passes fail again and again gets an event that says why.
-    #[must_use]
-    pub fn telling<K>(mut self, objects: Informer<K>, recorder: Recorder) -> Self
+pub fn with<C, T, E>(shared: Arc<C>, pass: Pass<C, T, E>) -> Untold<C, T, E> {
+    Untold { shared, pass }
+}
+
+impl<C, T, E> Untold<C, T, E> {
+    /// The objects behind such a key get an event that says why.
+    pub fn telling_of<O>(
+        self,
+        recorder: Recorder,
+        behind: impl Fn(&T) -> O + Send + Sync + 'static,
+    ) -> Reconcile<C, T, E>
+    where
+        O: IntoIterator<Item = ObjectReference>,
+    {
+        self.with_tell(Box::new(move |key, error| {
+            for about in behind(key).into_iter().take(TOLD_MAX) {
+                recorder.event(&about, EventType::Warning, FAILING, error);
+            }
+        }))
+    }
+
+    /// For a pass over many objects, which tells of each by itself.
+    pub fn telling_by_itself(self) -> Reconcile<C, T, E> {
+        self.with_tell(Box::new(|_, _| {}))
+    }
+
+    fn with_tell(self, tell: Tell<T>) -> Reconcile<C, T, E> {
+        let Self { shared, pass } = self;
+        Reconcile { shared, pass, tell }
+    }
+}
+
+impl<C, E> Untold<C, ObjectKey, E> {
+    /// The object of such a key gets an event that says why.
+    pub fn telling<K>(self, objects: Informer<K>, recorder: Recorder) -> Reconcile<C, ObjectKey, E>
     where
         K: Kind,
     {
-        self.tell = Some(Box::new(move |key, error| {
-            if let Some(object) = objects.get(key) {
-                let about = events::reference(&*object);
-                recorder.event(&about, EventType::Warning, FAILING, error);
-            }
-        }));
-        self
+        self.telling_of(recorder, move |key| {
+            objects.get(key).map(|object| events::reference(&*object))
+        })
     }
 }
 
@@ -181,10 +215,8 @@ where
 
     /// The tries of a key that fails are seconds apart by then, and soon minutes.
     fn tell(&self, item: &T, error: impl FnOnce() -> String) {
-        if let Some(tell) = &self.reconcile.tell
-            && self.queue.failures(item) >= TOLD_AFTER
-        {
-            tell(item, &error());
+        if self.queue.failures(item) >= TOLD_AFTER {
+            (self.reconcile.tell)(item, &error());
         }
     }
 }

@@ -100,6 +100,11 @@ impl Informers {
         Self::with_resync(client, shutdown, RESYNC_PERIOD)
     }
 
+    /// What reads for all of them.
+    pub fn client(&self) -> Client {
+        self.shared.client.clone()
+    }
+
     pub fn with_resync(client: Client, shutdown: CancellationToken, period: Duration) -> Self {
         let started = Mutex::new(HashMap::new());
         let registry = Registry {

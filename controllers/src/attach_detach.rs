@@ -70,7 +70,9 @@ async fn run_loop(context: Context) {
         return;
     }
     let queue = controller.queue.clone();
-    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+    let (objects, recorder) = (controller.nodes.clone(), controller.recorder.clone());
+    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+        .telling(objects, recorder);
     control_loop::run(LOOP, queue, WORKERS, reconcile, context.shutdown).await;
 }
 

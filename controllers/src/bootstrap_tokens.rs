@@ -66,7 +66,9 @@ async fn clean(context: Context) {
     if !cleaner.tokens.synced().await {
         return;
     }
-    let reconcile = control_loop::with(cleaner, |it, key| Box::pin(it.reconcile(key)));
+    let (objects, recorder) = (cleaner.tokens.clone(), context.failures(CLEANER));
+    let reconcile = control_loop::with(cleaner, |it, key| Box::pin(it.reconcile(key)))
+        .telling(objects, recorder);
     control_loop::run(CLEANER, queue, WORKERS, reconcile, context.shutdown).await;
 }
 
@@ -125,7 +127,9 @@ async fn keep_signed(context: Context) {
     if !(signer.tokens.synced().await && signer.maps.synced().await) {
         return;
     }
-    let reconcile = control_loop::with(signer, |it, key| Box::pin(it.reconcile(key)));
+    let (objects, recorder) = (signer.maps.clone(), context.failures(SIGNER));
+    let reconcile = control_loop::with(signer, |it, key| Box::pin(it.reconcile(key)))
+        .telling(objects, recorder);
     control_loop::run(SIGNER, queue, WORKERS, reconcile, context.shutdown).await;
 }
 

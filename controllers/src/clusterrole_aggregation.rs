@@ -56,7 +56,12 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !controller.roles.synced().await {
             return;
         }
-        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+        let (objects, recorder) = (
+            controller.roles.clone(),
+            context.failures("clusterrole-aggregation-controller"),
+        );
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+            .telling(objects, recorder);
         control_loop::run(
             "clusterrole-aggregation",
             queue,

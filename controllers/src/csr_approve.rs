@@ -85,7 +85,9 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !synced {
             return;
         }
-        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+        let (objects, recorder) = (controller.requests.clone(), context.failures("csr-approve"));
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+            .telling(objects, recorder);
         control_loop::run("csr-approve", queue, WORKERS, reconcile, context.shutdown).await;
     })
 }

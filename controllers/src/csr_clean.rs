@@ -8,27 +8,18 @@ use coracle_client::clock::Clock;
 use coracle_client::control_loop::{self, Requeue};
 use coracle_client::informer::Informer;
 use coracle_client::queue::WorkQueue;
-use coracle_client::{Client, key_of};
+use coracle_client::{Client, ObjectKey, key_of};
 use futures::future::BoxFuture;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use kube::api::{Api, DeleteParams, Preconditions};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 mod plan; // Pure. Start reading here.
 
 const WORKERS: usize = 1;
 const LOOK_EVERY: Duration = Duration::from_secs(60 * 60);
-
-/// The one key there is: a pass over everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Sweep;
-
-impl std::fmt::Display for Sweep {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("all certificate requests")
-    }
-}
 
 #[derive(Debug, thiserror::Error)]
 #[error("cannot delete the certificate request {request}")]
@@ -53,39 +44,61 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !controller.requests.synced().await {
             return;
         }
-        let queue = WorkQueue::<Sweep>::new();
-        queue.add(Sweep);
-        let reconcile = control_loop::with(controller, |it, _| Box::pin(it.sweep()));
-        control_loop::run("csr-clean", queue, WORKERS, reconcile, context.shutdown).await;
+        let queue = WorkQueue::<ObjectKey>::new();
+        let (objects, recorder) = (controller.requests.clone(), context.failures("csr-clean"));
+        let sweeping = keep_sweeping(controller.clone(), queue.clone(), context.shutdown.clone());
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+            .telling(objects, recorder);
+        let work = control_loop::run("csr-clean", queue, WORKERS, reconcile, context.shutdown);
+        tokio::join!(work, sweeping);
     })
 }
 
-impl Controller {
-    async fn sweep(&self) -> Result<Requeue, CleanError> {
-        let now = self.clock.now();
-        let requests: Api<CertificateSigningRequest> = Api::all(self.client.clone());
-        for request in self.requests.list() {
-            let Some(reason) = plan::why_over(&request, now) else {
-                continue;
-            };
-            let name = key_of(request.as_ref()).name;
-            tracing::info!(request = %name, reason, "a certificate request is deleted");
-            let params = DeleteParams {
-                preconditions: Some(Preconditions {
-                    uid: request.metadata.uid.clone(),
-                    resource_version: None,
-                }),
-                ..DeleteParams::default()
-            };
-            match requests.delete(&name, &params).await {
-                Ok(_) => {}
-                Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
-                Err(source) => {
-                    let request = name.to_string();
-                    return Err(CleanError { request, source });
-                }
+async fn keep_sweeping(
+    controller: Arc<Controller>,
+    queue: WorkQueue<ObjectKey>,
+    shutdown: CancellationToken,
+) {
+    loop {
+        let now = controller.clock.now();
+        for request in controller.requests.list() {
+            if plan::why_over(&request, now).is_some() {
+                queue.add(key_of(request.as_ref()));
             }
         }
-        Ok(Requeue::After(LOOK_EVERY))
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+    }
+}
+
+impl Controller {
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Requeue, CleanError> {
+        let Some(request) = self.requests.get(key) else {
+            return Ok(Requeue::Never);
+        };
+        let Some(reason) = plan::why_over(&request, self.clock.now()) else {
+            return Ok(Requeue::Never);
+        };
+        tracing::info!(request = %key.name, reason, "a certificate request is deleted");
+        let params = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: request.metadata.uid.clone(),
+                resource_version: None,
+            }),
+            ..DeleteParams::default()
+        };
+        let requests: Api<CertificateSigningRequest> = Api::all(self.client.clone());
+        match requests.delete(&key.name, &params).await {
+            Ok(_) => Ok(Requeue::Never),
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {
+                Ok(Requeue::Never)
+            }
+            Err(source) => Err(CleanError {
+                request: key.name.to_string(),
+                source,
+            }),
+        }
     }
 }

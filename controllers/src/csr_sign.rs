@@ -65,7 +65,9 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !controller.requests.synced().await {
             return;
         }
-        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+        let (objects, recorder) = (controller.requests.clone(), context.failures("csr-sign"));
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+            .telling(objects, recorder);
         control_loop::run("csr-sign", queue, WORKERS, reconcile, context.shutdown).await;
     })
 }

@@ -28,6 +28,7 @@ mod content;
 mod endpoints;
 mod identities;
 mod nodes;
+mod poison;
 mod storage;
 mod tokens;
 mod told; // What is compared.

@@ -74,7 +74,9 @@ async fn run_loop(context: Context) {
     let (objects, recorder) = (controller.budgets.clone(), controller.recorder.clone());
     let count = control_loop::with(controller.clone(), |it, key| Box::pin(it.reconcile(key)))
         .telling(objects, recorder);
-    let clean = control_loop::with(controller, |it, key| Box::pin(it.clean(key)));
+    let (objects, recorder) = (controller.pods.clone(), controller.recorder.clone());
+    let clean = control_loop::with(controller, |it, key| Box::pin(it.clean(key)))
+        .telling(objects, recorder);
     tokio::join!(
         control_loop::run(LOOP, queue, WORKERS, count, context.shutdown.clone()),
         control_loop::run(STALE_LOOP, stale, WORKERS, clean, context.shutdown),

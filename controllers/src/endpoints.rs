@@ -89,7 +89,9 @@ async fn run_loop(context: Context) {
         }
     }
     let queue = controller.queue.clone();
-    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+    let (objects, recorder) = (controller.services.clone(), controller.recorder.clone());
+    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+        .telling(objects, recorder);
     control_loop::run("endpoints", queue, WORKERS, reconcile, context.shutdown).await;
 }
 

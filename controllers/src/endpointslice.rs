@@ -88,7 +88,8 @@ async fn run_loop(context: Context) {
     controller.look_at_nodes();
     let reconcile = control_loop::with(Arc::clone(&controller), |it, key| {
         Box::pin(it.reconcile(key))
-    });
+    })
+    .telling(controller.services.clone(), controller.recorder.clone());
     let (queue, shutdown) = (controller.queue.clone(), context.shutdown);
     let work = control_loop::run("endpointslice", queue, WORKERS, reconcile, shutdown.clone());
     tokio::join!(work, keep_looking_at_nodes(&controller, shutdown));

@@ -79,7 +79,9 @@ async fn run_loop(context: Context) {
         return;
     }
     let queue = controller.queue.clone();
-    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+    let (objects, recorder) = (controller.services.clone(), controller.recorder.clone());
+    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+        .telling(objects, recorder);
     let name = "endpointslice-mirroring";
     control_loop::run(name, queue, WORKERS, reconcile, context.shutdown).await;
 }

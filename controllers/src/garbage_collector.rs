@@ -95,6 +95,12 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         let reconcile = control_loop::with(Arc::clone(&collector), |it, task| {
             Box::pin(it.reconcile(task))
         });
+        let of = Arc::clone(&collector);
+        let reconcile = reconcile.telling_of(collector.recorder.clone(), move |task| {
+            let (Task::Delete(uid) | Task::Orphan(uid)) = task;
+            let node = of.graph.lock().get(uid).cloned();
+            node.map(|node| reference(&node.identity))
+        });
         let work = control_loop::run(
             "garbage-collector",
             queue,
@@ -190,17 +196,8 @@ impl Collector {
     fn tell_invalid_namespace(&self, dependent: &Identity, owner: &Identity) {
         let namespace = &dependent.namespace;
         let message = format!("ownerRef {owner} does not exist in namespace {namespace:?}");
-        let Kind { kind, api_version } = dependent.kind.as_ref();
-        let object = ObjectReference {
-            api_version: Some(api_version.to_string()),
-            kind: Some(kind.to_string()),
-            namespace: (!namespace.is_empty()).then(|| namespace.to_string()),
-            name: Some(dependent.name.to_string()),
-            uid: Some(dependent.uid.to_string()),
-            ..ObjectReference::default()
-        };
         self.recorder.event(
-            &object,
+            &reference(dependent),
             EventType::Warning,
             "OwnerRefInvalidNamespace",
             message,
@@ -354,6 +351,18 @@ impl Collector {
         }
         self.live.remove_finalizer(&identity, ORPHAN).await?;
         Ok(Requeue::Never)
+    }
+}
+
+fn reference(object: &Identity) -> ObjectReference {
+    let Kind { kind, api_version } = object.kind.as_ref();
+    ObjectReference {
+        api_version: Some(api_version.to_string()),
+        kind: Some(kind.to_string()),
+        namespace: (!object.namespace.is_empty()).then(|| object.namespace.to_string()),
+        name: Some(object.name.to_string()),
+        uid: Some(object.uid.to_string()),
+        ..ObjectReference::default()
     }
 }
 

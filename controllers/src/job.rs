@@ -91,6 +91,11 @@ async fn run_jobs(context: Context) {
     let release = control_loop::with(controller.clone(), |it, at| {
         Box::pin(it.release_orphans(at))
     });
+    let (pods, recorder) = (controller.pods.clone(), controller.recorder.clone());
+    let release = release.telling_of(recorder, move |at| {
+        let pods = orphans::pods(at, &pods);
+        pods.into_iter().map(|pod| events::reference(&*pod))
+    });
     let (objects, recorder) = (controller.jobs.clone(), controller.recorder.clone());
     let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
         .telling(objects, recorder);

@@ -25,6 +25,7 @@ mod plan; // Pure. Start reading here.
 use plan::{Limits, Verdict};
 
 pub(crate) const NAME: &str = "legacy-serviceaccount-token-cleaner-controller";
+const SECRETS: &str = "legacy-serviceaccount-token-cleaner-secrets";
 /// Upstream's, a year.
 pub(crate) const PERIOD_DEFAULT: Duration = Duration::from_hours(365 * 24);
 const WORKERS: usize = 1;
@@ -65,6 +66,8 @@ struct Controller {
     pods: Informer<Pod>,
     period: Duration,
     clock: Clock,
+    /// Those to mark or to delete, each by itself: one that fails keeps no other waiting.
+    due: WorkQueue<ObjectKey>,
 }
 
 pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
@@ -76,6 +79,7 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
             pods: context.informers.get(),
             period: context.config.legacy_token_clean_up_period,
             clock: context.clock.clone(),
+            due: WorkQueue::new(),
         });
         let it = &controller;
         if !(it.secrets.synced().await && it.accounts.synced().await && it.pods.synced().await) {
@@ -83,38 +87,57 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         }
         let queue = WorkQueue::<Sweep>::new();
         queue.add(Sweep);
-        let reconcile = control_loop::with(controller, |it, _| Box::pin(it.sweep()));
-        control_loop::run(NAME, queue, WORKERS, reconcile, context.shutdown).await;
+        let (secrets, due) = (controller.secrets.clone(), controller.due.clone());
+        let sweep = control_loop::with(controller.clone(), |it, _| Box::pin(it.sweep()))
+            .telling_by_itself();
+        let settle = control_loop::with(controller, |it, key| Box::pin(it.settle(key)))
+            .telling(secrets, context.failures(NAME));
+        let shutdown = context.shutdown;
+        tokio::join!(
+            control_loop::run(NAME, queue, WORKERS, sweep, shutdown.clone()),
+            control_loop::run(SECRETS, due, WORKERS, settle, shutdown),
+        );
     })
 }
 
 impl Controller {
-    /// One that fails keeps no other waiting; all are looked at again then.
     async fn sweep(&self) -> Result<Requeue, CleanError> {
-        let Some(limits) = self.limits(self.clock.now()).await? else {
-            return Ok(Requeue::After(LOOK_EVERY));
-        };
-        let mut mounted = Mounted::default();
-        let (mut failed, mut has_changed) = (None, false);
-        for secret in self.secrets.list() {
-            let key = key_of(secret.as_ref());
-            let account = plan::account(&secret);
-            let account = account.map(|name| ObjectKey::new(&*key.namespace, name));
-            let account = account.and_then(|account| self.accounts.get(&account));
-            let is_mounted = || mounted.has(&self.pods, &key);
-            let done = match plan::verdict(&secret, account.as_deref(), is_mounted, &limits) {
-                Verdict::Leave => continue,
-                Verdict::Mark => self.mark(&key, &secret, &limits.today).await,
-                Verdict::Delete => self.delete(&key, &secret).await,
-            };
-            match done {
-                Ok(Done::Over) => {}
-                Ok(Done::Changed) => has_changed = true,
-                Err(error) => failed = failed.or(Some(error)),
+        if let Some(limits) = self.limits(self.clock.now()).await? {
+            let mut mounted = Mounted::default();
+            for secret in self.secrets.list() {
+                if !matches!(self.verdict(&secret, &mut mounted, &limits), Verdict::Leave) {
+                    self.due.add(key_of(secret.as_ref()));
+                }
             }
         }
-        let next = if has_changed { LOOK_AGAIN } else { LOOK_EVERY };
-        failed.map_or(Ok(Requeue::After(next)), Err)
+        Ok(Requeue::After(LOOK_EVERY))
+    }
+
+    async fn settle(&self, key: &ObjectKey) -> Result<Requeue, CleanError> {
+        let Some(secret) = self.secrets.get(key) else {
+            return Ok(Requeue::Never);
+        };
+        let Some(limits) = self.limits(self.clock.now()).await? else {
+            return Ok(Requeue::Never);
+        };
+        let done = match self.verdict(&secret, &mut Mounted::default(), &limits) {
+            Verdict::Leave => return Ok(Requeue::Never),
+            Verdict::Mark => self.mark(key, &secret, &limits.today).await?,
+            Verdict::Delete => self.delete(key, &secret).await?,
+        };
+        Ok(match done {
+            Done::Over => Requeue::Never,
+            Done::Changed => Requeue::After(LOOK_AGAIN),
+        })
+    }
+
+    fn verdict(&self, secret: &Secret, mounted: &mut Mounted, limits: &Limits) -> Verdict {
+        let key = key_of(secret);
+        let account = plan::account(secret);
+        let account = account.map(|name| ObjectKey::new(&*key.namespace, name));
+        let account = account.and_then(|account| self.accounts.get(&account));
+        let is_mounted = || mounted.has(&self.pods, &key);
+        plan::verdict(secret, account.as_deref(), is_mounted, limits)
     }
 
     /// `None` while uses are noted for too short a time, or nobody says since when.

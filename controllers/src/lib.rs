@@ -180,6 +180,13 @@ impl Context {
     pub fn recorder(&self, component: &str) -> Recorder {
         Recorder::with_clock(self.client.clone(), component, "", self.clock.clone())
     }
+
+    /// One that writes as the controller manager itself, for what fails again and again: upstream's
+    /// roles let only some of the loops' own identities write events.
+    fn failures(&self, component: &str) -> Recorder {
+        let client = self.informers.client();
+        Recorder::with_clock(client, component, "", self.clock.clone())
+    }
 }
 
 impl Debug for Context {

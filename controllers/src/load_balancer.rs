@@ -8,7 +8,7 @@
 //! one stays without until that goes, and is told so by an event. One key stands for all: who gets
 //! what depends on the others.
 
-use crate::Context;
+use crate::{Context, refusal};
 use coracle_client::clock::{Clock, Instant};
 use coracle_client::control_loop::{self, Requeue};
 use coracle_client::events::{EventType, Recorder};
@@ -92,7 +92,8 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
             (queue.clone(), all()),
             context.shutdown.clone(),
         );
-        let reconcile = control_loop::with(controller, |it, _| Box::pin(it.reconcile()));
+        let reconcile =
+            control_loop::with(controller, |it, _| Box::pin(it.reconcile())).telling_by_itself();
         let running = control_loop::run("load-balancer", queue, 1, reconcile, context.shutdown);
         tokio::join!(following, of_backends, running);
     })
@@ -164,6 +165,11 @@ impl Controller {
             if service.addresses != addresses
                 && let Err(error) = self.write(key, service, addresses).await
             {
+                let text = format!(
+                    "Error syncing load balancer: {}",
+                    refusal::message(&error.source)
+                );
+                self.fail(key, service, &text);
                 failed = Some(error);
             }
         }
@@ -253,6 +259,10 @@ impl Controller {
         let text = format!(
             "Error syncing load balancer: the Service {by} has one of its ports on the nodes' addresses"
         );
+        self.fail(key, service, &text);
+    }
+
+    fn fail(&self, key: &ObjectKey, service: &Balanced, text: &str) {
         let object = reference(key, service);
         let reason = "SyncLoadBalancerFailed";
         self.recorder

@@ -71,9 +71,13 @@ async fn run_loop(context: Context) {
     let of_claims = controller.claim_queue.clone();
     let of_volumes = controller.volume_queue.clone();
     let of_class = controller.class_queue.clone();
-    let make = control_loop::with(controller.clone(), |it, key| Box::pin(it.provision(key)));
-    let end = control_loop::with(controller.clone(), |it, key| Box::pin(it.end(key)));
-    let class = control_loop::with(controller, |it, _| Box::pin(it.make_class()));
+    let recorder = || controller.recorder.clone();
+    let make = control_loop::with(controller.clone(), |it, key| Box::pin(it.provision(key)))
+        .telling(controller.claims.clone(), recorder());
+    let end = control_loop::with(controller.clone(), |it, key| Box::pin(it.end(key)))
+        .telling(controller.volumes.clone(), recorder());
+    let class = control_loop::with(controller.clone(), |it, _| Box::pin(it.make_class()))
+        .telling_of(recorder(), |_| [events::reference(&plan::class(false))]);
     let stop = || context.shutdown.clone();
     tokio::join!(
         control_loop::run(CLAIMS_LOOP, of_claims, 1, make, stop()),

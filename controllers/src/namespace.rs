@@ -84,7 +84,12 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !controller.namespaces.synced().await {
             return;
         }
-        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+        let (objects, recorder) = (
+            controller.namespaces.clone(),
+            context.failures("namespace-controller"),
+        );
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+            .telling(objects, recorder);
         control_loop::run("namespace", queue, WORKERS, reconcile, context.shutdown).await;
     })
 }

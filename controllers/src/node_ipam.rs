@@ -75,7 +75,9 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !controller.nodes.synced().await {
             return;
         }
-        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+        let (objects, recorder) = (controller.nodes.clone(), controller.recorder.clone());
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+            .telling(objects, recorder);
         control_loop::run("node-ipam", queue, WORKERS, reconcile, context.shutdown).await;
     })
 }

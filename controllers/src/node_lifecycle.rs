@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use coracle_client::clock::{Clock, Instant};
 use coracle_client::control_loop::{self, Requeue};
-use coracle_client::events::Recorder;
+use coracle_client::events::{Recorder, reference};
 use coracle_client::informer::{Change, Filter, Informer};
 use coracle_client::queue::WorkQueue;
 use coracle_client::{Client, ObjectKey, key_of};
@@ -104,7 +104,17 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
             return;
         }
         let queue = controller.queue.clone();
-        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+        let (nodes, pods) = (controller.nodes.clone(), controller.pods.clone());
+        let recorder = controller.recorder.clone();
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+            .telling_of(recorder, move |key| match key {
+                Key::Node(name) => {
+                    let node = nodes.get(&ObjectKey::new("", name));
+                    node.map(|node| reference(&*node))
+                }
+                Key::Pod(key) => pods.get(key).map(|pod| reference(&*pod)),
+                Key::Zones => None, // It writes nothing.
+            });
         control_loop::run(
             "node-lifecycle",
             queue,

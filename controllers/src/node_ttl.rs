@@ -60,7 +60,9 @@ async fn run_loop(context: Context) {
         .nodes
         .on_change(move |change| told.changed(change));
     let queue = controller.queue.clone();
-    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+    let (objects, recorder) = (controller.nodes.clone(), context.failures(NAME));
+    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+        .telling(objects, recorder);
     control_loop::run(NAME, queue, WORKERS, reconcile, context.shutdown).await;
 }
 

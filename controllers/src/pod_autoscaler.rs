@@ -95,7 +95,9 @@ async fn run_loop(context: Context) {
     }
     let queue = controller.queue.clone();
     let shared = Arc::clone(&controller);
-    let passes = control_loop::with(shared, |it, key| Box::pin(it.reconcile(key)));
+    let (objects, recorder) = (controller.autoscalers.clone(), controller.recorder.clone());
+    let passes = control_loop::with(shared, |it, key| Box::pin(it.reconcile(key)))
+        .telling(objects, recorder);
     control_loop::run(LOOP, queue, WORKERS, passes, context.shutdown).await;
     // Another process leads then.
     for autoscaler in controller.autoscalers.list() {

@@ -17,7 +17,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use parking_lot::Mutex;
 use serde_json::json;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +57,10 @@ struct Controller {
     clock: Clock,
     /// Nodes that pods name and that are not there, with since when.
     missing: Mutex<HashMap<String, Instant>>,
+    /// What the last pass over everything found is to go. One pod that cannot be deleted keeps none
+    /// of the others: each has a key of its own.
+    planned: Mutex<HashMap<ObjectKey, Removal>>,
+    doomed: WorkQueue<ObjectKey>,
 }
 
 pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
@@ -68,6 +72,8 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
             nodes: context.informers.get(),
             clock: context.clock.clone(),
             missing: Mutex::default(),
+            planned: Mutex::default(),
+            doomed: WorkQueue::new(),
         });
         let added = queue.clone();
         controller.nodes.on_change(move |change| {
@@ -86,8 +92,16 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !(controller.pods.synced().await && controller.nodes.synced().await) {
             return;
         }
-        let reconcile = control_loop::with(controller, |it, _| Box::pin(it.sweep()));
-        control_loop::run("pod-gc", queue, WORKERS, reconcile, context.shutdown).await;
+        let (pods, doomed) = (controller.pods.clone(), controller.doomed.clone());
+        let sweep = control_loop::with(controller.clone(), |it, _| Box::pin(it.sweep()))
+            .telling_by_itself();
+        let remove = control_loop::with(controller, |it, key| Box::pin(it.remove_planned(key)))
+            .telling(pods, context.failures("pod-garbage-collector"));
+        let shutdown = context.shutdown;
+        tokio::join!(
+            control_loop::run("pod-gc", queue, WORKERS, sweep, shutdown.clone()),
+            control_loop::run("pod-gc-removals", doomed, WORKERS, remove, shutdown),
+        );
     })
 }
 
@@ -101,24 +115,70 @@ impl Controller {
             plan::note_missing(&mut missing, &pods, &nodes, now);
             plan::plan(&pods, &nodes, &missing, now, QUARANTINE)
         };
-        let (mut look_again, mut there) = (plan.look_again, HashMap::new());
-        for removal in &plan.removals {
-            if removal.reason == Reason::NodeGone {
-                let node = plan::node_name(&removal.pod);
-                let is_there = match there.get(node) {
-                    Some(is_there) => *is_there,
-                    None => self.is_there(node).await?,
-                };
-                there.insert(node, is_there);
-                if is_there {
-                    self.missing.lock().insert(node.to_owned(), now);
-                    look_again = Some(look_again.map_or(QUARANTINE, |soon| soon.min(QUARANTINE)));
-                    continue;
+        let gone = plan.removals.iter();
+        let gone = gone.filter(|removal| removal.reason == Reason::NodeGone);
+        let named: BTreeSet<&str> = gone.map(|gone| plan::node_name(&gone.pod)).collect();
+        let (mut there, mut unknown, mut failed) = (BTreeSet::new(), BTreeSet::new(), None);
+        for node in named {
+            match self.is_there(node).await {
+                Ok(false) => {}
+                Ok(true) => drop(there.insert(node)),
+                Err(error) => {
+                    unknown.insert(node);
+                    failed = Some(error);
                 }
             }
-            self.remove(removal).await?;
         }
-        Ok(look_again.map_or(Requeue::Never, Requeue::After))
+        let mut look_again = plan.look_again;
+        for node in &there {
+            self.missing.lock().insert((*node).to_owned(), now);
+            look_again = Some(look_again.map_or(QUARANTINE, |soon| soon.min(QUARANTINE)));
+        }
+        let may_go = |removal: &&Removal| {
+            let node = plan::node_name(&removal.pod);
+            removal.reason != Reason::NodeGone || !there.contains(node) && !unknown.contains(node)
+        };
+        let planned: HashMap<ObjectKey, Removal> = plan
+            .removals
+            .iter()
+            .filter(may_go)
+            .map(|removal| (key_of(removal.pod.as_ref()), removal.clone()))
+            .collect();
+        // In the order of the plan, and not again what waits after a failure.
+        let mut before = self.planned.lock();
+        for removal in plan.removals.iter().filter(may_go) {
+            let key = key_of(removal.pod.as_ref());
+            if before
+                .get(&key)
+                .is_none_or(|before| before.pod != removal.pod)
+            {
+                self.doomed.add(key);
+            }
+        }
+        *before = planned;
+        drop(before);
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(look_again.map_or(Requeue::Never, Requeue::After)),
+        }
+    }
+
+    async fn remove_planned(&self, key: &ObjectKey) -> Result<Requeue, SweepError> {
+        let planned = self.planned.lock().get(key).cloned();
+        let Some(removal) = planned else {
+            return Ok(Requeue::Never);
+        };
+        // It may have come back since a failure.
+        let node = plan::node_name(&removal.pod);
+        let has_failed = self.doomed.failures(key) > 0;
+        if has_failed && removal.reason == Reason::NodeGone && self.is_there(node).await? {
+            let now = self.clock.monotonic();
+            self.missing.lock().insert(node.to_owned(), now);
+        } else {
+            self.remove(&removal).await?;
+        }
+        self.planned.lock().remove(key);
+        Ok(Requeue::Never)
     }
 
     async fn is_there(&self, node: &str) -> Result<bool, SweepError> {

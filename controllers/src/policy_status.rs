@@ -51,7 +51,9 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !controller.policies.synced().await {
             return;
         }
-        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+        let (objects, recorder) = (controller.policies.clone(), context.failures(FIELD_MANAGER));
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+            .telling(objects, recorder);
         control_loop::run(FIELD_MANAGER, queue, WORKERS, reconcile, context.shutdown).await;
     })
 }

@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use coracle_client::control_loop::{self, Requeue};
-use coracle_client::events::Recorder;
+use coracle_client::events::{Recorder, reference};
 use coracle_client::informer::Informer;
 use coracle_client::queue::WorkQueue;
 use coracle_client::{Client, ObjectKey};
@@ -66,7 +66,15 @@ async fn run_loop(context: Context) {
         return;
     }
     let queue = controller.queue.clone();
-    let passes = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+    let (pods, claims) = (controller.pods.clone(), controller.claims.clone());
+    let recorder = controller.recorder.clone();
+    let passes = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key))).telling_of(
+        recorder,
+        move |key| match key {
+            Key::Pod(key) => pods.get(key).map(|pod| reference(&*pod)),
+            Key::Claim(key) => claims.get(key).map(|claim| reference(&*claim)),
+        },
+    );
     control_loop::run(LOOP, queue, WORKERS, passes, context.shutdown).await;
 }
 

@@ -16,6 +16,7 @@ use std::time::Duration;
 use coracle_api::amounts::Amounts;
 use coracle_api::quota::{DeviceClasses, Evaluator, Quota, kinds_behind, kinds_maybe_behind};
 use coracle_client::control_loop::{self, Requeue};
+use coracle_client::events::reference;
 use coracle_client::informer::{Change, Informer};
 use coracle_client::queue::WorkQueue;
 use futures::future::BoxFuture;
@@ -77,6 +78,12 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         }
         let reconcile = control_loop::with(Arc::clone(&controller), |it, namespace: &String| {
             Box::pin(it.reconcile(namespace))
+        });
+        let quotas = controller.quotas.clone();
+        let recorder = context.failures("resourcequota-controller");
+        let reconcile = reconcile.telling_of(recorder, move |namespace: &String| {
+            let quotas = quotas.list_namespace(namespace);
+            quotas.into_iter().map(|quota| reference(&*quota))
         });
         let shutdown = context.shutdown.clone();
         let work = control_loop::run(
@@ -226,14 +233,20 @@ impl Controller {
                 }
             }
         }
-        let mut is_new = false;
+        let (mut is_new, mut failed) = (false, None);
         for (quota, status) in stored.iter().zip(tally.statuses()) {
             let Some(status) = status else { continue };
             if status.lacks_any_of(&found.unknown, &classes) {
                 continue;
             }
-            is_new |= status.comes_into_force;
-            self.live.write_status(quota, &status).await?;
+            // One that cannot be written keeps none of the others.
+            match self.live.write_status(quota, &status).await {
+                Ok(()) => is_new |= status.comes_into_force,
+                Err(error) => failed = Some(error),
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error);
         }
         if !found.unknown.is_empty() {
             return Err(LiveError::Discover(found.unknown));

@@ -64,7 +64,12 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !(controller.namespaces.synced().await && controller.published.synced().await) {
             return;
         }
-        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+        let (objects, recorder) = (
+            controller.namespaces.clone(),
+            context.failures("root-ca-cert-publisher"),
+        );
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+            .telling(objects, recorder);
         control_loop::run("root-ca", queue, WORKERS, reconcile, context.shutdown).await;
     })
 }

@@ -6,6 +6,7 @@
 
 use crate::{Context, SignToken, TokenFor, refusal};
 use coracle_client::control_loop::{self, Requeue};
+use coracle_client::events::reference;
 use coracle_client::informer::{Change, Filter, Informer};
 use coracle_client::queue::WorkQueue;
 use coracle_client::{Client, ObjectKey, key_of};
@@ -105,8 +106,16 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
         if !(controller.secrets.synced().await && controller.accounts.synced().await) {
             return;
         }
-        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
         let name = "service-account-token";
+        let (secrets, accounts) = (controller.secrets.clone(), controller.accounts.clone());
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+            .telling_of(context.failures(name), move |key| match key {
+                Key::Secret(key) => secrets.get(key).map(|secret| reference(&*secret)),
+                Key::Gone { secret, account } => {
+                    let account = ObjectKey::new(&secret.namespace, account);
+                    accounts.get(&account).map(|account| reference(&*account))
+                }
+            });
         control_loop::run(name, queue, WORKERS, reconcile, context.shutdown).await;
     })
 }

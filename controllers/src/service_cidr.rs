@@ -52,7 +52,9 @@ async fn run_loop(context: Context) {
         return;
     }
     let queue = controller.queue.clone();
-    let passes = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+    let (objects, recorder) = (controller.networks.clone(), controller.recorder.clone());
+    let passes = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+        .telling(objects, recorder);
     control_loop::run(LOOP, queue, WORKERS, passes, context.shutdown).await;
 }
 

@@ -17,7 +17,6 @@ use k8s_openapi::api::storage::v1::VolumeAttributesClass;
 use kube::api::{Api, ListParams, PostParams};
 use serde::Serialize;
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 
 mod usage; // Who uses what. Pure. Start reading here.
 
@@ -82,7 +81,7 @@ pub(crate) fn run_claims(context: Context) -> BoxFuture<'static, ()> {
             }),
         };
         if pods.synced().await {
-            guard.run("pvc-protection", queue, context.shutdown).await;
+            guard.run("pvc-protection", queue, &context).await;
         }
     })
 }
@@ -100,7 +99,7 @@ pub(crate) fn run_volumes(context: Context) -> BoxFuture<'static, ()> {
             }),
         };
         let queue = WorkQueue::new();
-        guard.run("pv-protection", queue, context.shutdown).await;
+        guard.run("pv-protection", queue, &context).await;
     })
 }
 
@@ -127,7 +126,7 @@ pub(crate) fn run_classes(context: Context) -> BoxFuture<'static, ()> {
             }),
         };
         if claims.synced().await && volumes.synced().await {
-            guard.run("vac-protection", queue, context.shutdown).await;
+            guard.run("vac-protection", queue, &context).await;
         }
     })
 }
@@ -183,12 +182,7 @@ async fn is_mounted(
 }
 
 impl<K: Kind + Serialize> Guard<K> {
-    async fn run(
-        self,
-        name: &'static str,
-        queue: WorkQueue<ObjectKey>,
-        shutdown: CancellationToken,
-    ) {
+    async fn run(self, name: &'static str, queue: WorkQueue<ObjectKey>, context: &Context) {
         let (added, finalizer) = (queue.clone(), self.finalizer);
         self.objects.on_change(move |change| {
             let gone = matches!(change, Change::Deleted(_));
@@ -199,8 +193,11 @@ impl<K: Kind + Serialize> Guard<K> {
         if !self.objects.synced().await {
             return;
         }
+        let (objects, recorder) = (self.objects.clone(), context.failures(name));
         let guard = Arc::new(self);
-        let reconcile = control_loop::with(guard, |it, key| Box::pin(it.reconcile(key)));
+        let reconcile = control_loop::with(guard, |it, key| Box::pin(it.reconcile(key)))
+            .telling(objects, recorder);
+        let shutdown = context.shutdown.clone();
         control_loop::run(name, queue, WORKERS, reconcile, shutdown).await;
     }
 

@@ -71,7 +71,9 @@ pub(crate) fn run(context: Context) -> BoxFuture<'static, ()> {
             return;
         }
         let queue = controller.queue.clone();
-        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+        let (objects, recorder) = (controller.pods.clone(), controller.recorder.clone());
+        let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+            .telling(objects, recorder);
         control_loop::run(
             "taint-eviction",
             queue,

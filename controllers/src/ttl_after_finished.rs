@@ -53,7 +53,9 @@ async fn run_jobs(context: Context) {
         return;
     }
     let queue = controller.queue.clone();
-    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)));
+    let (objects, recorder) = (controller.jobs.clone(), context.failures(NAME));
+    let reconcile = control_loop::with(controller, |it, key| Box::pin(it.reconcile(key)))
+        .telling(objects, recorder);
     control_loop::run(NAME, queue, WORKERS, reconcile, context.shutdown).await;
 }
 

@@ -66,10 +66,15 @@ async fn run_loop(context: Context) {
         controller.claim_queue.clone(),
         controller.volume_queue.clone(),
     );
+    let recorder = || controller.recorder.clone();
     let bind = control_loop::with(controller.clone(), |it, key| {
         Box::pin(it.look_at_claim(key))
-    });
-    let keep = control_loop::with(controller, |it, key| Box::pin(it.look_at_volume(key)));
+    })
+    .telling(controller.claims.clone(), recorder());
+    let keep = control_loop::with(controller.clone(), |it, key| {
+        Box::pin(it.look_at_volume(key))
+    })
+    .telling(controller.volumes.clone(), recorder());
     let shutdown = context.shutdown.clone();
     tokio::join!(
         control_loop::run(CLAIMS_LOOP, of_claims, WORKERS, bind, shutdown),

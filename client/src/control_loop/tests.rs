@@ -31,7 +31,8 @@ async fn run_until(
     let reconcile = with(Arc::clone(&told), |told, _: &String| {
         let outcome = (told.outcome)(told.count.fetch_add(1, Ordering::SeqCst));
         Box::pin(async { outcome })
-    });
+    })
+    .telling_by_itself();
     let start = tokio::time::Instant::now();
     queue.add("key".to_owned());
     let running = tokio::spawn(run(name, queue, 2, reconcile, shutdown.clone()));

@@ -46,6 +46,8 @@ pub(crate) enum Lives {
     /// There is one. Of three calls about one is refused, and of three writes one done and said to
     /// have failed, until there were enough of them.
     Refused,
+    /// There is one, and none of its writes is done, ever.
+    Poisoned,
 }
 
 /// Loops with their lives. They end when it is dropped.
@@ -161,6 +163,7 @@ impl Life {
             Lives::Chance(most) if written + read == self.lasts as usize % most => {
                 last((self.lasts >> 60).is_multiple_of(2))
             }
+            Lives::Poisoned if is_write => Fate::Refused,
             Lives::Refused if is_write && written < REFUSED_UNTIL => match next(&self.chance) % 3 {
                 0 => Fate::Refused,
                 1 => Fate::DoneAndRefused,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use coracle_client::ObjectKey;
 use coracle_client::control_loop::Requeue;
+use coracle_client::informer::Informer;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 
@@ -44,12 +45,18 @@ impl Display for Orphans {
     }
 }
 
+/// All pods there.
+pub(super) fn pods(at: &Orphans, pods: &Informer<Pod>) -> Vec<Arc<Pod>> {
+    match at {
+        Orphans::Pod(key) => pods.get(key).into_iter().collect(),
+        Orphans::OfJob { uid, .. } => ownership::owned(pods, uid),
+    }
+}
+
 impl Controller {
     pub(super) async fn release_orphans(&self, at: &Orphans) -> Result<Requeue, ReconcileError> {
-        let (namespace, pods): (&String, Vec<Arc<Pod>>) = match at {
-            Orphans::Pod(key) => (&key.namespace, self.pods.get(key).into_iter().collect()),
-            Orphans::OfJob { namespace, uid } => (namespace, ownership::owned(&self.pods, uid)),
-        };
+        let (Orphans::Pod(ObjectKey { namespace, .. }) | Orphans::OfJob { namespace, .. }) = at;
+        let pods = pods(at, &self.pods);
         let api = Api::<Pod>::namespaced(self.client.clone(), namespace);
         // One that is refused keeps none of the others.
         let mut refused = None;

@@ -6,6 +6,7 @@ use crate::fake_api::{FakeApi, eventually};
 use crate::fake_cluster::spawn;
 use coracle_client::informer::Informers;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use tokio_util::sync::DropGuard;
 
 const CLAIM: &str = "/api/v1/namespaces/default/persistentvolumeclaims/data";
