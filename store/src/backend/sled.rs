@@ -18,6 +18,8 @@ pub(crate) const FORMAT: &str = "1";
 /// What sled calls its file.
 const FILE: &str = "db";
 const BLOBS: &str = "blobs";
+/// Its settings, which are the same in each of our databases, with their checksum at the end.
+const SETTINGS: &str = "conf";
 const FORMAT_KEY: &[u8] = b"~format";
 const COMPACTED_KEY: &[u8] = b"~compacted";
 const RESERVED_KEY: &[u8] = b"~reserved";
@@ -126,12 +128,16 @@ impl SledBackend {
     /// The store's own lock is held: nobody else has the database.
     pub(crate) fn open(directory: &Path, codec: Codec) -> Result<Self, BackendError> {
         until_let_go(&directory.join(FILE))?;
+        drop_torn_settings(&directory.join(SETTINGS))?;
         let db = sled::Config::new()
             .path(directory)
             .cache_capacity(CACHE_BYTES)
             .flush_every_ms(None)
             .mode(sled::Mode::LowSpace)
             .open()?;
+        // Sled does not see to it that they outlive a loss of power.
+        File::open(directory.join(SETTINGS))?.sync_all()?;
+        File::open(directory)?.sync_all()?;
         let file = Arc::new(File::open(directory.join(FILE))?);
         let blobs = Arc::new(directory.join(BLOBS));
         let backend = Self {
@@ -192,6 +198,23 @@ fn until_let_go(file: &Path) -> Result<(), BackendError> {
     };
     lock_within(&file, LET_GO_MAX)?;
     Ok(file.unlock()?)
+}
+
+/// Sled reads them without looking at their checksum, and makes those that are not there.
+fn drop_torn_settings(path: &Path) -> Result<(), BackendError> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let is_whole = bytes
+        .split_last_chunk()
+        .is_some_and(|(text, sum)| crc32fast::hash(text) == u32::from_le_bytes(*sum));
+    if is_whole {
+        return Ok(());
+    }
+    tracing::warn!(path = %path.display(), "the settings of the database are torn: they are made anew");
+    Ok(std::fs::remove_file(path)?)
 }
 
 fn unreadable(revision: Revision, error: DecodeError) -> BackendError {
