@@ -8,8 +8,8 @@ use crate::plugins::scene::{pod, world};
 use crate::queue::Queue;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::convert::Infallible;
 
+mod api; // A server that answers as a test says.
 mod extended; // Devices behind extended resources.
 mod writes; // What is written into claims.
 

@@ -1,6 +1,6 @@
 //! Devices behind extended resources: which nodes do, and what is written when one is found.
 
-use super::writes::merge;
+use super::api::{self, Answers, merge, refused, serving};
 use super::*;
 use crate::plugins::scene::filter;
 
@@ -156,18 +156,13 @@ struct Server {
     log: Vec<String>,
 }
 
-impl Server {
+impl Answers for Server {
     fn answer(&mut self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let path = path.rsplit("/default/").next().unwrap();
-        let path = path.split('?').next().unwrap();
         let line = format!("{method} {path}");
         if !self.refuses.is_empty() && line.contains(self.refuses) {
             self.log.push(format!("{line} 500"));
-            return (
-                500,
-                json!({"kind": "Status", "status": "Failure", "code": 500,
-                "reason": "InternalError", "message": "broken", "metadata": {}}),
-            );
+            return refused(500, "InternalError", "broken");
         }
         self.log.push(line);
         self.version += 1;
@@ -198,50 +193,16 @@ impl Server {
     }
 }
 
-fn serving(server: &Arc<Mutex<Server>>) -> Client {
-    let server = Arc::clone(server);
-    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
-        let server = Arc::clone(&server);
-        async move {
-            let (head, body) = request.into_parts();
-            let bytes = body.collect_bytes().await.unwrap();
-            let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-            let (method, path) = (head.method.as_str(), head.uri.path());
-            let path = path.replacen("namespaces/default/", "/default/", 1);
-            let (code, value) = server.lock().answer(method, &path, &body);
-            let answer = kube::client::Body::from(value.to_string().into_bytes());
-            let answer = http::Response::builder().status(code).body(answer);
-            Ok::<_, Infallible>(answer.unwrap())
-        }
-    });
-    Client::new(service, "default")
-}
+type Scene = api::Scene<Server>;
 
-struct Scene {
-    server: Arc<Mutex<Server>>,
-    devices: Arc<Mutex<Devices>>,
-    plugin: Arc<DynamicResources>,
-    pod: PodInfo,
-}
-
-/// The pod is on its way to node `a`.
 fn scene(refuses: &'static str) -> Scene {
-    let devices = offered(&["a"]);
     let pod = asking("p", &[(GPU, "1"), ("cpu", "1")], &[]);
-    let server = Arc::new(Mutex::new(Server {
+    let server = Server {
         pod: serde_json::to_value(&**pod.waiting.as_ref().unwrap()).unwrap(),
         refuses,
         ..Server::default()
-    }));
-    let plugin = plugin(&devices, serving(&server));
-    assert_eq!(cycle(&plugin, &pod, "node a"), "a");
-    plugin.reserve(&pod, "a").unwrap();
-    Scene {
-        server,
-        devices,
-        plugin,
-        pod,
-    }
+    };
+    Scene::new(server, offered(&["a"]), pod)
 }
 
 const CLAIM: &str = "p-extended-resources-x1";

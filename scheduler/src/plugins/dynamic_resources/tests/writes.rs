@@ -1,5 +1,6 @@
 //! What is written into claims, by a server that merges what it is told.
 
+use super::api::{self, Answers, merge, refused};
 use super::*;
 use crate::framework::Plugin;
 
@@ -12,32 +13,17 @@ struct Server {
     log: Vec<String>,
 }
 
-pub(super) fn merge(into: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *into = patch.clone();
-        return;
-    };
-    for (key, value) in patch {
-        match value {
-            Value::Null => drop(into.as_object_mut().map(|into| into.remove(key))),
-            value => {
-                if !into.is_object() {
-                    *into = json!({});
-                }
-                merge(&mut into[key], value);
-            }
-        }
-    }
-}
-
 impl Server {
     fn bump(&mut self) {
         let version = self.claim["metadata"]["resourceVersion"].as_str().unwrap();
         let version: u64 = version.parse().unwrap();
         self.claim["metadata"]["resourceVersion"] = (version + 1).to_string().into();
     }
+}
 
+impl Answers for Server {
     fn answer(&mut self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let path = path.rsplit('/').next().unwrap();
         if method == "PATCH" {
             if self.conflicts > 0 {
                 self.conflicts -= 1;
@@ -47,11 +33,7 @@ impl Server {
             let [asked, known] = [body, &self.claim].map(|it| &it["metadata"]["resourceVersion"]);
             if asked != known {
                 self.log.push(format!("{path} 409"));
-                return (
-                    409,
-                    json!({"kind": "Status", "status": "Failure", "code": 409,
-                    "reason": "Conflict", "message": "changed", "metadata": {}}),
-                );
+                return refused(409, "Conflict", "changed");
             }
             self.log.push(format!("{path} 200"));
             merge(&mut self.claim, body);
@@ -61,52 +43,19 @@ impl Server {
     }
 }
 
-fn serving(server: &Arc<Mutex<Server>>) -> Client {
-    let server = Arc::clone(server);
-    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
-        let server = Arc::clone(&server);
-        async move {
-            let (head, body) = request.into_parts();
-            let bytes = body.collect_bytes().await.unwrap();
-            let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-            let path = head.uri.path().rsplit('/').next().unwrap().to_owned();
-            let (code, value) = server.lock().answer(head.method.as_str(), &path, &body);
-            let answer = kube::client::Body::from(value.to_string().into_bytes());
-            let answer = http::Response::builder().status(code).body(answer);
-            Ok::<_, Infallible>(answer.unwrap())
-        }
-    });
-    Client::new(service, "default")
-}
+type Scene = api::Scene<Server>;
 
-struct Scene {
-    server: Arc<Mutex<Server>>,
-    devices: Arc<Mutex<Devices>>,
-    plugin: Arc<DynamicResources>,
-    pod: PodInfo,
-}
-
-/// The pod is on its way to node `a`.
 fn scene(status: Value, conflicts: u32) -> Scene {
     let devices = devices(&["a"]);
     let mut shown = claim("c", status);
     shown["metadata"]["resourceVersion"] = "7".into();
     devices.lock().set_claim(&read(shown.clone()));
-    let server = Arc::new(Mutex::new(Server {
+    let server = Server {
         claim: shown,
         conflicts,
         log: Vec::new(),
-    }));
-    let plugin = plugin(&devices, serving(&server));
-    let pod = named("p", &["c"]);
-    assert_eq!(cycle(&plugin, &pod, "node a"), "a");
-    plugin.reserve(&pod, "a").unwrap();
-    Scene {
-        server,
-        devices,
-        plugin,
-        pod,
-    }
+    };
+    Scene::new(server, devices, named("p", &["c"]))
 }
 
 impl Scene {
