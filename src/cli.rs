@@ -8,6 +8,7 @@ mod doctor;
 mod loops;
 mod resources;
 mod scheduler;
+mod secure_port;
 mod snapshots;
 
 pub use controllers::ControllersCommand;
@@ -15,7 +16,7 @@ pub use doctor::{DoctorCommand, Role};
 pub use loops::LoopArgs;
 pub use resources::ResourceArgs;
 pub use scheduler::{ExplainArgs, SchedulerCommand, SchedulerWhat};
-
+pub use secure_port::PortArgs;
 pub use snapshots::{RestoreArgs, RingArgs, SaveArgs, SnapshotAction, SnapshotCommand};
 
 use clap::{Args, Parser, Subcommand};

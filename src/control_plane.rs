@@ -17,7 +17,7 @@ use coracle_apiserver::pki::ADMIN_USER;
 use coracle_apiserver::tokens::claims::Reference;
 use coracle_apiserver::tokens::legacy;
 use coracle_client::lease::let_go;
-use coracle_client::{Client, clock::Clock, control_loop};
+use coracle_client::{Client, clock::Clock};
 use coracle_controllers::{INFORMERS_USER, SignToken};
 use coracle_store::Store;
 use std::net::SocketAddr;
@@ -130,16 +130,7 @@ pub async fn start(settings: &ServerSettings) -> anyhow::Result<ControlPlane> {
         let (server, stop) = (Arc::clone(&server), stop_server.clone());
         async move { server.run(stop).await }
     });
-    server.report_metrics(Box::new(|text| {
-        for family in control_loop::families() {
-            text.family(family.name, family.kind, family.help);
-            for (name, value) in family.samples {
-                text.sample(family.name, &[("name", name)], value);
-            }
-        }
-        coracle_controllers::autoscaler_metrics(text);
-        coracle_controllers::eviction_metrics(text);
-    }));
+    server.report_metrics(Box::new(controllers::metrics));
     let stop_loops = CancellationToken::new();
     let mut loops = start_loops(settings, &server, &stop_loops);
     loops.extend(keep_manifests(settings, &server, &stop_loops));

@@ -5,11 +5,15 @@
 
 use crate::cli::ControllersCommand;
 use crate::control_plane::until_signalled;
+use crate::leading::Watchdog;
+use crate::secure_port::{self, Pages, health::Check};
 use crate::settings::controllers::{self as settings, ControllersSettings};
 use crate::{Failure, leading, logging, notify, runtime, settled};
 use anyhow::Context;
+use coracle_api::exposition::Text;
 use coracle_client::Client;
 use coracle_client::connect::{self, Endpoint};
+use coracle_client::control_loop;
 use coracle_client::lease::Election;
 use coracle_controllers::Config;
 use std::path::Path;
@@ -35,7 +39,10 @@ pub fn run(args: ControllersCommand) -> Result<(), Failure> {
         let client = connect::client(&loaded.endpoint);
         let client_for = client_for(&settings, loaded.endpoint);
         let stop = CancellationToken::new();
-        let mut running = tokio::spawn(go_on(settings, config, client, client_for, stop.clone()));
+        let election = election(&settings)?;
+        let serving = stop.child_token();
+        secure_port::open(settings.port.as_ref(), pages(election.as_ref()), &serving).await?;
+        let mut running = tokio::spawn(go_on(election, config, client, client_for, stop.clone()));
         notify::send("READY=1");
         settled::soon();
         tokio::select! {
@@ -92,19 +99,59 @@ fn client_for(settings: &ControllersSettings, endpoint: Endpoint) -> ClientFor {
     })
 }
 
+/// None where they run at all times.
+fn election(settings: &ControllersSettings) -> anyhow::Result<Option<Election>> {
+    if !settings.is_elected {
+        return Ok(None);
+    }
+    Ok(Some(Election::new(LEASE, leading::identity()?)))
+}
+
+/// What is told on the port.
+fn pages(election: Option<&Election>) -> Pages {
+    let watchdog = election.map(Watchdog::of).unwrap_or_default();
+    let well = match election {
+        Some(_) => {
+            let watchdog = watchdog.clone();
+            Check::new("leaderElection", move || watchdog.check())
+        }
+        None => Check::ping(),
+    };
+    Pages {
+        component: LEASE,
+        watchdog,
+        health: vec![("/healthz", vec![well])],
+        metrics: Box::new(metrics),
+        configuration: None,
+    }
+}
+
+/// Of the loops of this process.
+pub fn metrics(text: &mut Text) {
+    for family in control_loop::families() {
+        text.family(family.name, family.kind, family.help);
+        for (name, value) in family.samples {
+            text.sample(family.name, &[("name", name)], value);
+        }
+    }
+    coracle_controllers::autoscaler_metrics(text);
+    coracle_controllers::eviction_metrics(text);
+}
+
 async fn go_on(
-    settings: ControllersSettings,
+    election: Option<Election>,
     config: Config,
     client: Client,
     client_for: ClientFor,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    if !settings.is_elected {
-        loops(config, client_for, stop).await;
-        return Ok(());
+    match election {
+        Some(election) => elected(election, config, client, client_for, stop).await,
+        None => {
+            loops(config, client_for, stop).await;
+            Ok(())
+        }
     }
-    let election = Election::new(LEASE, leading::identity()?);
-    elected(election, config, client, client_for, stop).await
 }
 
 /// Runs the loops whenever this process leads.

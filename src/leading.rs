@@ -1,9 +1,10 @@
 //! Work that one of several processes does at a time, chosen by a Lease.
 
 use anyhow::Context;
+use coracle_api::exposition::Text;
 use coracle_client::Client;
 use coracle_client::clock::Clock;
-use coracle_client::lease::{Election, lead};
+use coracle_client::lease::{Election, Held, lead};
 use std::future::Future;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +19,57 @@ pub fn of_server(lease: &str) -> Election {
         lease_duration: Duration::from_secs(24 * 60 * 60),
         renew_period: Duration::from_secs(6 * 60 * 60),
         ..Election::new(lease, "coracle-server")
+    }
+}
+
+/// Past the end of its lease, for a process that leads and does not renew: it should have ended.
+const SILENT_SPARE: Duration = Duration::from_secs(20);
+
+/// Looks from outside whether a process that leads renews. Of one that stands in no election there
+/// is nothing to look at.
+#[derive(Clone, Debug, Default)]
+pub struct Watchdog {
+    of: Option<(String, Held, Duration)>,
+}
+
+impl Watchdog {
+    pub fn of(election: &Election) -> Self {
+        let held = election.held.clone();
+        Self {
+            of: Some((election.name.clone(), held, election.lease_duration)),
+        }
+    }
+
+    pub fn stands(&self) -> bool {
+        self.of.is_some()
+    }
+
+    /// Whether it may work: it leads, or there is no election.
+    pub fn may_work(&self) -> bool {
+        self.of.as_ref().is_none_or(|(_, held, _)| held.is_held())
+    }
+
+    pub fn check(&self) -> Result<(), String> {
+        let Some((name, held, duration)) = &self.of else {
+            return Ok(());
+        };
+        match held.silent_for() {
+            Some(silent) if silent > *duration + SILENT_SPARE => Err(format!(
+                "failed election to renew leadership on lease {name}"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Under upstream's name.
+    pub fn metrics(&self, text: &mut Text, component: &str) {
+        if !self.stands() {
+            return;
+        }
+        let name = "leader_election_master_status";
+        let help = "Whether this process leads: 1, or 0 while it waits.";
+        text.family(name, "gauge", help);
+        text.sample(name, &[("name", component)], u8::from(self.may_work()));
     }
 }
 

@@ -18,6 +18,7 @@ mod node;
 mod notify;
 mod scheduler;
 mod secrets;
+mod secure_port; // Of a scheduler or controllers on their own.
 mod settings;
 mod settled; // Gives back memory that is not needed.
 mod show;

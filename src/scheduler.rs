@@ -4,6 +4,8 @@
 
 use crate::cli::{SchedulerCommand, SchedulerWhat};
 use crate::control_plane::until_signalled;
+use crate::leading::Watchdog;
+use crate::secure_port::{self, Pages, health::Check};
 use crate::settings::scheduler::{self as settings, SchedulerSettings};
 use crate::{Failure, leading, logging, notify, runtime, settled};
 use anyhow::Context;
@@ -11,6 +13,7 @@ use coracle_client::Client;
 use coracle_client::connect;
 use coracle_client::lease::Election;
 use coracle_scheduler::Config;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +34,11 @@ pub fn run(args: SchedulerCommand) -> Result<(), Failure> {
             .with_context(|| format!("cannot use the kubeconfig {}", path.display()))?;
         let client = connect::client(&loaded.endpoint);
         let stop = CancellationToken::new();
-        let mut running = tokio::spawn(go_on(settings, client, stop.clone()));
+        let (election, config) = (election(&settings)?, config(&settings));
+        let pages = pages(election.as_ref(), &config, &stop);
+        let serving = stop.child_token();
+        secure_port::open(settings.port.as_ref(), pages, &serving).await?;
+        let mut running = tokio::spawn(go_on(election, config, client, stop.clone()));
         notify::send("READY=1");
         settled::soon();
         tokio::select! {
@@ -51,29 +58,78 @@ pub fn run(args: SchedulerCommand) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn go_on(
-    settings: SchedulerSettings,
-    client: Client,
-    stop: CancellationToken,
-) -> anyhow::Result<()> {
-    let written = settings.configuration.election.clone();
-    let config = Config {
-        configuration: settings.configuration,
+fn config(settings: &SchedulerSettings) -> Config {
+    Config {
+        configuration: settings.configuration.clone(),
         ..Config::default()
-    };
-    if !written.is_on {
-        coracle_scheduler::run(config, client, stop).await;
-        return Ok(());
     }
-    let election = Election {
+}
+
+/// None where it schedules at all times.
+fn election(settings: &SchedulerSettings) -> anyhow::Result<Option<Election>> {
+    let written = settings.configuration.election.clone();
+    if !written.is_on {
+        return Ok(None);
+    }
+    Ok(Some(Election {
         namespace: written.namespace,
         lease_duration: written.lease_duration,
         renew_deadline: written.renew_deadline,
         renew_period: written.retry_period,
         retry_period: written.retry_period,
         ..Election::new(written.name, leading::identity()?)
+    }))
+}
+
+/// What is told on the port. Who waits to lead is ready to: it reads nothing before.
+fn pages(election: Option<&Election>, config: &Config, stop: &CancellationToken) -> Pages {
+    let watchdog = election.map(Watchdog::of).unwrap_or_default();
+    let leads = || {
+        let watchdog = watchdog.clone();
+        let check = Check::new("leaderElection", move || watchdog.check());
+        election.is_some().then_some(check)
     };
-    elected(election, config, client, stop).await
+    let stop = stop.clone();
+    let shutdown = Check::new("shutdown", move || match stop.is_cancelled() {
+        true => Err("process is shutting down".to_owned()),
+        false => Ok(()),
+    });
+    let (waits, metrics) = (watchdog.clone(), Arc::clone(&config.metrics));
+    let synced = Check::new("sched-handler-sync", move || {
+        match waits.may_work() && !metrics.is_watching() {
+            true => Err("handlers are not fully synchronized".to_owned()),
+            false => Ok(()),
+        }
+    });
+    let well = leads().unwrap_or_else(Check::ping);
+    let ready = leads().into_iter().chain([shutdown, synced]).collect();
+    let metrics = Arc::clone(&config.metrics);
+    Pages {
+        component: "kube-scheduler",
+        watchdog,
+        health: vec![
+            ("/healthz", vec![well]),
+            ("/livez", vec![Check::ping()]),
+            ("/readyz", ready),
+        ],
+        metrics: Box::new(move |text| metrics.text(text)),
+        configuration: Some(config.configuration.shown()),
+    }
+}
+
+async fn go_on(
+    election: Option<Election>,
+    config: Config,
+    client: Client,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    match election {
+        Some(election) => elected(election, config, client, stop).await,
+        None => {
+            coracle_scheduler::run(config, client, stop).await;
+            Ok(())
+        }
+    }
 }
 
 /// Schedules whenever this process leads.

@@ -12,6 +12,7 @@ pub mod parse;
 mod resources;
 mod routing;
 pub mod scheduler;
+pub mod secure_port;
 pub mod snapshots;
 
 use crate::cli::{AgentArgs, CommonArgs, LoopArgs, ServerArgs};
@@ -183,6 +184,23 @@ fn cluster_cidrs(args: &LoopArgs) -> Result<Vec<parse::Cidr>, BadSetting> {
 
 fn grace_period(args: &LoopArgs) -> Result<Duration, BadSetting> {
     parse::grace_period(args.node_monitor_grace_period.as_deref())
+}
+
+/// Of a certificate and its key one is no use.
+fn pair(
+    (certificate_flag, certificate): (&'static str, Option<PathBuf>),
+    (key_flag, key): (&'static str, Option<PathBuf>),
+) -> Result<Option<(PathBuf, PathBuf)>, BadSetting> {
+    let alone = |flag, path: &Path, other: &str| {
+        let expected = format!("needs --{other} too");
+        Err(BadSetting::new(flag, &path.display().to_string(), expected))
+    };
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Ok(Some((certificate, key))),
+        (None, None) => Ok(None),
+        (Some(path), None) => alone(certificate_flag, &path, key_flag),
+        (None, Some(path)) => alone(key_flag, &path, certificate_flag),
+    }
 }
 
 fn texts(networks: &[parse::Cidr]) -> String {

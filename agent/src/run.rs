@@ -14,7 +14,7 @@ use crate::pods::sizes::Amounts;
 use crate::pods::{
     Confines, Context, PODS, Pods, Puller, Tallies, Tokens, VolumeWrites, admission,
 };
-use crate::port::{self, Port, Serving, Source};
+use crate::port::{self, Serving, Source};
 use crate::runtime::{self, Runtime, RuntimeError, SandboxStatus};
 use crate::stats::Stats;
 use crate::{AgentError, Config, dns, kubelet_dir, node, pressure, stream, volumes};
@@ -237,7 +237,7 @@ fn open_ways(
         return Ok(None);
     };
     let context = &stats.context;
-    let serving = Serving::self_signed(&config.node_name, context.host.all());
+    let serving = Serving::self_signed(&config.node_name, context.host.all().iter());
     let serving = Arc::new(serving.map_err(|error| AgentError::Serving(Box::new(error)))?);
     let file = config
         .joining
@@ -248,7 +248,7 @@ fn open_ways(
         None => Source::Server(context.client.clone()),
     };
     let server = stream::Server { stats };
-    let port = Port::new(listener, clients, serving.clone(), server)?;
+    let port = port::new(listener, clients, serving.clone(), server)?;
     tasks.spawn(port.run(stop.clone()));
     Ok(Some(serving))
 }
@@ -305,7 +305,7 @@ fn tend_node(
     };
     let show = move |pair: &enrol::Pair| {
         if let Some(serving) = &serving
-            && let Err(error) = serving.set(pair)
+            && let Err(error) = serving.set(&pair.certificate, &pair.key)
         {
             tracing::error!(%error, "the node's certificate cannot be shown");
         }

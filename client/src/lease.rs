@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 mod election;
+mod held; // Whether this process leads, for who asks from outside.
 mod node;
 
 pub use election::{Election, lead, let_go};
+pub use held::Held;
 pub use node::NodeLease;
 
 fn whole_seconds(duration: Duration) -> i32 {

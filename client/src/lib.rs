@@ -7,6 +7,7 @@
 pub mod clock; // The one place that reads the time.
 
 pub mod connect; // From an address and an identity to a client.
+pub mod port; // One's own, where that server says who may ask.
 pub mod upgrade; // The raw connection that the agent's tunnel needs.
 
 pub mod informer; // A local, indexed copy of one kind.

@@ -15,6 +15,7 @@ mod arguments; // Of plugins.
 mod document; // The file as it is written.
 mod election; // How one of several schedulers is chosen.
 mod plugins; // Which plugins take part where.
+mod shown; // As JSON.
 
 pub use election::LeaderElection;
 

@@ -168,6 +168,13 @@ impl Metrics {
         });
     }
 
+    /// Whether a scheduler runs that has read everything.
+    pub fn is_watching(&self) -> bool {
+        let world = self.world.lock();
+        let queue = world.as_ref().map(|world| world.queue.strong_count());
+        queue.is_some_and(|owners| owners > 0)
+    }
+
     /// Where the pods of a profile are counted. A scheduler that begins again goes on counting.
     pub fn of(&self, profile: &Profile) -> Arc<OfProfile> {
         let mut profiles = self.profiles.lock();

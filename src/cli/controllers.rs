@@ -1,6 +1,6 @@
 //! `coracle controllers`. Flags have the names of kube-controller-manager's where it has them.
 
-use super::LoopArgs;
+use super::{LoopArgs, PortArgs};
 use clap::Args;
 
 #[derive(Args, Debug, Default)]
@@ -40,4 +40,6 @@ pub struct ControllersCommand {
         value_delimiter = ','
     )]
     pub disable: Vec<String>,
+    #[command(flatten)]
+    pub port: PortArgs,
 }

@@ -1,5 +1,6 @@
 //! `coracle scheduler`. Flags have the names of kube-scheduler's where it has them.
 
+use super::PortArgs;
 use clap::{Args, Subcommand};
 
 #[derive(Args, Debug, Default)]
@@ -20,6 +21,8 @@ pub struct SchedulerCommand {
     /// [default: true, or what the file says]
     #[arg(long, value_name = "BOOL", env = "CORACLE_LEADER_ELECT")]
     pub leader_elect: Option<String>,
+    #[command(flatten)]
+    pub port: PortArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,14 +1,17 @@
 //! Of `coracle controllers`.
 
+use super::secure_port::{self, PortSettings};
 use super::{BadSetting, parse, routing};
 use crate::cli::ControllersCommand;
 use coracle_controllers::AddressPool;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 const CERTIFICATE: &str = "cluster-signing-cert-file";
 const KEY: &str = "cluster-signing-key-file";
+/// Upstream's.
+const PORT: u16 = 10257;
 
 #[derive(Clone, Debug)]
 pub struct ControllersSettings {
@@ -24,6 +27,7 @@ pub struct ControllersSettings {
     /// Certificate and key.
     pub signing: Option<(PathBuf, PathBuf)>,
     pub disabled: BTreeSet<String>,
+    pub port: Option<PortSettings>,
 }
 
 pub fn controllers(args: &ControllersCommand) -> Result<ControllersSettings, BadSetting> {
@@ -38,12 +42,7 @@ pub fn controllers(args: &ControllersCommand) -> Result<ControllersSettings, Bad
     let root_ca = file("root-ca-file", &args.root_ca_file)?;
     let certificate = file(CERTIFICATE, &args.cluster_signing_cert_file)?;
     let key = file(KEY, &args.cluster_signing_key_file)?;
-    let signing = match (certificate, key) {
-        (Some(certificate), Some(key)) => Some((certificate, key)),
-        (None, None) => None,
-        (Some(path), None) => return Err(alone(CERTIFICATE, &path, KEY)),
-        (None, Some(path)) => return Err(alone(KEY, &path, CERTIFICATE)),
-    };
+    let signing = super::pair((CERTIFICATE, certificate), (KEY, key))?;
     let mut disabled = parse::disabled(&args.disable, &[])?;
     if root_ca.is_none() {
         disabled.insert("root-ca".to_owned());
@@ -62,13 +61,8 @@ pub fn controllers(args: &ControllersCommand) -> Result<ControllersSettings, Bad
         root_ca,
         signing,
         disabled,
+        port: secure_port::port(&args.port, PORT)?,
     })
-}
-
-/// Of a certificate and its key one is no use.
-fn alone(flag: &'static str, path: &Path, other: &str) -> BadSetting {
-    let expected = format!("needs --{other} too");
-    BadSetting::new(flag, &path.display().to_string(), expected)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Of `coracle scheduler`, and of the scheduler in a server.
 
+use super::secure_port::{self, PortSettings};
 use super::{BadSetting, parse};
 use crate::cli::SchedulerCommand;
 use coracle_scheduler::{Configuration, configuration};
@@ -9,7 +10,11 @@ use std::path::PathBuf;
 pub struct SchedulerSettings {
     pub kubeconfig: PathBuf,
     pub configuration: Configuration,
+    pub port: Option<PortSettings>,
 }
+
+/// Upstream's.
+const PORT: u16 = 10259;
 
 pub fn scheduler(args: &SchedulerCommand) -> Result<SchedulerSettings, BadSetting> {
     let mut configuration = read("config", args.config.as_deref())?;
@@ -19,6 +24,7 @@ pub fn scheduler(args: &SchedulerCommand) -> Result<SchedulerSettings, BadSettin
     Ok(SchedulerSettings {
         kubeconfig: parse::file("kubeconfig", args.kubeconfig.as_deref().unwrap_or(""))?,
         configuration,
+        port: secure_port::port(&args.port, PORT)?,
     })
 }
 

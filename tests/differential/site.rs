@@ -117,6 +117,7 @@ impl Site {
         let mut ours = Command::new(env!("CARGO_BIN_EXE_coracle"));
         ours.arg("scheduler").arg("--config").arg(&file);
         ours.arg("--kubeconfig").arg(self.kubeconfig());
+        ours.arg("--secure-port=0");
         let ours = spawn(&mut ours, &self.directory.path().join("ours.log"));
         self.processes.0.push(ours);
     }

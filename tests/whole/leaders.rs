@@ -18,7 +18,11 @@ fn controllers_follow_each_other() {
     cluster.apply(&web(IMAGE, 1));
     let kubeconfig = cluster.kubeconfig().display().to_string();
     let arguments = ["controllers", "--kubeconfig", &kubeconfig];
-    let as_accounts = [&arguments[..], &["--use-service-account-credentials"]].concat();
+    let as_accounts = [
+        &arguments[..],
+        &["--use-service-account-credentials", "--secure-port=0"],
+    ]
+    .concat();
     let first = lab.spawn(&cluster.host.clone(), &arguments);
     cluster.wait_value(&["replicasets"], "{.items[*].status.replicas}", "1");
     let holder = cluster.value(&LEASE, HOLDER);

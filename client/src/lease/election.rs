@@ -14,7 +14,7 @@ use rand::RngExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::whole_seconds;
+use super::{Held, whole_seconds};
 use crate::Client;
 use crate::clock::Clock;
 
@@ -36,6 +36,8 @@ pub struct Election {
     pub renew_period: Duration,
     /// Between two tries to get it, or to renew it after a failure.
     pub retry_period: Duration,
+    /// Told of what becomes of it; clones share it.
+    pub held: Held,
 }
 
 impl Election {
@@ -48,6 +50,7 @@ impl Election {
             renew_deadline: Duration::from_secs(10),
             renew_period: Duration::from_secs(2),
             retry_period: Duration::from_secs(2),
+            held: Held::default(),
         }
     }
 }
@@ -93,6 +96,7 @@ pub async fn lead<F, Fut>(
         leading.cancel();
     };
     tokio::join!(working, renewing);
+    candidate.election.held.end();
     candidate.release().await;
 }
 
@@ -131,7 +135,7 @@ impl Candidate {
     async fn acquire(&mut self) {
         loop {
             match self.try_hold().await {
-                Ok(true) => return,
+                Ok(true) => return self.election.held.renewed(),
                 Ok(false) => {}
                 Err(error) => tracing::debug!(error = %error, "cannot reach the lease"),
             }
@@ -159,6 +163,7 @@ impl Candidate {
             if !matches!(renewed.await, Ok(true)) {
                 return;
             }
+            self.election.held.renewed();
         }
     }
 

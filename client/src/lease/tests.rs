@@ -133,3 +133,26 @@ async fn a_node_lease_is_made_renewed_and_made_again() {
     lease.renew().await.unwrap();
     assert!(api.get(path).is_some());
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_from_outside_sees_a_holder_that_does_not_renew() {
+    let api = FakeApi::new();
+    let election = Election::new("scheduler", "a");
+    let (held, end) = (election.held.clone(), CancellationToken::new());
+    let (stop, ended) = (CancellationToken::new(), end.clone());
+    let work = async move |_leading: CancellationToken| ended.cancelled().await;
+    let clock = Clock::system();
+    let leading = tokio::spawn(lead(api.client(), election, clock, stop.clone(), work));
+    eventually("it leads", || held.is_held()).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(held.silent_for().unwrap() < Duration::from_secs(3));
+    // Another took it, and the work does not end.
+    let mut lease = api.get(PATH).unwrap();
+    lease["spec"]["holderIdentity"] = "b".into();
+    api.put(PATH, lease);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(held.silent_for().unwrap() > Duration::from_secs(50));
+    end.cancel();
+    leading.await.unwrap();
+    assert_eq!(held.silent_for(), None);
+}

@@ -1,30 +1,26 @@
 //! Who asks, and whether they may: a certificate of the cluster's authority, or a token that the
-//! API server knows; then what that server's authorizers say. Answers are kept for as long as
-//! upstream's kubelet keeps them.
+//! API server knows; then what that server's authorizers say. Answers are kept for a while.
 
-use super::rights::Right;
-use coracle_client::Client;
-use coracle_client::clock::{Clock, Instant};
+use crate::Client;
+use crate::clock::{Clock, Instant};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+    NonResourceAttributes, ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
 use kube::Api;
 use kube::api::PostParams;
 use parking_lot::Mutex;
 use rustls_pki_types::CertificateDer;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Debug;
 use std::hash::Hash;
 use std::time::Duration;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-const TOKEN_FRESH: Duration = Duration::from_secs(2 * 60);
-const ALLOWED_FRESH: Duration = Duration::from_secs(5 * 60);
-const REFUSED_FRESH: Duration = Duration::from_secs(30);
-/// Answers that are kept of each kind; few ask a node.
+/// Answers that are kept of each kind; few ask.
 const KEPT_MAX: usize = 256;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -58,39 +54,69 @@ impl Caller {
     }
 }
 
+/// For how long answers are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Fresh {
+    pub token: Duration,
+    pub allowed: Duration,
+    pub refused: Duration,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub enum Asked {
+    /// A subresource of a Node; the verb is empty for a method that no role can name.
+    Node {
+        name: String,
+        verb: &'static str,
+        subresource: &'static str,
+    },
+    Path {
+        verb: String,
+        path: String,
+    },
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the API server does not know the token")]
+pub struct UnknownToken;
+
 pub struct Access {
     client: Client,
-    node_name: String,
     clock: Clock,
+    fresh: Fresh,
     tokens: Kept<[u8; 32], Option<Caller>>,
-    decisions: Kept<(Caller, &'static str, &'static str), bool>,
+    decisions: Kept<(Caller, Asked), bool>,
+}
+
+impl Debug for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Access").finish_non_exhaustive()
+    }
 }
 
 impl Access {
-    pub fn new(client: Client, node_name: String, clock: Clock) -> Self {
+    pub fn new(client: Client, clock: Clock, fresh: Fresh) -> Self {
         Self {
             client,
-            node_name,
             clock,
+            fresh,
             tokens: Kept::default(),
             decisions: Kept::default(),
         }
     }
 
-    /// By the token that the request carries.
-    pub async fn authenticate(&self, headers: &HeaderMap) -> Option<Caller> {
-        let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
-        let (scheme, token) = value.trim().split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") || token.trim().is_empty() {
-            return None;
-        }
-        let token = token.trim();
+    /// By the token that the request carries; nobody without one.
+    pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Caller>, UnknownToken> {
+        let Some(token) = token(headers) else {
+            return Ok(None);
+        };
         // Secrets are not kept.
         let digest = ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
-        let key: [u8; 32] = digest.as_ref().try_into().ok()?;
+        let key: [u8; 32] = digest.as_ref().try_into().map_err(|_| UnknownToken)?;
         let now = self.clock.monotonic();
         if let Some(known) = self.tokens.get(&key, now) {
-            return known;
+            return known.map(Some).ok_or(UnknownToken);
         }
         let review = TokenReview {
             spec: TokenReviewSpec {
@@ -104,68 +130,77 @@ impl Access {
             Ok(answer) => answer,
             Err(error) => {
                 tracing::debug!(%error, "a token is not reviewed");
-                return None;
+                return Err(UnknownToken);
             }
         };
         let caller = authenticated(answer);
-        self.tokens.put(key, caller.clone(), now + TOKEN_FRESH, now);
-        caller
+        self.tokens
+            .put(key, caller.clone(), now + self.fresh.token, now);
+        caller.map(Some).ok_or(UnknownToken)
     }
 
-    /// Whether the verb is allowed on one of the subresources of this node.
-    pub async fn allows(&self, caller: &Caller, right: Right) -> Result<bool, kube::Error> {
-        for subresource in right.subresources {
-            if self.decides(caller, right.verb, subresource).await? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    async fn decides(
-        &self,
-        caller: &Caller,
-        verb: &'static str,
-        subresource: &'static str,
-    ) -> Result<bool, kube::Error> {
-        let key = (caller.clone(), verb, subresource);
+    pub async fn allows(&self, caller: &Caller, asked: Asked) -> Result<bool, kube::Error> {
+        let key = (caller.clone(), asked);
         let now = self.clock.monotonic();
         if let Some(known) = self.decisions.get(&key, now) {
             return Ok(known);
         }
         let api: Api<SubjectAccessReview> = Api::all(self.client.clone());
-        let review = self.review(caller, verb, subresource);
-        let answer = api.create(&PostParams::default(), &review).await?;
+        let answer = api
+            .create(&PostParams::default(), &review(caller, &key.1))
+            .await?;
         let is_allowed = answer.status.is_some_and(|status| status.allowed);
         let fresh = if is_allowed {
-            ALLOWED_FRESH
+            self.fresh.allowed
         } else {
-            REFUSED_FRESH
+            self.fresh.refused
         };
         self.decisions.put(key, is_allowed, now + fresh, now);
         Ok(is_allowed)
     }
+}
 
-    fn review(&self, caller: &Caller, verb: &str, subresource: &str) -> SubjectAccessReview {
-        let extra: BTreeMap<_, _> = caller.extra.iter().cloned().collect();
-        SubjectAccessReview {
-            spec: SubjectAccessReviewSpec {
-                user: Some(caller.name.clone()),
-                uid: (!caller.uid.is_empty()).then(|| caller.uid.clone()),
-                groups: Some(caller.groups.clone()),
-                extra: (!extra.is_empty()).then_some(extra),
-                resource_attributes: Some(ResourceAttributes {
-                    verb: Some(verb.to_owned()),
-                    version: Some("v1".to_owned()),
-                    resource: Some("nodes".to_owned()),
-                    subresource: Some(subresource.to_owned()),
-                    name: Some(self.node_name.clone()),
-                    ..ResourceAttributes::default()
-                }),
-                ..SubjectAccessReviewSpec::default()
-            },
-            ..SubjectAccessReview::default()
+fn token(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+fn review(caller: &Caller, asked: &Asked) -> SubjectAccessReview {
+    let extra: BTreeMap<_, _> = caller.extra.iter().cloned().collect();
+    let mut spec = SubjectAccessReviewSpec {
+        user: Some(caller.name.clone()),
+        uid: (!caller.uid.is_empty()).then(|| caller.uid.clone()),
+        groups: Some(caller.groups.clone()),
+        extra: (!extra.is_empty()).then_some(extra),
+        ..SubjectAccessReviewSpec::default()
+    };
+    match asked {
+        Asked::Node {
+            name,
+            verb,
+            subresource,
+        } => {
+            spec.resource_attributes = Some(ResourceAttributes {
+                verb: Some((*verb).to_owned()),
+                version: Some("v1".to_owned()),
+                resource: Some("nodes".to_owned()),
+                subresource: Some((*subresource).to_owned()),
+                name: Some(name.clone()),
+                ..ResourceAttributes::default()
+            });
         }
+        Asked::Path { verb, path } => {
+            spec.non_resource_attributes = Some(NonResourceAttributes {
+                verb: Some(verb.clone()),
+                path: Some(path.clone()),
+            });
+        }
+    }
+    SubjectAccessReview {
+        spec,
+        ..SubjectAccessReview::default()
     }
 }
 

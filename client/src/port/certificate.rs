@@ -1,10 +1,9 @@
-//! The certificate that the port shows: the newest that the node has, from the next connection on.
-//! Until the cluster has signed one, which in many clusters waits for a person, the node's own.
+//! The certificate that the port shows: the newest that there is, from the next connection on.
+//! Until the cluster has signed one, which in many clusters waits for a person, its own.
 
-use crate::enrol::Pair;
-use crate::families::Families;
 use parking_lot::RwLock;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
+use rustls::InconsistentKeys;
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
@@ -20,6 +19,8 @@ pub struct Serving(RwLock<Arc<CertifiedKey>>);
 pub enum CertificateError {
     #[error("it is not PEM")]
     Pem(#[from] rustls_pki_types::pem::Error),
+    #[error("there is none")]
+    Empty,
     #[error("its key cannot be used")]
     Key(#[from] rustls::Error),
     #[error("it cannot be made")]
@@ -27,40 +28,49 @@ pub enum CertificateError {
 }
 
 impl Serving {
-    pub fn self_signed(
-        node_name: &str,
-        addresses: Families<IpAddr>,
-    ) -> Result<Self, CertificateError> {
-        let mut params = CertificateParams::new(vec![node_name.to_owned()])?;
-        let addresses = addresses.iter().map(SanType::IpAddress);
-        params.subject_alt_names.extend(addresses);
-        params.distinguished_name = DistinguishedName::new();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, node_name);
-        let key = KeyPair::generate()?;
-        let certificate = params.self_signed(&key)?;
-        let pair = Pair {
-            certificate: certificate.pem(),
-            key: key.serialize_pem(),
-        };
-        Ok(Self(RwLock::new(certified(&pair)?)))
+    /// Both in PEM.
+    pub fn new(certificate: &str, key: &str) -> Result<Self, CertificateError> {
+        Ok(Self(RwLock::new(certified(certificate, key)?)))
     }
 
-    pub fn set(&self, pair: &Pair) -> Result<(), CertificateError> {
-        *self.0.write() = certified(pair)?;
+    /// The name is one of a host, too.
+    pub fn self_signed(
+        name: &str,
+        addresses: impl IntoIterator<Item = IpAddr>,
+    ) -> Result<Self, CertificateError> {
+        let mut params = CertificateParams::new(vec![name.to_owned()])?;
+        let addresses = addresses.into_iter().map(SanType::IpAddress);
+        params.subject_alt_names.extend(addresses);
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate()?;
+        let certificate = params.self_signed(&key)?;
+        Self::new(&certificate.pem(), &key.serialize_pem())
+    }
+
+    /// From the next connection on.
+    pub fn set(&self, certificate: &str, key: &str) -> Result<(), CertificateError> {
+        *self.0.write() = certified(certificate, key)?;
         Ok(())
     }
 }
 
-fn certified(pair: &Pair) -> Result<Arc<CertifiedKey>, CertificateError> {
-    let chain = CertificateDer::pem_slice_iter(pair.certificate.as_bytes());
+fn certified(certificate: &str, key: &str) -> Result<Arc<CertifiedKey>, CertificateError> {
+    let chain = CertificateDer::pem_slice_iter(certificate.as_bytes());
     let chain = chain.collect::<Result<Vec<_>, _>>()?;
-    let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes())?;
-    Ok(Arc::new(CertifiedKey::new(
-        chain,
-        any_supported_type(&key)?,
-    )))
+    if chain.is_empty() {
+        return Err(CertificateError::Empty);
+    }
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;
+    let key = any_supported_type(&key)?;
+    let certified = CertifiedKey::new(chain, key);
+    match certified.keys_match() {
+        // An unknown kind of key may still fit.
+        Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => {
+            Ok(Arc::new(certified))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl ResolvesServerCert for Serving {

@@ -1,8 +1,8 @@
 //! Whose certificates a client may show: the authority in a file, or the one that the API server
-//! tells of itself. Looked at again while the node runs, since authorities are replaced.
+//! tells of itself. Looked at again all the while, since authorities are replaced.
 
-use coracle_client::Client;
-use coracle_client::connect::{Trust, TrustError};
+use crate::Client;
+use crate::connect::{Trust, TrustError};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use rustls::RootCertStore;
@@ -17,13 +17,12 @@ const SERVER_EVERY: Duration = Duration::from_secs(10 * 60);
 
 pub enum Source {
     File(PathBuf),
-    /// `extension-apiserver-authentication` in `kube-system`. Not every cluster lets a node read
-    /// it.
+    /// `extension-apiserver-authentication` in `kube-system`. Not everybody may read it.
     Server(Client),
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum SourceError {
+pub(super) enum SourceError {
     #[error("cannot read {path}")]
     Read { path: PathBuf, source: io::Error },
     #[error(transparent)]
@@ -36,13 +35,13 @@ pub enum SourceError {
 
 /// As they were read, to see whether they have changed.
 #[derive(Clone)]
-pub struct Authorities {
+pub(super) struct Authorities {
     pub pem: String,
     pub roots: Arc<RootCertStore>,
 }
 
 impl Source {
-    pub async fn read(&self) -> Result<Authorities, SourceError> {
+    pub(super) async fn read(&self) -> Result<Authorities, SourceError> {
         let pem = match self {
             Self::File(path) => tokio::fs::read_to_string(path).await.map_err(|source| {
                 let path = path.clone();
@@ -65,11 +64,17 @@ impl Source {
         }
     }
 
-    pub fn every(&self) -> Duration {
+    pub(super) fn every(&self) -> Duration {
         match self {
             Self::File(_) => FILE_EVERY,
             Self::Server(_) => SERVER_EVERY,
         }
+    }
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Source({self})")
     }
 }
 

@@ -375,3 +375,18 @@ fn arguments_have_bounds() {
         ]],
     );
 }
+
+#[test]
+fn what_is_in_force_is_shown() {
+    let usual = serde_json::from_str::<serde_json::Value>(&Configuration::default().shown());
+    let usual = &usual.unwrap()["componentconfig"];
+    assert_eq!(usual["kind"], KIND);
+    assert_eq!(usual["leaderElection"]["leaseDuration"], "15s");
+    let profile = &usual["profiles"][0];
+    assert_eq!(profile["schedulerName"], "default-scheduler");
+    let binds = serde_json::json!([{"name": "DefaultBinder"}]);
+    assert_eq!(profile["plugins"]["bind"]["enabled"], binds);
+    let taints = serde_json::json!({"name": "TaintToleration", "weight": 3});
+    let scores = profile["plugins"]["score"]["enabled"].as_array().unwrap();
+    assert!(scores.contains(&taints), "{scores:?}");
+}

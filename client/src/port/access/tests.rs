@@ -1,7 +1,7 @@
 //! What is kept of answers, and who a certificate speaks for.
 
 use super::*;
-use coracle_client::clock::Instant;
+use crate::clock::Instant;
 
 #[test]
 fn answers_end_and_are_few() {
@@ -30,4 +30,46 @@ fn a_certificate_names_its_user_and_groups() {
     assert_eq!(until.to_string(), "2030-01-01T00:00:00Z");
     assert_eq!(caller.name, "scraper");
     assert_eq!(caller.groups, ["readers", "system:authenticated"]);
+}
+
+#[test]
+fn only_a_bearers_token_is_one() {
+    let of = |value: &str| {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, value.parse().unwrap());
+        token(&headers).map(str::to_owned)
+    };
+    assert_eq!(of("bearer  abc "), Some("abc".to_owned()));
+    assert_eq!(of("Basic abc"), None);
+    assert_eq!(of("Bearer "), None);
+    assert_eq!(token(&HeaderMap::new()), None);
+}
+
+#[test]
+fn a_review_names_what_is_asked() {
+    let caller = Caller {
+        name: "scraper".to_owned(),
+        ..Caller::default()
+    };
+    let path = review(
+        &caller,
+        &Asked::Path {
+            verb: "get".to_owned(),
+            path: "/metrics".to_owned(),
+        },
+    );
+    let attributes = path.spec.non_resource_attributes.unwrap();
+    assert_eq!(attributes.path.as_deref(), Some("/metrics"));
+    assert_eq!(path.spec.resource_attributes, None);
+    let node = review(
+        &caller,
+        &Asked::Node {
+            name: "n".to_owned(),
+            verb: "get",
+            subresource: "stats",
+        },
+    );
+    let attributes = node.spec.resource_attributes.unwrap();
+    assert_eq!(attributes.subresource.as_deref(), Some("stats"));
+    assert_eq!(node.spec.user.as_deref(), Some("scraper"));
 }
