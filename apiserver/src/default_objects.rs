@@ -114,11 +114,11 @@ async fn look(api: &InProcess, settings: &Settings, now: Timestamp) -> Result<()
         ..service(settings)
     };
     ensure(api, service).await?;
-    legacy_tokens::reconcile(api, &timestamp::format_day(now)).await?;
     if let Some(encryption) = &settings.pod_encryption {
         pod_encryption::reconcile(api, Some(encryption)).await?;
     }
-    reconcile_endpoints(api, settings).await
+    reconcile_endpoints(api, settings).await?;
+    legacy_tokens::reconcile(api, &timestamp::format_day(now)).await
 }
 
 async fn reconcile_endpoints(api: &InProcess, settings: &Settings) -> Result<(), ReconcileError> {

@@ -144,21 +144,31 @@ async fn what_somebody_does_to_them_while_the_server_runs_is_mended() {
 
 /// Somebody who may make them anew, but not read them.
 async fn blind(site: &Site) -> InProcess {
-    let named = |kind: &str| {
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
-            "metadata": { "name": "blind" },
-        })
-    };
-    let mut role = named("ClusterRole");
-    role["rules"] = json!([{
+    let rules = json!([{
         "apiGroups": ["", "discovery.k8s.io"], "resources": ["*"],
         "verbs": ["create", "delete", "update"],
     }]);
+    let api = acting_as(site, "blind", rules).await;
+    let missing = "/api/v1/namespaces/default/services/missing";
+    let deleted = send(&api, Method::DELETE, missing, None).await.unwrap();
+    assert_eq!(deleted.0, StatusCode::NOT_FOUND);
+    api
+}
+
+/// Somebody who may do what the rules say.
+async fn acting_as(site: &Site, name: &str, rules: Value) -> InProcess {
+    let named = |kind: &str| {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+            "metadata": { "name": name },
+        })
+    };
+    let mut role = named("ClusterRole");
+    role["rules"] = rules;
     let mut binding = named("ClusterRoleBinding");
     let group = "rbac.authorization.k8s.io";
-    binding["roleRef"] = json!({ "apiGroup": group, "kind": "ClusterRole", "name": "blind" });
-    binding["subjects"] = json!([{ "apiGroup": group, "kind": "User", "name": "blind" }]);
+    binding["roleRef"] = json!({ "apiGroup": group, "kind": "ClusterRole", "name": name });
+    binding["subjects"] = json!([{ "apiGroup": group, "kind": "User", "name": name }]);
     for (plural, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
         let collection = format!("/apis/{group}/v1/{plural}");
         let object = Object::from_value(object);
@@ -167,11 +177,7 @@ async fn blind(site: &Site) -> InProcess {
     }
     // Nothing follows the roles: the server does not run.
     site.server.api.access.load();
-    let api = site.server.in_process(User::named("blind"));
-    let missing = "/api/v1/namespaces/default/services/missing";
-    let deleted = send(&api, Method::DELETE, missing, None).await.unwrap();
-    assert_eq!(deleted.0, StatusCode::NOT_FOUND);
-    api
+    site.server.in_process(User::named(name))
 }
 
 #[tokio::test]
@@ -388,4 +394,25 @@ async fn since_when_the_use_of_old_tokens_is_noted_is_said_once_and_always() {
         assert_eq!(since().await, "2030-01-03");
     }
     assert_eq!(get(api, path).await["data"]["other"], "kept");
+}
+
+#[tokio::test]
+async fn a_map_that_cannot_be_made_keeps_nobody_from_finding_the_server() {
+    let site = site("10.43.0.0/16").await;
+    let settings = settings("192.168.1.5", "10.43.0.0/16");
+    reconcile(site.api.clone(), &settings, now()).await.unwrap();
+    let rules = json!([{
+        "apiGroups": ["", "discovery.k8s.io"], "verbs": ["*"],
+        "resources": ["services", "endpoints", "endpointslices"],
+    }]);
+    let keeper = acting_as(&site, "keeper", rules).await;
+    let deleted = send(&site.api, Method::DELETE, SLICE, None).await.unwrap();
+    assert_eq!(deleted.0, StatusCode::OK);
+    let error = look(&keeper, &settings, now()).await.unwrap_err();
+    let error = error.source.to_string();
+    assert!(
+        error.contains("configmaps") && error.contains("403"),
+        "{error}"
+    );
+    get(&site.api, SLICE).await;
 }
