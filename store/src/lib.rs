@@ -12,9 +12,9 @@ mod seal; // Values that are no plain text there.
 
 mod backend; // The trait, and sled behind it.
 mod lock; // On a file that may be let go in a moment.
-mod mark; // What must be in it.
 
 mod history; // The newest changes of a partition, in memory.
+mod mark; // What must be in the back end.
 mod state; // Partitions: the current map and its history.
 
 mod snapshot; // A partition at a revision.

@@ -4,6 +4,7 @@
 
 use crate::backend::{BackendError, Reader};
 use crate::history::{History, Map};
+use crate::mark::Content;
 use crate::record::{Operation, Record};
 use crate::revision::Revision;
 use crate::types::{CommitError, Entry, Event, EventKind, Notes};
@@ -174,13 +175,14 @@ impl State {
         made
     }
 
-    /// How many keys have a value, over all partitions.
-    pub(crate) fn entries(&self) -> u64 {
-        let partitions = self.partitions.read();
-        partitions
-            .values()
-            .map(|partition| partition.current.read().1.len() as u64)
-            .sum()
+    pub(crate) fn content(&self) -> Content {
+        let partitions = self.partitions();
+        let maps = partitions.iter().map(|partition| {
+            let map = partition.current.read().1.clone();
+            (Arc::clone(&partition.name), map)
+        });
+        let maps: Vec<(Arc<str>, Map)> = maps.collect();
+        Content::of(maps.iter().map(|(name, map)| (&**name, map)))
     }
 
     /// Every partition, in order of name.

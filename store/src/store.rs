@@ -4,7 +4,7 @@ use crate::archive::Frozen;
 use crate::backend::{Backend, BackendError, Loaded, SledBackend};
 use crate::history::Map;
 use crate::lock::lock_within;
-use crate::mark::{Mark, MarkFile, is_database};
+use crate::mark::{Content, Mark, MarkFile, is_database};
 use crate::record::{Operation, Record};
 use crate::revision::Revision;
 use crate::seal::{Codec, Seal};
@@ -467,7 +467,7 @@ impl Opened {
         // From here on a stop is not clean until it says so again.
         mark.write(&Mark {
             reserved: loaded.reserved,
-            entries: None,
+            content: None,
             database: database.clone(),
         })
         .map_err(|source| unusable(directory, source))?;
@@ -542,13 +542,22 @@ fn load(
             "it knows revisions up to {found}, and {reserved} were reserved"
         )));
     }
-    let found: u64 = maps.values().map(|(_, map)| map.len() as u64).sum();
-    match mark.entries {
-        Some(entries) if entries != found => Err(LoadError::Damaged(format!(
-            "it holds {found} entries, and {entries} were there at its last stop"
-        ))),
-        _ => Ok((maps, loaded)),
+    let Some(expected) = mark.content else {
+        return Ok((maps, loaded));
+    };
+    let found = Content::of(maps.iter().map(|(name, (_, map))| (&**name, map)));
+    if found.entries != expected.entries {
+        let (found, expected) = (found.entries, expected.entries);
+        return Err(LoadError::Damaged(format!(
+            "it holds {found} entries, and {expected} were there at its last stop"
+        )));
     }
+    if expected.sum.is_some_and(|sum| Some(sum) != found.sum) {
+        return Err(LoadError::Damaged(
+            "some of its entries are older than they were at its last stop".to_owned(),
+        ));
+    }
+    Ok((maps, loaded))
 }
 
 /// Whether the change that a record supersedes is the one that was read before it.

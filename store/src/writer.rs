@@ -8,7 +8,7 @@
 
 use crate::archive::Archive;
 use crate::backend::{Backend, BackendError, Numbered};
-use crate::mark::{Mark, MarkFile};
+use crate::mark::{Content, Mark, MarkFile};
 use crate::revision::Revision;
 use crate::seal::Codec;
 use crate::state::State;
@@ -226,10 +226,10 @@ impl Writer {
         self.archive.tick(now, &self.state);
     }
 
-    fn mark(&self, reserved: Revision, entries: Option<u64>) -> Mark {
+    fn mark(&self, reserved: Revision, content: Option<Content>) -> Mark {
         Mark {
             reserved,
-            entries,
+            content,
             database: self.database.clone(),
         }
     }
@@ -240,9 +240,9 @@ impl Writer {
         self.give_up_rewriting("the store was closed before the database was written anew");
         if self.broken.is_none() {
             let last = self.last;
-            let entries = Some(self.state.entries());
+            let content = Some(self.state.content());
             // Before the database: the mark never promises more than it holds.
-            let mark = self.mark(last, entries);
+            let mark = self.mark(last, content);
             self.fail_on(|writer| writer.mark.write(&mark));
             self.fail_on(|writer| writer.backend.reserve(last));
         }

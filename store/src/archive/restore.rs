@@ -151,7 +151,7 @@ fn replace(
         .map_err(|error| RestoreError::Store(error.to_string()))?;
     let promise = Mark {
         reserved: begins,
-        entries: None,
+        content: None,
         database: None,
     };
     mark.write(&promise)

@@ -99,7 +99,7 @@ impl Writer {
         // that was answered.
         let named = Mark {
             reserved,
-            entries: None,
+            content: None,
             database: Some(name),
         };
         self.mark.write(&named)?;

@@ -173,7 +173,7 @@ fn a_full_disk_refuses_writes_and_all_that_was_answered_is_written_anew_once_it_
         assert_eq!(state.trouble(), Some(CommitError::Full));
     }
     assert_eq!(state.revision(), last, "what was refused is not seen");
-    assert_eq!(state.entries(), 2, "what was answered is read");
+    assert_eq!(state.content().entries, 2, "what was answered is read");
 
     disk.is_full.store(false, Ordering::Relaxed);
     let next = loop {
