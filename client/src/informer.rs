@@ -2,7 +2,7 @@
 //!
 //! An informer lists, watches, and after any failure resumes or lists again; readers see the last
 //! known state meanwhile. Objects are shared (`Arc`) and must be cloned before they are changed.
-//! `metadata.managedFields` is dropped: nothing here reads it, and it is often half of an object.
+//! `metadata.managedFields` is skipped: nothing here reads it, and it is often half of an object.
 //!
 //! Guarantees: handlers are called one at a time, in the order of the server's changes, after the
 //! store shows the change; a handler added late first gets every object as `Added`. A deletion
@@ -25,12 +25,14 @@ use tokio_util::sync::CancellationToken;
 use crate::Client;
 
 mod follow;
+mod lean; // Objects without what nobody reads.
 mod pace;
 mod reflect;
 mod scope;
 mod store;
 
 pub use follow::{Event, Sink, follow};
+pub use lean::Lean;
 pub use pace::paced;
 pub use scope::{Filter, ListScope};
 use store::Store;

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Event;
-use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
+use kube::core::Request;
+use kube::{Api, Resource};
+use serde::de::IgnoredAny;
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -64,5 +66,14 @@ async fn send(client: &Client, write: &Write) -> Result<(), kube::Error> {
             other => return other.map(drop),
         }
     }
-    api.create(&PostParams::default(), event).await.map(drop)
+    create(client, namespace, event).await
+}
+
+/// As `Api::create`, but for the answer: nobody reads it.
+async fn create(client: &Client, namespace: &str, event: &Event) -> Result<(), kube::Error> {
+    let text = serde_json::to_vec(event).map_err(kube::Error::SerdeError)?;
+    let request = Request::new(Event::url_path(&(), Some(namespace)))
+        .create(&PostParams::default(), text)
+        .map_err(kube::Error::BuildRequest)?;
+    client.request::<IgnoredAny>(request).await.map(drop)
 }

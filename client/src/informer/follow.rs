@@ -16,6 +16,7 @@ use rand::RngExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::lean::Lean;
 use super::{Filter, Kind, ListScope, pace};
 use crate::Client;
 
@@ -64,7 +65,7 @@ pub(super) struct Paging {
 }
 
 pub(super) async fn follow_api<K: Kind>(
-    api: Api<K>,
+    api: Api<Lean<K>>,
     filter: Filter,
     paging: Paging,
     sink: &mut impl Sink<K>,
@@ -89,7 +90,7 @@ pub(super) async fn follow_api<K: Kind>(
 
 async fn watch<K: Kind>(
     sink: &mut impl Sink<K>,
-    api: &Api<K>,
+    api: &Api<Lean<K>>,
     config: &watcher::Config,
     resync_period: Option<Duration>,
     failures: &mut u32,
@@ -112,7 +113,7 @@ async fn watch<K: Kind>(
                 if !matches!(event, Event::Init) {
                     *failures = 0;
                 }
-                sink.apply(event);
+                sink.apply(whole(event));
             }
             Some(Err(error)) => {
                 let delay = backoff(*failures);
@@ -125,6 +126,16 @@ async fn watch<K: Kind>(
             }
             None => return,
         }
+    }
+}
+
+fn whole<K>(event: Event<Lean<K>>) -> Event<K> {
+    match event {
+        Event::Apply(Lean(object)) => Event::Apply(object),
+        Event::Delete(Lean(object)) => Event::Delete(object),
+        Event::Init => Event::Init,
+        Event::InitApply(Lean(object)) => Event::InitApply(object),
+        Event::InitDone => Event::InitDone,
     }
 }
 

@@ -9,6 +9,7 @@ use coracle_api::object::ObjectKey;
 use kube::Api;
 
 use super::follow::{Event, Paging, Sink, follow_api};
+use super::lean::Lean;
 use super::{Change, Filter, Informer, Kind};
 use crate::key_of;
 
@@ -18,7 +19,7 @@ const PAGE_SIZE: u32 = 500;
 /// Runs until the informers are shut down.
 pub(super) async fn run<K: Kind>(
     informer: Informer<K>,
-    api: Api<K>,
+    api: Api<Lean<K>>,
     filter: Filter,
     resync_period: Duration,
 ) {
@@ -46,7 +47,7 @@ impl<K: Kind> Reflector<K> {
         }
     }
 
-    fn upsert(&self, key: ObjectKey, mut object: K) {
+    fn upsert(&self, key: ObjectKey, object: K) {
         let shared = &self.informer.shared;
         let handlers = shared.handlers.lock();
         let known = shared.store.read().get(&key);
@@ -61,7 +62,6 @@ impl<K: Kind> Reflector<K> {
                 tell(&handlers, &Change::Deleted(known.clone()));
             }
         }
-        object.meta_mut().managed_fields = None;
         let new = Arc::new(object);
         let old = shared.store.write().insert(key, &new);
         match old {
@@ -79,10 +79,9 @@ impl<K: Kind> Reflector<K> {
     }
 
     /// The event carries the object's last state, which is newer than the copy at hand.
-    fn remove_last(&self, key: ObjectKey, mut object: K) {
+    fn remove_last(&self, key: ObjectKey, object: K) {
         let handlers = self.informer.shared.handlers.lock();
         if self.informer.shared.store.write().remove(&key).is_some() {
-            object.meta_mut().managed_fields = None;
             tell(&handlers, &Change::Deleted(Arc::new(object)));
         }
     }

@@ -2,6 +2,7 @@
 
 use kube::Api;
 
+use super::lean::Lean;
 use crate::Client;
 
 /// Restricts an informer to a part of a kind.
@@ -39,14 +40,14 @@ impl Filter {
 
 /// Chooses the API to list through by the kind's scope.
 pub trait ListScope<K> {
-    fn api(client: Client, namespace: Option<&str>) -> Api<K>;
+    fn api(client: Client, namespace: Option<&str>) -> Api<Lean<K>>;
 }
 
 impl<K> ListScope<K> for k8s_openapi::NamespaceResourceScope
 where
     K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
 {
-    fn api(client: Client, namespace: Option<&str>) -> Api<K> {
+    fn api(client: Client, namespace: Option<&str>) -> Api<Lean<K>> {
         match namespace {
             Some(namespace) => Api::namespaced(client, namespace),
             None => Api::all(client),
@@ -58,7 +59,7 @@ impl<K> ListScope<K> for k8s_openapi::ClusterResourceScope
 where
     K: kube::Resource<DynamicType = (), Scope = k8s_openapi::ClusterResourceScope>,
 {
-    fn api(client: Client, _namespace: Option<&str>) -> Api<K> {
+    fn api(client: Client, _namespace: Option<&str>) -> Api<Lean<K>> {
         Api::all(client)
     }
 }

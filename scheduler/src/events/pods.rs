@@ -42,8 +42,7 @@ impl Pods {
         }
     }
 
-    fn info(&self, mut pod: Pod) -> Arc<PodInfo> {
-        pod.metadata.managed_fields = None;
+    fn info(&self, pod: Pod) -> Arc<PodInfo> {
         Arc::new(PodInfo::sharing(Arc::new(pod), &self.traits))
     }
 
