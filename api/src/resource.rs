@@ -17,11 +17,13 @@ pub enum Scope {
 }
 
 /// How soon a write must be on disk. `Lazy` is for what is worthless after a crash or comes again
-/// by itself.
+/// by itself; `Renewal` besides for what is written over and over, each time saying no more than that
+/// somebody is still there: of several that wait only the last reaches the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     Synced,
     Lazy,
+    Renewal,
 }
 
 /// What kind of endpoint a subresource is.

@@ -306,6 +306,7 @@ fn prepared(
         durability: match durability {
             Durability::Synced => coracle_store::Durability::Synced,
             Durability::Lazy => coracle_store::Durability::Lazy,
+            Durability::Renewal => coracle_store::Durability::Renewal,
         },
     }
 }

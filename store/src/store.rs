@@ -49,6 +49,8 @@ pub struct Config {
     pub history_bytes_max: usize,
     /// A lazy write is on disk after this at the latest.
     pub lazy_delay: Duration,
+    /// And one that renews after this.
+    pub renewal_delay: Duration,
     /// How often a snapshot file is written, if anything changed; zero for never.
     pub snapshot_every: Duration,
     /// How many of these are kept.
@@ -80,6 +82,7 @@ impl Config {
             history_events_max: 4096,
             history_bytes_max: 2 * 1024 * 1024,
             lazy_delay: Duration::from_secs(10),
+            renewal_delay: Duration::from_secs(60),
             snapshot_every: Duration::from_secs(6 * 60 * 60),
             snapshots_kept: 5,
             tick: Duration::from_secs(60),

@@ -15,6 +15,10 @@ pub enum Durability {
     /// Visible at once, on disk within seconds; a crash may lose it. For what is worthless after
     /// a crash or comes again by itself.
     Lazy,
+    /// The same, on disk within a minute or two, and not at all when the key is renewed again before:
+    /// the disk goes from the state before to the last one. For what is written over and over to say
+    /// that somebody is still there.
+    Renewal,
 }
 
 /// A value, and where in it the writer inserts the revision that it assigns, in decimal.

@@ -24,6 +24,7 @@ mod compaction;
 mod drafts;
 mod gather;
 mod heal;
+mod lazy;
 mod rewrite;
 
 use compaction::Compaction;
@@ -31,6 +32,7 @@ pub(crate) use compaction::Written;
 use drafts::Drafts;
 use gather::Gather;
 use heal::Trouble;
+use lazy::{Lazy, hastier};
 use rewrite::{Retired, Rewrite};
 
 /// Writes in one batch: enough to share a flush, few enough to bound how long the first waits.
@@ -86,9 +88,8 @@ pub(crate) struct Writer {
     /// The newest revision given out.
     last: Revision,
     reserved: Revision,
-    /// Visible, not yet on disk; oldest first, with when the oldest came.
-    lazy: Vec<Numbered>,
-    lazy_since: Option<Instant>,
+    /// Visible, not yet on disk.
+    lazy: Lazy,
     /// All of history that was ever seen by this process, for the window of the compaction.
     written_bytes: u64,
     broken: Option<Trouble>,
@@ -134,8 +135,7 @@ impl Writer {
             mark,
             last,
             reserved: found.reserved,
-            lazy: Vec::new(),
-            lazy_since: None,
+            lazy: Lazy::default(),
             written_bytes,
             broken: None,
         }
@@ -175,19 +175,17 @@ impl Writer {
         if self.retired.is_some() {
             return RETIRED_LOOK_EVERY;
         }
-        let lazy = self.lazy_since.map_or(self.config.tick, |since| {
-            (since + self.config.lazy_delay).saturating_duration_since(now)
-        });
+        let lazy = self
+            .lazy
+            .due()
+            .map_or(self.config.tick, |due| due.saturating_duration_since(now));
         let archive = self.archive.wait(now, &self.state);
         lazy.min(archive.unwrap_or(self.config.tick))
             .min(self.config.tick)
     }
 
     fn tick(&mut self, now: Instant) {
-        if self
-            .lazy_since
-            .is_some_and(|since| now - since >= self.config.lazy_delay)
-        {
+        if self.lazy.due().is_some_and(|due| due <= now) {
             self.keep(Vec::new());
         }
         self.retired = self.retired.take().and_then(Retired::remove);
@@ -261,18 +259,20 @@ impl Writer {
         let mut drafts = Drafts::new(&self.state);
         let mut records: Vec<Numbered> = Vec::new();
         let mut answers: Vec<Answer> = Vec::new();
-        let mut must_sync = false;
+        let mut haste = Durability::Renewal;
         let mut after: Option<Request> = None;
         let mut writes_count = 0;
         let begun = Instant::now();
         let mut next = Some((first, answer));
         while let Some((writes, answer)) = next.take() {
             writes_count += writes.len();
-            let synced = writes
-                .iter()
-                .any(|write| write.durability == Durability::Synced);
+            let hasty = writes.iter().map(|write| write.durability);
+            let hasty = hasty.fold(Durability::Renewal, hastier);
             let decided = self.decide(writes, &mut drafts, &mut records);
-            must_sync |= decided.is_ok() && synced;
+            if decided.is_ok() {
+                haste = hastier(haste, hasty);
+            }
+            let must_sync = haste == Durability::Synced;
             answers.push((answer, decided));
             if writes_count >= BATCH_MAX {
                 break;
@@ -291,10 +291,10 @@ impl Writer {
                 Err(_) => {}
             }
         }
-        if must_sync {
+        if haste == Durability::Synced {
             self.gather.done(answers.len());
         }
-        self.settle(drafts, records, answers, must_sync);
+        self.settle(drafts, records, answers, haste);
         after
     }
 
@@ -325,7 +325,7 @@ impl Writer {
         drafts: Drafts,
         records: Vec<Numbered>,
         answers: Vec<Answer>,
-        must_sync: bool,
+        haste: Durability,
     ) {
         if self.broken.is_none() && !records.is_empty() {
             self.written_bytes += records
@@ -333,12 +333,13 @@ impl Writer {
                 .map(|(_, record)| record.weight())
                 .sum::<u64>();
             self.reserve();
-            if must_sync || self.lazy.len() + records.len() > LAZY_MAX {
+            let is_full = self.lazy.len() + records.len() > LAZY_MAX;
+            if haste == Durability::Synced || is_full {
                 if self.keep(records) == Kept::Overtaken {
                     return self.overtaken(answers);
                 }
             } else {
-                self.set_aside(records);
+                self.set_aside(records, haste);
             }
         }
         if let Some(trouble) = &self.broken {
@@ -355,15 +356,18 @@ impl Writer {
     }
 
     #[allow(clippy::disallowed_methods)] // Bounds how long a lazy write may wait.
-    fn set_aside(&mut self, records: Vec<Numbered>) {
-        self.lazy_since.get_or_insert_with(Instant::now);
-        self.lazy.extend(records);
+    fn set_aside(&mut self, records: Vec<Numbered>, haste: Durability) {
+        let is_renewal = haste == Durability::Renewal;
+        let delay = match is_renewal {
+            true => self.config.renewal_delay,
+            false => self.config.lazy_delay,
+        };
+        self.lazy.add(records, is_renewal, Instant::now() + delay);
     }
 
     /// Writes what was set aside and this batch, in order of revision, and waits for the disk.
     fn keep(&mut self, records: Vec<Numbered>) -> Kept {
-        let mut all = std::mem::take(&mut self.lazy);
-        self.lazy_since = None;
+        let mut all = self.lazy.take();
         all.extend(records);
         if all.is_empty() || self.broken.is_some() {
             return Kept::All;
@@ -445,9 +449,10 @@ impl Writer {
     }
 
     fn publish(&self, drafts: Drafts) {
-        let persisted = self.lazy.first().map_or(self.last, |(revision, _)| {
-            Revision(revision.0.saturating_sub(1))
-        });
+        let persisted = self
+            .lazy
+            .first()
+            .map_or(self.last, |revision| Revision(revision.0.saturating_sub(1)));
         let count = drafts.publish(self.last, persisted);
         self.counters
             .writes

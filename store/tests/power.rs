@@ -38,6 +38,7 @@ fn config(directory: &Path) -> Config {
         compact_bytes_min: 8 * 1024,
         history_events_max: 50,
         lazy_delay: Duration::from_millis(5),
+        renewal_delay: Duration::from_millis(20),
         ..Config::new(directory)
     }
 }
@@ -224,6 +225,7 @@ async fn child_writes() {
                 let serial = 1 + turn / KEYS_PER_TASK;
                 let (durability, how) = match turn % 7 {
                     6 => (Durability::Lazy, "lazy"),
+                    4 | 5 => (Durability::Renewal, "renewal"),
                     _ => (Durability::Synced, "synced"),
                 };
                 say(format!("try {key} {serial}"));

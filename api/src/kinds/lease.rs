@@ -84,11 +84,13 @@ impl Rules for Lease {
         ]
     }
 
-    fn durability(&self, new: &Object, _old: Option<&Object>, _part: Part<'_>) -> Durability {
-        if new.namespace() == NODE_LEASES {
-            Durability::Lazy
-        } else {
-            Durability::Synced
+    fn durability(&self, new: &Object, old: Option<&Object>, _part: Part<'_>) -> Durability {
+        const RENEWED: [&str; 2] = ["spec", "renewTime"];
+        let is_renewed = |old: &Object| old.get(&RENEWED) != new.get(&RENEWED);
+        match old {
+            _ if new.namespace() != NODE_LEASES => Durability::Synced,
+            Some(old) if is_renewed(old) => Durability::Renewal,
+            _ => Durability::Lazy,
         }
     }
 }

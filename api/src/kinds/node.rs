@@ -100,7 +100,7 @@ impl Rules for Node {
 
     fn durability(&self, new: &Object, old: Option<&Object>, part: Part<'_>) -> Durability {
         match old {
-            Some(old) if part == Part::Status && is_heartbeat(new, old) => Durability::Lazy,
+            Some(old) if part == Part::Status && is_heartbeat(new, old) => Durability::Renewal,
             _ => Durability::Synced,
         }
     }

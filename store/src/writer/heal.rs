@@ -106,8 +106,7 @@ impl Writer {
         self.database = named.database;
         self.backend = new;
         self.reserved = reserved;
-        self.lazy = Vec::new();
-        self.lazy_since = None;
+        drop(self.lazy.take());
         self.written_bytes = 0;
         self.compaction = Compaction::new(frozen.revision(), Written::default());
         // In this order: who reads from the new one finds that it begins here.

@@ -47,3 +47,20 @@ fn leases_of_nodes_are_lazy() {
     assert_eq!(durability("kube-node-lease"), Durability::Lazy);
     assert_eq!(durability("kube-system"), Durability::Synced);
 }
+
+#[test]
+fn a_lease_of_a_node_that_is_renewed_waits_longest() {
+    let rules = resource("leases").rules;
+    let durability = |ns: &str, renewed: &str| {
+        let mut new = lease(ns);
+        new["spec"]["renewTime"] = renewed.into();
+        rules.durability(&object(new), Some(&object(lease(ns))), Part::Main)
+    };
+    let later = "2030-01-01T00:00:10.000000Z";
+    assert_eq!(durability("kube-node-lease", later), Durability::Renewal);
+    assert_eq!(durability("kube-system", later), Durability::Synced);
+    // Such as its deletion, or another holder.
+    let old = object(lease("kube-node-lease"));
+    let durability = rules.durability(&old, Some(&old), Part::Main);
+    assert_eq!(durability, Durability::Lazy);
+}

@@ -100,13 +100,13 @@ fn ranges_do_not_change_once_set() {
 }
 
 #[test]
-fn a_heartbeat_is_lazy_and_a_change_is_not() {
+fn a_heartbeat_is_a_renewal_and_a_change_is_not() {
     let rules = catalogue::find("", "v1", "nodes").unwrap().rules;
     let old = object(node());
     let mut beat = node();
     beat["status"]["conditions"][0]["lastHeartbeatTime"] = "1970-01-01T00:00:15Z".into();
     let durability = rules.durability(&object(beat), Some(&old), Part::Status);
-    assert_eq!(durability, Durability::Lazy);
+    assert_eq!(durability, Durability::Renewal);
     let mut change = node();
     change["status"]["conditions"][0]["status"] = "False".into();
     let durability = rules.durability(&object(change), Some(&old), Part::Status);
