@@ -9,6 +9,7 @@ use crate::selector::{LabelSet, Labels};
 use crate::sharing::Sharing;
 use coracle_client::volumes::{LOCAL_PATH_DIRECTORY, annotation};
 use k8s_openapi::api::core::v1::{Node, Taint};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,6 +46,29 @@ pub struct NodeLabels {
     /// Sorted.
     keys: Arc<[Arc<str>]>,
     values: Box<[Arc<str>]>,
+}
+
+/// What is kept by values of labels. They are many and short, and every cycle goes through all.
+pub type ByValue<T> = HashMap<Arc<str>, T, foldhash::fast::RandomState>;
+
+/// Where a key was among those of the node that was looked at last; the next one mostly has the same.
+#[derive(Clone, Debug, Default)]
+pub struct KeyPlace {
+    keys: Option<Arc<[Arc<str>]>>,
+    place: Option<usize>,
+}
+
+impl NodeLabels {
+    /// The value of a key, the same for each `known`.
+    pub fn value(&self, key: &str, known: &mut KeyPlace) -> Option<&Arc<str>> {
+        let is_known = known.keys.as_ref();
+        if !is_known.is_some_and(|keys| Arc::ptr_eq(keys, &self.keys)) {
+            let found = self.keys.binary_search_by(|one| (**one).cmp(key));
+            known.place = found.ok();
+            known.keys = Some(Arc::clone(&self.keys));
+        }
+        known.place.map(|place| &self.values[place])
+    }
 }
 
 impl LabelSet for NodeLabels {

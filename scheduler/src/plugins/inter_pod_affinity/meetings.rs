@@ -1,54 +1,64 @@
 //! Who meets whose required terms, counted over domains.
 
 use super::terms::{self, meets_all};
+use crate::node_facts::{ByValue, KeyPlace};
 use crate::node_info::NodeInfo;
 use crate::pod_info::{AffinityTerm, Memo, PodInfo, Traits};
 use crate::selector::Labels;
 use crate::views::Namespaces;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Counts by topology key, then by value; none is zero. A handful of keys at most.
 #[derive(Clone, Debug, Default)]
-struct Tally(Vec<(Arc<str>, ByValue)>);
+struct Tally(Vec<Domains>);
 
-type ByValue = HashMap<Arc<str>, i64>;
+#[derive(Clone, Debug)]
+struct Domains {
+    key: Arc<str>,
+    counts: ByValue<i64>,
+    place: KeyPlace,
+}
 
 impl Tally {
     fn add(&mut self, node: &NodeInfo, key: &Arc<str>, change: i64) {
-        let Some(value) = node.label(key) else {
-            return;
-        };
-        let place = self.0.iter().position(|(known, _)| known == key);
+        let place = self.0.iter().position(|known| known.key == *key);
         let place = place.unwrap_or_else(|| {
-            self.0.push((Arc::clone(key), ByValue::new()));
+            self.0.push(Domains {
+                key: Arc::clone(key),
+                counts: ByValue::default(),
+                place: KeyPlace::default(),
+            });
             self.0.len() - 1
         });
-        let counts = &mut self.0[place].1;
-        match counts.get_mut(value) {
+        let Domains { counts, place, .. } = &mut self.0[place];
+        let Some(value) = node.facts.labels.value(key, place) else {
+            return;
+        };
+        match counts.get_mut(&**value) {
             Some(count) => {
                 *count += change;
                 if *count == 0 {
-                    counts.remove(value);
+                    counts.remove(&**value);
                 }
             }
-            None => drop(counts.insert(value.into(), change)),
+            None => drop(counts.insert(Arc::clone(value), change)),
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.0.iter().all(|(_, counts)| counts.is_empty())
+        self.0.iter().all(|domains| domains.counts.is_empty())
     }
 
     fn has(&self, key: &str, value: &str) -> bool {
-        let counts = self.0.iter().find(|(known, _)| **known == *key);
-        let count = counts.and_then(|(_, counts)| counts.get(value));
+        let known = self.0.iter().find(|known| *known.key == *key);
+        let count = known.and_then(|domains| domains.counts.get(value));
         count.is_some_and(|count| *count > 0)
     }
 
     fn has_any(&self, node: &NodeInfo) -> bool {
-        self.0.iter().any(|(key, counts)| {
-            let count = node.label(key).and_then(|value| counts.get(value));
+        self.0.iter().any(|Domains { key, counts, .. }| {
+            let value = node.label(key).filter(|_| !counts.is_empty());
+            let count = value.and_then(|value| counts.get(value));
             count.is_some_and(|count| *count > 0)
         })
     }

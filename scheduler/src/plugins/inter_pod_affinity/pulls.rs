@@ -1,16 +1,16 @@
 //! Which domains draw the pod, and which repel it: weights of preferred terms, summed.
 
 use super::{Args, terms};
+use crate::node_facts::{ByValue, KeyPlace};
 use crate::node_info::NodeInfo;
 use crate::pod_info::{AffinityTerm, Memo, PodInfo, Traits, WeightedTerm};
 use crate::selector::Labels;
 use crate::views::Namespaces;
-use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Weights by topology key, then by value.
+/// Weights by topology key, then by value. A handful of keys at most.
 #[derive(Clone, Debug, Default)]
-pub struct Pulls(HashMap<Arc<str>, HashMap<Arc<str>, i64>>);
+pub struct Pulls(Vec<(Arc<str>, ByValue<i64>, KeyPlace)>);
 
 impl Pulls {
     /// `None` where nothing draws and nothing repels.
@@ -45,23 +45,30 @@ impl Pulls {
                 }
             }
         }
-        (!pulls.0.is_empty()).then_some(pulls)
+        let is_felt = pulls.0.iter().any(|(_, by_value, _)| !by_value.is_empty());
+        is_felt.then_some(pulls)
     }
 
     fn add(&mut self, node: &NodeInfo, key: &Arc<str>, weight: i64) {
-        let Some(value) = node.label(key) else {
+        let known = self.0.iter().position(|(known, ..)| known == key);
+        let known = known.unwrap_or_else(|| {
+            let (by_value, place) = (ByValue::default(), KeyPlace::default());
+            self.0.push((Arc::clone(key), by_value, place));
+            self.0.len() - 1
+        });
+        let (_, by_value, place) = &mut self.0[known];
+        let Some(value) = node.facts.labels.value(key, place) else {
             return;
         };
-        let by_value = self.0.entry(Arc::clone(key)).or_default();
-        match by_value.get_mut(value) {
+        match by_value.get_mut(&**value) {
             Some(known) => *known += weight,
-            None => drop(by_value.insert(value.into(), weight)),
+            None => drop(by_value.insert(Arc::clone(value), weight)),
         }
     }
 
     pub fn on(&self, node: &NodeInfo) -> i64 {
         let pulls = self.0.iter();
-        let pulls = pulls.filter_map(|(key, by_value)| by_value.get(node.label(key)?));
+        let pulls = pulls.filter_map(|(key, by_value, _)| by_value.get(node.label(key)?));
         pulls.sum()
     }
 }
