@@ -397,12 +397,21 @@ impl Scheduler {
     }
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text.push_str(&format!(": {source}"));
-        next = source.source();
+/// An error with its sources; a refusal in the server's own words, since kube prints the whole status.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = String::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let refusal = match error.downcast_ref::<kube::Error>() {
+            Some(kube::Error::Api(status)) => Some(&status.message),
+            _ => None,
+        };
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(refusal.unwrap_or(&error.to_string()));
+        // What lies below a refusal is the same in other words.
+        next = error.source().filter(|_| refusal.is_none());
     }
     text
 }
