@@ -41,12 +41,14 @@ impl Node {
         script(&self.path("bin"), name, &format!("here={here}\n{body}"));
     }
 
-    /// A plugin that writes down what it is asked, and gives this result.
+    /// A plugin that writes down what it is asked, and gives this result. What it was told is
+    /// there whole or not at all, and after the line in the log.
     pub fn plugin(&self, name: &str, result: &str) {
         let body = format!(
             "input=$(cat)\n\
              echo \"{name} $CNI_COMMAND $CNI_CONTAINERID [$CNI_NETNS] $CNI_IFNAME\" >> $here/log\n\
-             echo \"$input\" > $here/{name}-$CNI_COMMAND\n\
+             echo \"$input\" > $here/.told-$$\n\
+             mv $here/.told-$$ $here/{name}-$CNI_COMMAND\n\
              if [ -e $here/{name}-$CNI_COMMAND-fails ]; then\n\
                echo '{{\"code\": 11, \"msg\": \"not now\", \"details\": \"later\"}}'; exit 1\n\
              fi\n\
