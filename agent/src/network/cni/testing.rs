@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -104,6 +105,14 @@ pub fn script(directory: &Path, name: &str, body: &str) {
     let path = directory.join(name);
     fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// `spawn` returns in the midst of `exec`, a moment before the kernel shows what a program was
+/// started with.
+pub async fn begun(child: &Child) {
+    let environment = format!("/proc/{}/environ", child.id());
+    let is_shown = || fs::read(&environment).is_ok_and(|text| !text.is_empty());
+    wait("it shows its environment", is_shown).await;
 }
 
 /// In the namespace of the test itself, which no plugin here enters.

@@ -1,6 +1,6 @@
 //! Sandboxes on networks of plugins that are scripts.
 
-use super::testing::{Node, PATIENCE, RESULT, attach, detach, list, sandbox, wait};
+use super::testing::{Node, PATIENCE, RESULT, attach, begun, detach, list, sandbox, wait};
 use super::{Cni, Resolvers};
 use crate::runtime::SandboxId;
 use expect_test::expect;
@@ -290,6 +290,7 @@ async fn a_plugin_of_an_agent_that_was_killed_is_ended_before_the_next_runs() {
     let mut before = std::os::unix::process::CommandExt::process_group(&mut command, 0)
         .spawn()
         .unwrap();
+    begun(&before).await;
     let cni = node.cni(PATIENCE);
     let waiting = std::thread::spawn(move || before.wait().unwrap());
     assert_eq!(detach(&cni, "s1").await, "true");

@@ -1,4 +1,5 @@
 use super::end;
+use crate::network::cni::testing::begun;
 use crate::runtime::SandboxId;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -25,6 +26,9 @@ async fn plugins_of_the_sandbox_are_ended_and_others_are_not() {
         plugin("s10", &here),
         plugin("s1", "/elsewhere"),
     ];
+    for child in [&one, &two].into_iter().chain(&others) {
+        begun(child).await;
+    }
     let (sandbox, directories) = (SandboxId("s1".into()), [PathBuf::from(&here)]);
     // Whoever started them waits for them.
     let waiting = std::thread::spawn(move || [one.wait().unwrap(), two.wait().unwrap()]);
