@@ -1,20 +1,17 @@
 //! The handle: opens, commits, reads, watches, closes.
 
 use crate::archive::Frozen;
-use crate::backend::{Backend, BackendError, Loaded, SledBackend};
-use crate::history::Map;
+use crate::backend::Backend;
 use crate::lock::lock_within;
-use crate::mark::{Content, Mark, MarkFile, is_database};
-use crate::record::{Operation, Record};
+use crate::mark::{Mark, is_database};
 use crate::revision::Revision;
 use crate::seal::{Codec, Seal};
 use crate::snapshot::{Snapshot, SnapshotError};
 use crate::state::{Bounds, State};
-use crate::types::{CommitError, Entry, GroupError, OpenError, Write};
+use crate::types::{CommitError, GroupError, OpenError, Write};
 use crate::watch::{Watch, WatchError};
-use crate::writer::{Counters, Found, Request, Writer, Written};
+use crate::writer::{Counters, Found, Request, Writer};
 use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +20,10 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
+
+mod open; // Reading a database whole.
+
+use open::{Opened, unusable};
 
 /// Requests that wait for the writer; whoever comes then waits to queue.
 const QUEUE_MAX: usize = 4096;
@@ -427,179 +428,6 @@ impl Store {
             // It is about to end: it lets go of the database first.
             drop(tokio::task::spawn_blocking(move || writer.join()).await);
         }
-    }
-}
-
-/// A database that was read whole, and what was found in it.
-struct Opened {
-    backend: SledBackend,
-    maps: Maps,
-    loaded: Loaded,
-    /// Its name, if it is not the first.
-    database: Option<String>,
-    written: Written,
-}
-
-impl Opened {
-    /// Reads and checks the database that the mark names; removes others.
-    fn read(layout: &Layout, config: &Config) -> Result<Self, OpenError> {
-        let directory = config.directory.as_path();
-        let failed = |error| open_error(directory, error);
-        let damaged = |what: String| OpenError::Damaged {
-            directory: directory.to_owned(),
-            what,
-        };
-        let mark = MarkFile::new(&layout.mark);
-        let expected = mark.read().map_err(|error| damaged(error.to_string()))?;
-        if expected.is_none() && !layout.rewritten().is_empty() {
-            return Err(damaged("its mark is missing".to_owned()));
-        }
-        let current = layout.current(expected.as_ref());
-        let database = expected.as_ref().and_then(|mark| mark.database.clone());
-        if database.is_some() && !current.exists() {
-            return Err(damaged(format!("{} is missing", current.display())));
-        }
-        let codec = Codec::new(config.seal.clone());
-        let mut backend = SledBackend::open(&current, codec).map_err(failed)?;
-        let mut written = Written::default();
-        let (maps, loaded) = match load(&mut backend, expected, &mut written) {
-            Ok(loaded) => loaded,
-            Err(LoadError::Damaged(what)) => return Err(damaged(what)),
-            Err(LoadError::Backend(error)) => return Err(failed(error)),
-        };
-        // From here on a stop is not clean until it says so again.
-        mark.write(&Mark {
-            reserved: loaded.reserved,
-            content: None,
-            database: database.clone(),
-        })
-        .map_err(|source| unusable(directory, source))?;
-        remove_others(layout, &current).map_err(|source| unusable(directory, source))?;
-        Ok(Self {
-            backend,
-            maps,
-            loaded,
-            database,
-            written,
-        })
-    }
-}
-
-fn unusable(directory: &Path, source: std::io::Error) -> OpenError {
-    OpenError::Directory {
-        directory: directory.to_owned(),
-        source,
-    }
-}
-
-/// Removes databases that do not count: what a rewriting left behind that did not end.
-fn remove_others(layout: &Layout, current: &Path) -> std::io::Result<()> {
-    let mut others = layout.rewritten();
-    others.push(layout.database.clone());
-    for other in others {
-        if other != current && other.exists() {
-            tracing::info!(directory = %other.display(), "removing a database that is not in use");
-            std::fs::remove_dir_all(&other)?;
-        }
-    }
-    Ok(())
-}
-
-enum LoadError {
-    Damaged(String),
-    Backend(BackendError),
-}
-
-type Maps = HashMap<Arc<str>, (Revision, Map)>;
-
-/// Reads everything and checks that nothing is missing; else says what.
-fn load(
-    backend: &mut SledBackend,
-    expected: Option<Mark>,
-    written: &mut Written,
-) -> Result<(Maps, Loaded), LoadError> {
-    let mut maps = Maps::new();
-    let mut missing = None;
-    let compacted = backend.compacted().map_err(LoadError::Backend)?;
-    let loaded = backend
-        .load(&mut |revision, record| {
-            if revision > compacted && !follows(&maps, &record) {
-                missing.get_or_insert((revision, record.previous));
-            }
-            written.add(revision, record.weight());
-            apply(&mut maps, revision, record);
-        })
-        .map_err(LoadError::Backend)?;
-    if let Some((revision, previous)) = missing {
-        let previous = previous.map_or("nothing".to_owned(), |at| at.to_string());
-        return Err(LoadError::Damaged(format!(
-            "the record of revision {revision} follows {previous}, which is lost"
-        )));
-    }
-    let Some(mark) = expected else {
-        return Ok((maps, loaded));
-    };
-    if loaded.reserved < mark.reserved {
-        let (found, reserved) = (loaded.reserved, mark.reserved);
-        return Err(LoadError::Damaged(format!(
-            "it knows revisions up to {found}, and {reserved} were reserved"
-        )));
-    }
-    let Some(expected) = mark.content else {
-        return Ok((maps, loaded));
-    };
-    let found = Content::of(maps.iter().map(|(name, (_, map))| (&**name, map)));
-    if found.entries != expected.entries {
-        let (found, expected) = (found.entries, expected.entries);
-        return Err(LoadError::Damaged(format!(
-            "it holds {found} entries, and {expected} were there at its last stop"
-        )));
-    }
-    if expected.sum.is_some_and(|sum| Some(sum) != found.sum) {
-        return Err(LoadError::Damaged(
-            "some of its entries are older than they were at its last stop".to_owned(),
-        ));
-    }
-    Ok((maps, loaded))
-}
-
-/// Whether the change that a record supersedes is the one that was read before it.
-fn follows(maps: &Maps, record: &Record) -> bool {
-    let before = maps
-        .get(&record.partition)
-        .and_then(|(_, map)| map.get(&record.key));
-    record.previous == before.map(|entry| entry.modified)
-}
-
-fn apply(maps: &mut Maps, revision: Revision, record: Record) {
-    let (newest, map) = maps.entry(record.partition).or_default();
-    *newest = revision;
-    match record.operation {
-        Operation::Put => {
-            let entry = Entry {
-                created: record.created,
-                modified: revision,
-                value: record.value,
-            };
-            map.insert(record.key, entry);
-        }
-        Operation::Delete => drop(map.remove(&record.key)),
-    }
-}
-
-fn open_error(directory: &Path, error: BackendError) -> OpenError {
-    let directory = directory.to_owned();
-    match error {
-        BackendError::Format { found } => OpenError::Format {
-            directory,
-            found,
-            known: FORMAT,
-        },
-        BackendError::Sealed(what) => OpenError::Sealed { directory, what },
-        other => OpenError::Damaged {
-            directory,
-            what: other.to_string(),
-        },
     }
 }
 

@@ -39,8 +39,6 @@ use rewrite::{Retired, Rewrite};
 const BATCH_MAX: usize = 512;
 /// Revisions reserved at a time: one more write to the disk each this many changes.
 const RESERVE_BLOCK: u64 = 100_000;
-/// Lazy changes not yet on disk; one more brings them all there.
-const LAZY_MAX: usize = 256;
 /// Whether the last reader of a database that was replaced has let go of it.
 const RETIRED_LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -101,6 +99,9 @@ enum Kept {
     All,
     Overtaken,
 }
+
+/// Writes that were decided, in order of revision, each with how long it may wait.
+type Batch = Vec<(Numbered, Durability)>;
 
 /// The revision of each write, or why none was done.
 pub(crate) type Decided = Result<Vec<Revision>, GroupError>;
@@ -257,7 +258,7 @@ impl Writer {
     ) -> Option<Request> {
         self.follow();
         let mut drafts = Drafts::new(&self.state);
-        let mut records: Vec<Numbered> = Vec::new();
+        let mut records = Batch::new();
         let mut answers: Vec<Answer> = Vec::new();
         let mut haste = Durability::Renewal;
         let mut after: Option<Request> = None;
@@ -320,26 +321,19 @@ impl Writer {
     }
 
     /// Keeps, publishes and answers a batch that was decided.
-    fn settle(
-        &mut self,
-        drafts: Drafts,
-        records: Vec<Numbered>,
-        answers: Vec<Answer>,
-        haste: Durability,
-    ) {
+    fn settle(&mut self, drafts: Drafts, records: Batch, answers: Vec<Answer>, haste: Durability) {
         if self.broken.is_none() && !records.is_empty() {
-            self.written_bytes += records
-                .iter()
-                .map(|(_, record)| record.weight())
-                .sum::<u64>();
+            let weight = |((_, record), _): &(Numbered, Durability)| record.weight();
+            self.written_bytes += records.iter().map(weight).sum::<u64>();
             self.reserve();
-            let is_full = self.lazy.len() + records.len() > LAZY_MAX;
-            if haste == Durability::Synced || is_full {
-                if self.keep(records) == Kept::Overtaken {
-                    return self.overtaken(answers);
+            let kept = match haste {
+                Durability::Synced => {
+                    self.keep(records.into_iter().map(|(numbered, _)| numbered).collect())
                 }
-            } else {
-                self.set_aside(records, haste);
+                Durability::Lazy | Durability::Renewal => self.set_aside(records),
+            };
+            if kept == Kept::Overtaken {
+                return self.overtaken(answers);
             }
         }
         if let Some(trouble) = &self.broken {
@@ -356,13 +350,20 @@ impl Writer {
     }
 
     #[allow(clippy::disallowed_methods)] // Bounds how long a lazy write may wait.
-    fn set_aside(&mut self, records: Vec<Numbered>, haste: Durability) {
-        let is_renewal = haste == Durability::Renewal;
-        let delay = match is_renewal {
-            true => self.config.renewal_delay,
-            false => self.config.lazy_delay,
-        };
-        self.lazy.add(records, is_renewal, Instant::now() + delay);
+    fn set_aside(&mut self, records: Batch) -> Kept {
+        let now = Instant::now();
+        for (numbered, durability) in records {
+            let is_renewal = durability == Durability::Renewal;
+            let delay = match is_renewal {
+                true => self.config.renewal_delay,
+                false => self.config.lazy_delay,
+            };
+            self.lazy.add(numbered, is_renewal, now + delay);
+        }
+        match self.lazy.is_full(&self.config) {
+            true => self.keep(Vec::new()),
+            false => Kept::All,
+        }
     }
 
     /// Writes what was set aside and this batch, in order of revision, and waits for the disk.
@@ -430,19 +431,15 @@ impl Writer {
     }
 
     /// Checks every write before it does any: they see the state before the group.
-    fn decide(
-        &mut self,
-        writes: Vec<Write>,
-        drafts: &mut Drafts,
-        records: &mut Vec<Numbered>,
-    ) -> Decided {
+    fn decide(&mut self, writes: Vec<Write>, drafts: &mut Drafts, records: &mut Batch) -> Decided {
         for (place, write) in writes.iter().enumerate() {
             let checked = drafts.check(write, self.config.value_bytes_max);
             checked.map_err(|error| GroupError { place, error })?;
         }
         let revisions = writes.into_iter().map(|write| {
             self.last = self.last.next();
-            records.push(drafts.apply(self.last, write));
+            let durability = write.durability;
+            records.push((drafts.apply(self.last, write), durability));
             self.last
         });
         Ok(revisions.collect())

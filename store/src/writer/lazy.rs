@@ -6,6 +6,7 @@
 use crate::backend::Numbered;
 use crate::record::Operation;
 use crate::revision::Revision;
+use crate::store::Config;
 use crate::types::Durability;
 use std::time::Instant;
 
@@ -14,6 +15,9 @@ pub(super) struct Lazy {
     /// Oldest first; true for a renewal.
     waiting: Vec<(Numbered, bool)>,
     due: Option<Instant>,
+    /// Since the last flush, with those whose place was taken: history holds all of them in memory.
+    changes: usize,
+    bytes: u64,
 }
 
 /// The one of two that waits less.
@@ -26,15 +30,20 @@ pub(super) fn hastier(a: Durability, b: Durability) -> Durability {
 }
 
 impl Lazy {
-    /// They must be on disk at `due`.
-    pub(super) fn add(&mut self, records: Vec<Numbered>, is_renewal: bool, due: Instant) {
+    /// It must be on disk at `due`.
+    pub(super) fn add(&mut self, mut numbered: Numbered, is_renewal: bool, due: Instant) {
         self.due = Some(self.due.map_or(due, |before| before.min(due)));
-        for mut numbered in records {
-            if is_renewal {
-                self.take_place(&mut numbered);
-            }
-            self.waiting.push((numbered, is_renewal));
+        self.changes += 1;
+        self.bytes += numbered.1.weight();
+        if is_renewal {
+            self.take_place(&mut numbered);
         }
+        self.waiting.push((numbered, is_renewal));
+    }
+
+    /// Whether more wait than history may hold in memory at any time.
+    pub(super) fn is_full(&self, config: &Config) -> bool {
+        self.changes > config.history_events_max || self.bytes > config.history_bytes_max as u64
     }
 
     /// Of the record that it follows, if that waits here and is a renewal, too.
@@ -56,10 +65,6 @@ impl Lazy {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.waiting.len()
-    }
-
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }
@@ -71,8 +76,7 @@ impl Lazy {
 
     /// All of them, in order; none wait then.
     pub(super) fn take(&mut self) -> Vec<Numbered> {
-        self.due = None;
-        let all = std::mem::take(&mut self.waiting);
+        let all = std::mem::take(self).waiting;
         all.into_iter().map(|(numbered, _)| numbered).collect()
     }
 }

@@ -198,3 +198,33 @@ fn a_full_disk_refuses_writes_and_all_that_was_answered_is_written_anew_once_it_
     drop(requests);
     running.join().unwrap();
 }
+
+#[test]
+fn a_renewal_waits_as_one_whatever_is_decided_beside_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = Disk::default();
+    let writer = writer(disk.clone(), directory.path());
+    let (requests, receiver) = mpsc::sync_channel(3);
+    let running = std::thread::spawn(move || writer.run(&receiver));
+    let commit = |writes: Vec<Write>| {
+        let (committed, committing) = oneshot::channel();
+        requests.send(Request::Commit(writes, committed)).unwrap();
+        *committing.blocking_recv().unwrap().unwrap().last().unwrap()
+    };
+    let with = |key: &str, durability| Write {
+        durability,
+        ..put(key)
+    };
+    let renewal = || with("lease", Durability::Renewal);
+    commit(vec![with("event", Durability::Lazy), renewal()]);
+    commit(vec![renewal()]);
+    let last = commit(vec![renewal()]);
+    drop(requests);
+    running.join().unwrap();
+    let kept = disk.kept.lock();
+    let kept: Vec<(Revision, &str)> = kept
+        .iter()
+        .map(|(at, record)| (*at, &*record.key))
+        .collect();
+    assert_eq!(kept, [(Revision(2), "event"), (last, "lease")]);
+}
