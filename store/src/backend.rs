@@ -4,7 +4,7 @@
 //! few numbers beside them. One that is shared with other servers also refuses what no longer
 //! fits, and tells what others committed: nothing above assumes that all commits are its own.
 
-use crate::record::Record;
+use crate::record::{Link, Record};
 use crate::revision::Revision;
 use crate::seal::SealError;
 use crate::types::CommitError;
@@ -103,6 +103,9 @@ pub(crate) trait Backend: Send {
 pub(crate) trait Reader: Send + Sync {
     /// At most `count` records after a revision, in order.
     fn after(&self, revision: Revision, count: usize) -> Result<Vec<Numbered>, BackendError>;
+
+    /// Of at most `count` records after a revision, in order, what they did.
+    fn links(&self, after: Revision, count: usize) -> Result<Vec<(Revision, Link)>, BackendError>;
 
     fn at(&self, revision: Revision) -> Result<Option<Record>, BackendError>;
 

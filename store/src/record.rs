@@ -78,21 +78,12 @@ impl Record {
         bytes: &[u8],
         mut intern: impl FnMut(&str) -> Arc<str>,
     ) -> Result<(Self, bool), RecordError> {
-        if bytes.len() < HEAD {
-            return Err(RecordError::Short);
-        }
-        let checksum = u32::from_be_bytes(array(&bytes[..4]));
-        if crc32fast::hash(&bytes[4..]) != checksum {
-            return Err(RecordError::Checksum);
-        }
+        let Link {
+            operation,
+            previous,
+        } = Link::decode(bytes)?;
         let is_sealed = bytes[4] & SEALED != 0;
-        let operation = match bytes[4] & !SEALED {
-            1 => Operation::Put,
-            2 => Operation::Delete,
-            _ => return Err(RecordError::Operation),
-        };
         let created = Revision(u64::from_be_bytes(array(&bytes[5..13])));
-        let previous = Revision(u64::from_be_bytes(array(&bytes[13..21])));
         let partition_end = HEAD + usize::from(u16::from_be_bytes(array(&bytes[21..23])));
         let key_end = partition_end + usize::from(u16::from_be_bytes(array(&bytes[23..25])));
         if bytes.len() < key_end {
@@ -106,10 +97,41 @@ impl Record {
             partition: intern(&partition),
             key: intern(&key),
             created,
-            previous: (previous.0 > 0).then_some(previous),
+            previous,
             value: Bytes::copy_from_slice(&bytes[key_end..]),
         };
         Ok((record, is_sealed))
+    }
+}
+
+/// What a record did, and to what: all that compaction asks, sealed or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) operation: Operation,
+    /// The revision that it supersedes.
+    pub(crate) previous: Option<Revision>,
+}
+
+impl Link {
+    /// Of a record's bytes, all of which are checked.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
+        if bytes.len() < HEAD {
+            return Err(RecordError::Short);
+        }
+        let checksum = u32::from_be_bytes(array(&bytes[..4]));
+        if crc32fast::hash(&bytes[4..]) != checksum {
+            return Err(RecordError::Checksum);
+        }
+        let operation = match bytes[4] & !SEALED {
+            1 => Operation::Put,
+            2 => Operation::Delete,
+            _ => return Err(RecordError::Operation),
+        };
+        let previous = Revision(u64::from_be_bytes(array(&bytes[13..21])));
+        Ok(Self {
+            operation,
+            previous: (previous.0 > 0).then_some(previous),
+        })
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::{Backend, BackendError, Loaded, Numbered, Reader};
 use crate::lock::lock_within;
-use crate::record::Record;
+use crate::record::{Link, Record};
 use crate::revision::Revision;
 use crate::seal::{Codec, DecodeError};
 use std::collections::HashSet;
@@ -177,6 +177,18 @@ impl SledBackend {
         Ok(record)
     }
 
+    /// Records after a revision, in order; the numbers beside them come behind all of them.
+    fn stored(
+        &self,
+        after: Revision,
+    ) -> impl Iterator<Item = Result<(Revision, sled::IVec), BackendError>> {
+        let range = self.db.range(key(after.next())..);
+        range.map_while(|item| match item {
+            Ok((key, bytes)) => revision_of(&key).map(|revision| Ok((revision, bytes))),
+            Err(error) => Some(Err(error.into())),
+        })
+    }
+
     fn number(&self, key: &[u8]) -> Result<Revision, BackendError> {
         let Some(bytes) = self.db.get(key)? else {
             return Ok(Revision(0));
@@ -302,18 +314,25 @@ impl Reader for SledBackend {
     }
 
     fn after(&self, revision: Revision, count: usize) -> Result<Vec<Numbered>, BackendError> {
-        let mut found = Vec::new();
-        for item in self.db.range(key(revision.next())..) {
-            let (key, bytes) = item?;
-            let Some(revision) = revision_of(&key) else {
-                break;
-            };
-            found.push((revision, self.decode(revision, &bytes)?));
-            if found.len() == count {
-                break;
-            }
-        }
-        Ok(found)
+        let decode = |(revision, bytes): (Revision, sled::IVec)| {
+            Ok((revision, self.decode(revision, &bytes)?))
+        };
+        self.stored(revision)
+            .take(count)
+            .map(|found| found.and_then(decode))
+            .collect()
+    }
+
+    fn links(&self, after: Revision, count: usize) -> Result<Vec<(Revision, Link)>, BackendError> {
+        let decode = |(revision, bytes): (Revision, sled::IVec)| {
+            let link = Link::decode(&bytes);
+            let link = link.map_err(|error| unreadable(revision, DecodeError::Record(error)))?;
+            Ok((revision, link))
+        };
+        self.stored(after)
+            .take(count)
+            .map(|found| found.and_then(decode))
+            .collect()
     }
 
     fn at(&self, revision: Revision) -> Result<Option<Record>, BackendError> {

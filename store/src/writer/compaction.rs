@@ -152,18 +152,18 @@ impl Compaction {
     /// One bounded step towards what was begun.
     pub(super) fn step(&mut self, backend: &mut dyn Backend) -> Result<(), BackendError> {
         let Some(to) = self.target else { return Ok(()) };
-        let records = backend.reader().after(self.done, RECORDS_PER_STEP)?;
+        let links = backend.reader().links(self.done, RECORDS_PER_STEP)?;
         let mut drop = Vec::new();
         let mut reached = self.done;
-        for (revision, record) in records.iter().take_while(|(revision, _)| *revision <= to) {
-            drop.extend(record.previous);
-            if record.operation == Operation::Delete {
+        for (revision, link) in links.iter().take_while(|(revision, _)| *revision <= to) {
+            drop.extend(link.previous);
+            if link.operation == Operation::Delete {
                 drop.push(*revision);
             }
             reached = *revision;
         }
-        let is_end = records.len() < RECORDS_PER_STEP
-            || records.last().is_none_or(|(revision, _)| *revision > to);
+        let is_end = links.len() < RECORDS_PER_STEP
+            || links.last().is_none_or(|(revision, _)| *revision > to);
         let reached = if is_end { to } else { reached };
         backend.compact(&drop, reached)?;
         self.done = reached;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::backend::{Loaded, Reader};
-use crate::record::{Operation, Record};
+use crate::record::{Link, Operation, Record};
 use crate::state::Bounds;
 use crate::types::{Change, Expect, Stamped};
 use parking_lot::Mutex;
@@ -68,6 +68,22 @@ impl Reader for Disk {
         Ok(numbers
             .map(|number| (Revision(number), record.clone()))
             .collect())
+    }
+
+    fn links(&self, after: Revision, count: usize) -> Result<Vec<(Revision, Link)>, BackendError> {
+        let link = |(revision, record): Numbered| {
+            let Record {
+                operation,
+                previous,
+                ..
+            } = record;
+            let link = Link {
+                operation,
+                previous,
+            };
+            (revision, link)
+        };
+        Ok(self.after(after, count)?.into_iter().map(link).collect())
     }
 
     fn at(&self, _: Revision) -> Result<Option<Record>, BackendError> {
