@@ -134,12 +134,14 @@ impl Wishes {
         };
         let headers = response.headers_mut();
         headers.entry(CACHE_CONTROL).or_insert(PRIVATE);
-        headers.entry(AUDIT_ID).or_insert_with(|| {
+        let id = headers.entry(AUDIT_ID).or_insert_with(|| {
             self.audit_id.clone().unwrap_or_else(|| {
                 let id = uuid::Uuid::new_v4().to_string();
                 HeaderValue::from_str(&id).expect("an id is plain text")
             })
         });
+        // So that HTTP/2 keeps it in no table of headers: no two answers have the same one.
+        id.set_sensitive(true);
         response
     }
 }
