@@ -7,8 +7,10 @@ use super::{decode, is_second_view};
 use bytes::Bytes;
 use coracle_api::object::Object;
 use coracle_api::resource::Resource;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What selectors ask of an object.
@@ -21,7 +23,7 @@ pub struct Traits {
     pub fields: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 struct Metadata {
     #[serde(default)]
     name: String,
@@ -44,7 +46,11 @@ impl Traits {
                 fields: Vec::new(),
             });
         }
-        Some(Self::of_object(resource, &decode(resource, value)?))
+        let object = match needs_all && is_shallow(resource) {
+            true => shallow(resource, value)?,
+            false => decode(resource, value)?,
+        };
+        Some(Self::of_object(resource, &object))
     }
 
     pub fn of_object(resource: &Resource, object: &Object) -> Self {
@@ -99,6 +105,53 @@ fn metadata(after_type: &[u8]) -> Option<Metadata> {
     let rest = after_type.strip_prefix(b",\"metadata\":")?;
     // Reads one value and looks no further.
     Metadata::deserialize(&mut serde_json::Deserializer::from_slice(rest)).ok()
+}
+
+/// What is below a field that a selector may name and is no plain value itself: `status.podIP` is
+/// the first of them.
+const KEPT: &str = "podIPs";
+
+/// Whether all that selectors may ask for is a plain value in a part of the object, as
+/// `spec.nodeName` is.
+fn is_shallow(resource: &Resource) -> bool {
+    let depth = |field: &&str| field.split('.').count();
+    !is_second_view(resource)
+        && resource
+            .selectable_fields
+            .iter()
+            .all(|field| depth(field) <= 2)
+}
+
+/// An object of which only names, labels and the plain values of its parts are decoded: each event
+/// of a watch is looked at twice, and a pod is mostly containers.
+fn shallow(resource: &Resource, value: &[u8]) -> Option<Object> {
+    let parts: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_slice(value).ok()?;
+    let mut object = Map::new();
+    for (name, raw) in parts {
+        let part = match &*name {
+            "metadata" => {
+                let metadata: Metadata = serde_json::from_str(raw.get()).ok()?;
+                serde_json::to_value(metadata).ok()?
+            }
+            _ if raw.get().starts_with('{') => plain_values(raw)?,
+            _ => serde_json::from_str(raw.get()).ok()?,
+        };
+        object.insert(name.into_owned(), part);
+    }
+    object.insert("kind".to_owned(), resource.kind.into());
+    Object::from_value(object.into())
+}
+
+fn plain_values(part: &RawValue) -> Option<Value> {
+    let fields: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(part.get()).ok()?;
+    let is_kept = |name: &str, raw: &RawValue| name == KEPT || !raw.get().starts_with(['{', '[']);
+    let mut plain = Map::new();
+    for (name, raw) in fields {
+        if is_kept(&name, raw) {
+            plain.insert(name.into_owned(), serde_json::from_str(raw.get()).ok()?);
+        }
+    }
+    Some(plain.into())
 }
 
 /// The bytes of an object's metadata.
