@@ -56,6 +56,8 @@ pub enum Operation {
 }
 
 impl Operation {
+    pub const ALL: [Self; 4] = [Self::Create, Self::Update, Self::Delete, Self::Connect];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "CREATE",
@@ -199,7 +201,7 @@ impl Chain {
     /// Before validation, on create and update. `object` is the new state; for a subresource with
     /// a body of its own, that body.
     pub async fn mutate(&self, object: &mut Object, asked: &Attributes<'_>) -> Result<(), Status> {
-        let all = self.watch("", Step::Admit, asked);
+        let all = self.watch(None, Step::Admit, asked);
         all.over(self.mutated(object, asked).await)
     }
 
@@ -222,7 +224,7 @@ impl Chain {
         let mut ruled = policy::Turn::default();
         loop {
             for plugin in self.asked(Plugin::MUTATING, asked) {
-                let one = self.watch(plugin.name(), Step::Admit, asked);
+                let one = self.watch(Some(plugin), Step::Admit, asked);
                 let object = object.as_deref_mut();
                 one.over(match plugin {
                     Plugin::MutatingAdmissionPolicy => {
@@ -242,7 +244,7 @@ impl Chain {
 
     /// After validation, on create and update.
     pub async fn validate(&self, object: &Object, asked: &Attributes<'_>) -> Result<(), Status> {
-        let all = self.watch("", Step::Validate, asked);
+        let all = self.watch(None, Step::Validate, asked);
         all.over(self.judged(object, asked).await)
     }
 
@@ -257,7 +259,7 @@ impl Chain {
         asked: &Attributes<'_>,
     ) -> Result<(), Status> {
         for plugin in self.asked(Plugin::VALIDATING, asked) {
-            let one = self.watch(plugin.name(), Step::Validate, asked);
+            let one = self.watch(Some(plugin), Step::Validate, asked);
             one.over(match (plugin, object) {
                 (Plugin::ValidatingAdmissionPolicy, object) => {
                     Box::pin(self.policies.judge(object, asked)).await
@@ -282,15 +284,15 @@ impl Chain {
         if self.settings.disabled.contains(&Plugin::ResourceQuota) {
             return Ok(None);
         }
-        let one = self.watch(Plugin::ResourceQuota.name(), Step::Validate, asked);
+        let one = self.watch(Some(Plugin::ResourceQuota), Step::Validate, asked);
         one.over(charge.await.map(Some))
     }
 
     /// The only call on delete and connect, which have no object.
     pub async fn pass(&self, asked: &Attributes<'_>) -> Result<(), Status> {
-        let all = self.watch("", Step::Admit, asked);
+        let all = self.watch(None, Step::Admit, asked);
         all.over(self.in_turns(None, asked).await)?;
-        let all = self.watch("", Step::Validate, asked);
+        let all = self.watch(None, Step::Validate, asked);
         all.over(self.each_judges(None, asked).await)
     }
 
@@ -385,8 +387,8 @@ impl Chain {
 }
 
 impl Chain {
-    /// Begins to measure a plugin; without a name, a step as a whole.
-    fn watch(&self, plugin: &'static str, step: Step, asked: &Attributes<'_>) -> Stopwatch<'_> {
+    /// Begins to measure a plugin; without one, a step as a whole.
+    fn watch(&self, plugin: Option<Plugin>, step: Step, asked: &Attributes<'_>) -> Stopwatch<'_> {
         Stopwatch {
             times: &self.times,
             plugin,
@@ -399,7 +401,7 @@ impl Chain {
 
 struct Stopwatch<'a> {
     times: &'a Times,
-    plugin: &'static str,
+    plugin: Option<Plugin>,
     step: Step,
     operation: Operation,
     begun: Instant,

@@ -1,6 +1,7 @@
 //! What requests leave in the text.
 
 use super::*;
+use crate::admission::plugin::Plugin;
 use expect_test::expect;
 use http::Method;
 use std::time::Duration;
@@ -127,9 +128,9 @@ fn admission_is_timed_by_plugin_and_by_step() {
         let took = Duration::from_millis(ms);
         times.add(plugin, Step::Admit, Operation::Create, is_rejected, took);
     };
-    took("Priority", false, 4);
-    took("Priority", true, 30);
-    took("", true, 40);
+    took(Some(Plugin::Priority), false, 4);
+    took(Some(Plugin::Priority), true, 30);
+    took(None, true, 40);
     let mut text = Text::default();
     times.text(&mut text);
     let text = text.into_string();
