@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use coracle_api::object::{Object, ObjectKey};
 use coracle_store::Store;
+use memchr::memmem;
 
 /// A read-only look at the newest stored objects. `group` is empty for the core group and
 /// `namespace` for cluster-scoped resources.
@@ -14,6 +15,9 @@ pub trait View: Send + Sync {
 
     /// All objects, or those of one namespace, in the order of their keys.
     fn list(&self, group: &str, plural: &str, namespace: Option<&str>) -> Vec<Object>;
+
+    /// Of all objects those whose stored bytes have this text; the others are not decoded.
+    fn having(&self, group: &str, plural: &str, text: &str) -> Vec<Object>;
 }
 
 /// Where the objects of a resource are in the store.
@@ -47,6 +51,16 @@ impl View for Store {
         let snapshot = self.snapshot(&partition(group, plural));
         snapshot
             .range_from("", &prefix)
+            .filter_map(|(_, entry)| decode(&entry.value))
+            .collect()
+    }
+
+    fn having(&self, group: &str, plural: &str, text: &str) -> Vec<Object> {
+        let finder = memmem::Finder::new(text);
+        let snapshot = self.snapshot(&partition(group, plural));
+        snapshot
+            .range_from("", "")
+            .filter(|(_, entry)| finder.find(&entry.value).is_some())
             .filter_map(|(_, entry)| decode(&entry.value))
             .collect()
     }

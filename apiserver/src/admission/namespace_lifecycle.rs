@@ -5,7 +5,9 @@ use super::{Attributes, Operation};
 use crate::view::View;
 use coracle_api::object::Object;
 use coracle_api::status::{Status, Subject};
+use serde::Deserialize;
 use serde_json::json;
+use std::borrow::Cow;
 
 const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
 
@@ -31,18 +33,37 @@ pub fn admit(
     if asked.namespace.is_empty() || asked.operation == Operation::Delete || is_review(asked) {
         return Ok(());
     }
-    let Some(namespace) = view.get("", "namespaces", "", asked.namespace) else {
+    let Some(is_terminating) = is_terminating(view, asked.namespace) else {
         return Err(Status::not_found(Subject {
             group: "",
             resource: "namespaces",
             name: asked.namespace,
         }));
     };
-    if asked.operation == Operation::Create && namespace.str(&["status", "phase"]) == "Terminating"
-    {
+    if asked.operation == Operation::Create && is_terminating {
         return Err(terminating(object, asked));
     }
     Ok(())
+}
+
+/// None where there is no such namespace. Every write asks: nothing but the phase is decoded.
+fn is_terminating(view: &dyn View, namespace: &str) -> Option<bool> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Namespace<'a> {
+        #[serde(borrow)]
+        status: Option<State<'a>>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct State<'a> {
+        #[serde(borrow)]
+        phase: Option<Cow<'a, str>>,
+    }
+    let stored = view.stored("", "namespaces", "", namespace)?;
+    let found: Namespace<'_> = serde_json::from_slice(&stored).ok()?;
+    let phase = found.status.and_then(|state| state.phase);
+    Some(phase.as_deref() == Some("Terminating"))
 }
 
 /// An answer about the namespace would leak what the asker may not see.

@@ -104,7 +104,8 @@ fn establish(view: &dyn View, pod: &mut Object, asked: &Attributes<'_>) -> Resul
 
 /// Should two have come to be the default in a race, the lower one counts.
 fn default_class(view: &dyn View) -> Option<Object> {
-    view.list(GROUP, PLURAL, None)
+    // As it is stored. Every pod asks, and few classes are the default.
+    view.having(GROUP, PLURAL, "\"globalDefault\":true")
         .into_iter()
         .filter(|class| class.bool(&["globalDefault"]))
         .min_by_key(|class| class.i64(&["value"]))

@@ -55,4 +55,10 @@ impl View for Objects {
             .map(|(_, object)| object.clone())
             .collect()
     }
+
+    fn having(&self, group: &str, plural: &str, text: &str) -> Vec<Object> {
+        let mut all = self.list(group, plural, None);
+        all.retain(|object| object.to_value().to_string().contains(text));
+        all
+    }
 }
