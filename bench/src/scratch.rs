@@ -84,19 +84,27 @@ impl Scratch {
         }
     }
 
-    /// One by one: a server gives up the deletion of a whole collection after a minute.
+    /// One by one: a server gives up the deletion of a whole collection after a minute. A list that
+    /// the server forgot meanwhile, as so much was deleted, begins anew.
     async fn remove_all<K>(&self, api: Api<K>) -> Result<(), kube::Error>
     where
         K: Clone + DeserializeOwned + Debug,
     {
-        let mut page = ListParams::default().labels(&format!("{LABEL}={}", self.name));
-        page = page.limit(PAGE);
+        let first = ListParams::default().labels(&format!("{LABEL}={}", self.name));
+        let first = first.limit(PAGE);
+        let mut page = first.clone();
         loop {
-            let some = api.list_metadata(&page).await?;
+            let some = match api.list_metadata(&page).await {
+                Err(kube::Error::Api(status)) if status.code == 410 => {
+                    page = first.clone();
+                    continue;
+                }
+                listed => listed?,
+            };
             let names = some.items.into_iter().filter_map(|one| one.metadata.name);
             remove_named(&api, &names.collect::<Vec<_>>()).await?;
             match some.metadata.continue_ {
-                Some(token) if !token.is_empty() => page = page.continue_token(&token),
+                Some(token) if !token.is_empty() => page = first.clone().continue_token(&token),
                 _ => return Ok(()),
             }
         }
