@@ -51,6 +51,10 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
+/// That of glibc took a fifth of the server's processor time under load.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[allow(clippy::print_stderr)]
 fn main() -> ExitCode {
     // The shim forks and joins namespaces, so it runs before any thread exists.
