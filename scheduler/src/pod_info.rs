@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::{
     Affinity, ObjectReference, Pod, PodCondition, PodExtendedResourceClaimStatus, PodResourceClaim,
     PodResourceClaimStatus, PodSchedulingGate, PodSpec, Toleration,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use std::sync::Arc;
 
 mod disks; // Disks without a claim.
@@ -25,6 +26,8 @@ pub use driven::{Driven, of_volume, provisioner_driver};
 pub use labels::PodLabels;
 pub use spread::SpreadConstraint;
 pub use terms::{AffinityTerm, PodTerms, WeightedTerm};
+#[cfg(test)]
+pub use traits::DERIVED;
 pub use traits::{Memo, Traits, TraitsTable};
 
 pub const DEFAULT_SCHEDULER: &str = "default-scheduler";
@@ -99,6 +102,11 @@ impl PodInfo {
 
     /// The same, with what pods have in common kept in `table`.
     pub fn sharing(pod: Arc<Pod>, table: &TraitsTable) -> Self {
+        Self::following(pod, table, None)
+    }
+
+    /// The same; `old` is the pod as it was, whose traits are kept where nothing of them changed.
+    pub fn following(pod: Arc<Pod>, table: &TraitsTable, old: Option<&Self>) -> Self {
         let none = PodSpec::default();
         let spec = pod.spec.as_ref().unwrap_or(&none);
         let (meta, status) = (&pod.metadata, pod.status.as_ref());
@@ -116,7 +124,9 @@ impl PodInfo {
             key: coracle_client::key_of(pod.as_ref()),
             uid: meta.uid.clone().unwrap_or_default(),
             resource_version: meta.resource_version.as_deref().unwrap_or_default().into(),
-            traits: table.share(Traits::of(&pod, spec)),
+            traits: old
+                .and_then(|old| old.traits_if_of(meta))
+                .unwrap_or_else(|| table.share(Traits::of(&pod, spec))),
             node: node.into(),
             priority: spec.priority.unwrap_or(0),
             is_deleting: meta.deletion_timestamp.is_some(),
@@ -136,6 +146,13 @@ impl PodInfo {
             disruption: condition(&pod, "DisruptionTarget").cloned().map(Box::new),
             waiting: is_waiting.then_some(pod),
         }
+    }
+
+    /// The generation stands for the spec. Servers before v1.33 tell none of pods.
+    fn traits_if_of(&self, meta: &ObjectMeta) -> Option<Arc<Traits>> {
+        let is_same_spec = self.generation.is_some() && self.generation == meta.generation;
+        let is_same = is_same_spec && self.traits.labels.are(meta.labels.as_ref());
+        is_same.then(|| Arc::clone(&self.traits))
     }
 
     fn spec(&self) -> Option<&PodSpec> {

@@ -57,7 +57,8 @@ impl Pods {
         {
             return;
         }
-        let pod = self.info(pod);
+        let pod = PodInfo::following(Arc::new(pod), &self.traits, old.as_deref());
+        let pod = Arc::new(pod);
         self.world.set_pod(&pod, old.as_ref(), Instant::now());
         self.known.insert(pod.uid.clone(), pod);
     }

@@ -13,6 +13,13 @@ impl PodLabels {
         Self(pairs.collect())
     }
 
+    /// Labels of objects are sorted by key as well.
+    pub fn are(&self, labels: Option<&Labels>) -> bool {
+        let own = self.0.iter().map(|(key, value)| (&**key, &**value));
+        let labels = labels.into_iter().flatten();
+        own.eq(labels.map(|(key, value)| (key.as_str(), value.as_str())))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

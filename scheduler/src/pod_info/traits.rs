@@ -18,8 +18,16 @@ pub struct Traits {
     pub terms: Option<Box<PodTerms>>,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often traits were worked out on this thread.
+    pub static DERIVED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 impl Traits {
     pub(super) fn of(pod: &Pod, spec: &PodSpec) -> Self {
+        #[cfg(test)]
+        DERIVED.set(DERIVED.get() + 1);
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
         Self {
             namespace: namespace.into(),

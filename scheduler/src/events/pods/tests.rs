@@ -3,7 +3,9 @@
 use super::*;
 use crate::framework::{Plugin, Points, Profile, Profiles, SharedPlugin, WorldChange};
 use crate::plugins::priority_sort::PrioritySort;
+use crate::pod_info::DERIVED;
 use crate::queue::{Backoff, Queue};
+use crate::selector::LabelSet;
 use crate::views::Views;
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,6 +105,28 @@ async fn what_a_list_shows_again_is_kept_once() {
     list(&mut sink, &["a 1 1 node", "b 2 2"]);
     let is_same = |uid| Arc::ptr_eq(&before[uid], &sink.known[uid]);
     assert!(is_same("1") && !is_same("2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn traits_are_worked_out_again_only_where_labels_or_spec_changed() {
+    let mut sink = sink();
+    let begun = DERIVED.get();
+    let mut apply = |version: &str, generation: Option<i64>, app: &str| {
+        let mut pod = pod(&format!("a 1 {version} node"));
+        pod.metadata.generation = generation;
+        let labels = [("app".to_owned(), app.to_owned())];
+        pod.metadata.labels = Some(labels.into_iter().collect());
+        sink.apply(Event::Apply(pod));
+        assert_eq!(sink.known["1"].labels().label("app"), Some(app));
+        DERIVED.get() - begun
+    };
+    assert_eq!(apply("1", Some(1), "web"), 1);
+    assert_eq!(apply("2", Some(1), "web"), 1, "its status changed");
+    assert_eq!(apply("3", Some(1), "api"), 2, "its labels did");
+    assert_eq!(apply("4", Some(2), "api"), 3, "its spec did");
+    assert_eq!(apply("5", Some(2), "api"), 3);
+    assert_eq!(apply("6", None, "api"), 4, "nobody knows");
+    assert_eq!(apply("7", None, "api"), 5);
 }
 
 /// Keeps pods of the name `waits` out, and panics over those of the name `bad` while it is told to.
