@@ -13,10 +13,12 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
+pub use unbound::{Unbound, chain};
 use under_way::{PREEMPTED, Revocable, UnderWay};
 
 mod lap; // How long each step takes.
 mod permit; // Whether the pod may be bound, and when.
+mod unbound; // What is told of a binding that failed.
 mod under_way; // Which bindings can still be called off.
 
 /// Bindings under way at a time: enough to hide the API's latency, few enough to bound memory.
@@ -140,8 +142,10 @@ pub fn reserve(
 ) -> Result<(), StepError> {
     let all = Lap::begin(Stage::Reserve);
     let mut plugins = profile.at(Point::Reserve);
+    let mut asked = "";
     let reserve = || {
         plugins.try_for_each(|(_, plugin)| {
+            asked = plugin.name();
             let own = Lap::begin(Stage::Reserve);
             let reserved = plugin.reserve(pod, node);
             place.lap(Some(plugin), own, &reserved);
@@ -149,12 +153,7 @@ pub fn reserve(
         })
     };
     let reserved = std::panic::catch_unwind(AssertUnwindSafe(reserve));
-    let reserved = reserved.unwrap_or_else(|_| {
-        Err(StepError::Refused {
-            plugin: "Reserve",
-            why: "a plugin panicked".to_owned(),
-        })
-    });
+    let reserved = reserved.unwrap_or_else(|_| Err(StepError::failed(asked, "a plugin panicked")));
     place.lap(None, all, &reserved);
     reserved
 }
@@ -166,10 +165,10 @@ pub async fn bind(
     node: &str,
     place: &mut Place,
     reserved: Result<(), StepError>,
-) -> Result<(), StepError> {
+) -> Result<(), Unbound> {
     let result = match reserved {
         Ok(()) => steps(profile, pod, node, place).await,
-        Err(error) => Err(error),
+        Err(error) => Err(Unbound::at(Stage::Reserve, error)),
     };
     if result.is_err() {
         let all = Lap::begin(Stage::Unreserve);
@@ -188,20 +187,19 @@ async fn steps(
     pod: &PodInfo,
     node: &str,
     place: &mut Place,
-) -> Result<(), StepError> {
-    permit::all(profile, pod, node, place).await?;
+) -> Result<(), Unbound> {
+    let at = |step| move |error| Unbound::at(step, error);
+    let permitted = permit::all(profile, pod, node, place).await;
+    permitted.map_err(at(Stage::Permit))?;
     let all = Lap::begin(Stage::PreBind);
     let prepared = prepare(profile, pod, node, place).await;
     place.lap(None, all, &prepared);
-    prepared?;
-    place.seal().map_err(|why| StepError::Refused {
-        plugin: "Bind",
-        why: why.to_owned(),
-    })?;
+    prepared.map_err(at(Stage::PreBind))?;
+    place.seal().map_err(Unbound::CalledOff)?;
     let all = Lap::begin(Stage::Bind);
     let bound = write(profile, pod, node, place).await;
     place.lap(None, all, &bound);
-    bound?;
+    bound.map_err(at(Stage::Bind))?;
     let all = Lap::begin(Stage::PostBind);
     // Who reserved something is told of the end as well.
     let reserving = |place| profile.has(Point::Reserve, place);
@@ -258,10 +256,7 @@ async fn write(
 }
 
 fn not_waited(plugin: &SharedPlugin, why: &str) -> StepError {
-    StepError::Refused {
-        plugin: plugin.name(),
-        why: why.to_owned(),
-    }
+    StepError::failed(plugin.name(), why)
 }
 
 #[cfg(test)]

@@ -158,14 +158,26 @@ pub enum Permission {
 /// A failure off the cycle: reserving, permitting, binding.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
+    /// The pod is not to go there, as things are.
     #[error("{plugin} refused the pod: {why}")]
     Refused { plugin: &'static str, why: String },
+    /// Something went wrong.
     #[error("{plugin} failed")]
     Failed {
         plugin: &'static str,
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl StepError {
+    pub fn failed(
+        plugin: &'static str,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        let source = source.into();
+        Self::Failed { plugin, source }
+    }
 }
 
 /// Place of a pod in the active queue: smaller goes first.

@@ -1,6 +1,6 @@
 //! The loop: next pod, newest snapshot, one cycle, then binding on its own.
 
-use crate::binding::{self, Place, Places};
+use crate::binding::{self, Place, Places, chain};
 use crate::cache::{Cache, Snapshot};
 use crate::configuration::Configuration;
 use crate::cycle::{self, Diagnosis, Outcome, Rotation};
@@ -28,7 +28,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The condition's reason where it is no matter of the nodes.
+/// The condition's reason where plugins refuse the pod.
+const UNSCHEDULABLE: &str = "Unschedulable";
+/// Where something went wrong.
 const SCHEDULER_ERROR: &str = "SchedulerError";
 /// How often assumed pods are checked for confirmations that never came.
 const EXPIRE_EVERY: Duration = Duration::from_secs(30);
@@ -251,8 +253,10 @@ impl Scheduler {
                     let pod = &attempt.pod;
                     let nominated = nominated.as_deref();
                     if let Some(lane) = this.lane(pod) {
-                        let reason = "Unschedulable";
-                        lane.reporter.failed(pod, reason, message, nominated).await;
+                        let reporter = &lane.reporter;
+                        reporter
+                            .failed(pod, UNSCHEDULABLE, message, nominated)
+                            .await;
                         lane.release(&diagnosis).await;
                         this.preempt(&lane.evictor, &attempt, &diagnosis).await;
                     }
@@ -369,7 +373,7 @@ impl Scheduler {
         let _binding = self.metrics.binding();
         let steps = AssertUnwindSafe(binding::bind(&lane.profile, pod, node, place, reserved))
             .catch_unwind();
-        let failure = match steps.await {
+        let (failure, is_refusal) = match steps.await {
             Ok(Ok(())) => {
                 self.cache.lock().finish_binding(&pod.uid, Instant::now());
                 self.queue.done(&pod.uid);
@@ -377,10 +381,14 @@ impl Scheduler {
                 lane.reporter.scheduled(pod, node);
                 return;
             }
-            Ok(Err(error)) => chain(&error),
-            Err(_) => "a plugin panicked".to_owned(),
+            Ok(Err(error)) => (error.told(), error.is_refusal()),
+            Err(_) => ("a plugin panicked".to_owned(), false),
         };
-        place.counted(|counting| counting.ended(Ended::Error, Instant::now()));
+        let (ended, reason) = match is_refusal {
+            true => (Ended::Unschedulable, UNSCHEDULABLE),
+            false => (Ended::Error, SCHEDULER_ERROR),
+        };
+        place.counted(|counting| counting.ended(ended, Instant::now()));
         self.cache.lock().forget(&pod.uid);
         let nominated = self.nominate(&attempt.pod, &Nomination::Clear);
         let now = Instant::now();
@@ -392,28 +400,9 @@ impl Scheduler {
         }
         tracing::warn!(pod = %pod.key, node, failure, "not bound");
         lane.reporter
-            .failed(pod, SCHEDULER_ERROR, failure, nominated.as_deref())
+            .failed(pod, reason, failure, nominated.as_deref())
             .await;
     }
-}
-
-/// An error with its sources; a refusal in the server's own words, since kube prints the whole status.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = String::new();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let refusal = match error.downcast_ref::<kube::Error>() {
-            Some(kube::Error::Api(status)) => Some(&status.message),
-            _ => None,
-        };
-        if !text.is_empty() {
-            text.push_str(": ");
-        }
-        text.push_str(refusal.unwrap_or(&error.to_string()));
-        // What lies below a refusal is the same in other words.
-        next = error.source().filter(|_| refusal.is_none());
-    }
-    text
 }
 
 #[cfg(test)]

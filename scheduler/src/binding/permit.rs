@@ -8,7 +8,7 @@ use crate::pod_info::PodInfo;
 use coracle_client::clock::Instant;
 use std::time::Duration;
 
-/// Upstream's bound on how long Permit may keep a pod waiting.
+/// Upstream's bound, 15m0s as it is told, on how long Permit may keep a pod waiting.
 const PERMIT_MAX: Duration = Duration::from_secs(15 * 60);
 
 pub async fn all(
@@ -25,7 +25,8 @@ pub async fn all(
         if waited {
             let status = match permitted {
                 Ok(()) => Status::Success,
-                Err(_) => Status::Unschedulable,
+                Err(StepError::Refused { .. }) => Status::Unschedulable,
+                Err(StepError::Failed { .. }) => Status::Error,
             };
             place.counted(|counting| counting.permitted(status, began, Instant::now()));
             has_waited = true;
@@ -70,7 +71,10 @@ async fn permit(
             Permission::Wait(pause) => pause,
         };
         if Instant::now() + pause > end {
-            let late = refused("the pod waited too long".to_owned());
+            let name = plugin.name();
+            let late = refused(format!(
+                "rejected due to timeout after waiting 15m0s at plugin {name}"
+            ));
             return (has_waited, Err(late));
         }
         has_waited = true;

@@ -14,7 +14,7 @@ async fn bind(
     pod: &PodInfo,
     node: &str,
     place: &mut Place,
-) -> Result<(), StepError> {
+) -> Result<(), Unbound> {
     let reserved = reserve(profile, pod, node, place);
     super::bind(profile, pod, node, place, reserved).await
 }
@@ -211,8 +211,8 @@ async fn too_many_who_wait_are_tried_again_later() {
     let (profile, story) = tell("", 1);
     let refused = bind(&profile, &pod, "n", &mut places.take().await).await;
     assert_eq!(
-        refused.unwrap_err().to_string(),
-        "a refused the pod: too many pods wait"
+        refused.unwrap_err().told(),
+        "waiting on permit for pod: too many pods wait"
     );
     assert!(story.lock().last().unwrap().ends_with("a unreserve"));
 }
@@ -239,8 +239,8 @@ async fn nobody_is_waited_for_once_the_scheduler_stops() {
         stop.cancel();
     });
     assert_eq!(
-        refused.unwrap_err().to_string(),
-        "b refused the pod: the scheduler stops"
+        refused.unwrap_err().told(),
+        r#"running PreBind plugin "b": the scheduler stops"#
     );
     assert_eq!(story.lock().last().unwrap(), "b unreserve");
     drop(place);
@@ -264,8 +264,8 @@ async fn a_binding_is_called_off_while_it_waits() {
     };
     let (bound, ()) = tokio::join!(bound, refused);
     assert_eq!(
-        bound.unwrap_err().to_string(),
-        "a refused the pod: preempted"
+        bound.unwrap_err().told(),
+        "waiting on permit for pod: preempted"
     );
     assert!(story.lock().last().unwrap().ends_with("a unreserve"));
 

@@ -286,8 +286,8 @@ impl Plugin for DynamicResources {
             return Ok(()); // None of the claims is needed.
         };
         let Some(found) = task.found(node) else {
-            let why = "claim allocation not found for node".to_owned();
-            return Err(StepError::Refused { plugin: NAME, why });
+            let why = "claim allocation not found for node";
+            return Err(StepError::failed(NAME, why));
         };
         let mut devices = self.writer.devices.lock();
         let claims = found.claims.into_iter().map(|(claim, gets)| {

@@ -171,7 +171,7 @@ impl Plugin for VolumeBinding {
         }
         self.give(pod, node).map_err(|reason| {
             let why = reason.texts(pod).join(", ");
-            StepError::Refused { plugin: NAME, why }
+            StepError::failed(NAME, why)
         })
     }
 

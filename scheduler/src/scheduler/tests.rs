@@ -217,17 +217,3 @@ async fn a_pod_that_could_not_be_decided_on_is_tried_again_after_its_delay() {
         crate::binding::Places::new(scheduler.stop.clone()).free()[0]
     );
 }
-
-#[test]
-fn a_refusal_is_told_in_the_servers_words_alone() {
-    let status = serde_json::from_value(json!({
-        "status": "Failure", "code": 404, "reason": "NotFound",
-        "message": "pods \"web\" not found",
-    }));
-    let error = StepError::Failed {
-        plugin: "DefaultBinder",
-        source: Box::new(kube::Error::Api(Box::new(status.unwrap()))),
-    };
-    let told = "DefaultBinder failed: pods \"web\" not found";
-    assert_eq!(chain(&error), told);
-}

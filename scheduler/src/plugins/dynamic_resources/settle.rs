@@ -25,7 +25,7 @@ impl DynamicResources {
                 return Ok(());
             }
             if Instant::now() >= end {
-                return refused("device binding timeout".to_owned());
+                return given_up("device binding timeout".to_owned());
             }
             let soon = (Instant::now() + LOOK_EVERY).min(end);
             drop(tokio::time::timeout_at(soon, notified).await);
@@ -60,17 +60,17 @@ impl DynamicResources {
         let mut is_ready = true;
         for key in claims {
             let Some(claim) = devices.claim(key) else {
-                return refused(format!("could not find ResourceClaim \"{key}\""));
+                return given_up(format!("could not find ResourceClaim \"{key}\""));
             };
             match readiness::of(claim) {
                 Readiness::Ready => {}
-                Readiness::Failed(why) => return refused(why),
+                Readiness::Failed(why) => return given_up(why),
                 Readiness::Waiting => {
                     is_ready = false;
                     let now = self.writer.clock.now();
                     if readiness::is_over(claim, self.args.binding_timeout, now) {
                         let why = format!("device binding timeout: claim={}", key.name);
-                        return refused(why);
+                        return given_up(why);
                     }
                 }
             }
@@ -79,6 +79,6 @@ impl DynamicResources {
     }
 }
 
-fn refused<T>(why: String) -> Result<T, StepError> {
-    Err(StepError::Refused { plugin: NAME, why })
+fn given_up<T>(why: String) -> Result<T, StepError> {
+    Err(StepError::failed(NAME, why))
 }

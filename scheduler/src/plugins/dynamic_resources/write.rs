@@ -66,7 +66,7 @@ impl Writer {
                     now = api.get(name).await.map_err(failed)?;
                     if now.metadata.uid != claim.metadata.uid {
                         let key = key_of(claim);
-                        return refused(format!("claim {key} got deleted in the meantime"));
+                        return given_up(format!("claim {key} got deleted in the meantime"));
                     }
                 }
                 done => return done,
@@ -83,16 +83,16 @@ impl Writer {
     ) -> Result<ResourceClaim, StepError> {
         let key = key_of(&claim);
         if claim.metadata.deletion_timestamp.is_some() {
-            return refused(format!("claim {key} got deleted in the meantime"));
+            return given_up(format!("claim {key} got deleted in the meantime"));
         }
         match (gets, allocation(&claim)) {
             (Some(_), Some(_)) => {
-                return refused(format!(
+                return given_up(format!(
                     "claim {key} got allocated elsewhere in the meantime"
                 ));
             }
             (None, None) => {
-                return refused(format!(
+                return given_up(format!(
                     "claim {key} got deallocated elsewhere in the meantime"
                 ));
             }
@@ -184,6 +184,6 @@ pub(super) fn failed(error: impl std::error::Error + Send + Sync + 'static) -> S
     }
 }
 
-fn refused<T>(why: String) -> Result<T, StepError> {
-    Err(StepError::Refused { plugin: NAME, why })
+fn given_up<T>(why: String) -> Result<T, StepError> {
+    Err(StepError::failed(NAME, why))
 }

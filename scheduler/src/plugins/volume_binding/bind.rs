@@ -66,7 +66,7 @@ impl VolumeBinding {
             }
         };
         self.volumes.lock().unwatch(&reserved.claims, &notify);
-        result.map_err(|why| StepError::Refused { plugin: NAME, why })
+        result.map_err(|why| StepError::failed(NAME, why))
     }
 
     /// Whether all is bound; an error when it will not be.

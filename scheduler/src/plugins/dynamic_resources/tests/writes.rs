@@ -2,7 +2,9 @@
 
 use super::api::{self, Answers, merge, refused};
 use super::*;
+use crate::binding::Unbound;
 use crate::framework::Plugin;
+use crate::laps::Stage;
 
 /// One claim, and what was written: method, path, status of the answer.
 #[derive(Debug, Default)]
@@ -113,8 +115,8 @@ async fn who_was_faster_is_not_overwritten() {
     scene.server.lock().claim["status"] = json!({"allocation": allocated_on("b")});
     let error = scene.plugin.pre_bind(&scene.pod, "a").await.unwrap_err();
     assert_eq!(
-        error.to_string(),
-        "DynamicResources refused the pod: claim default/c got allocated elsewhere in the meantime"
+        Unbound::at(Stage::PreBind, error).told(),
+        "running PreBind plugin \"DynamicResources\": claim default/c got allocated elsewhere in the meantime"
     );
     scene.plugin.unreserve(&scene.pod, "a");
     assert!(!scene.devices.lock().is_under_way("u-c"));
@@ -158,7 +160,7 @@ async fn drivers_that_make_devices_ready_are_waited_for() {
         (
             "broken",
             Err(
-                "DynamicResources refused the pod: device binding failed: claim=c, reason=Told, \
+                "running PreBind plugin \"DynamicResources\": device binding failed: claim=c, reason=Told, \
                  message=\"by the driver\""
                     .to_owned(),
             ),
@@ -178,6 +180,6 @@ async fn drivers_that_make_devices_ready_are_waited_for() {
             scene.devices.lock().set_claim(&read(shown));
         };
         let (settled, ()) = tokio::join!(settled, tell);
-        assert_eq!(settled.map_err(|error| error.to_string()), outcome);
+        assert_eq!(settled.map_err(|error| Unbound::at(Stage::PreBind, error).told()), outcome);
     }
 }

@@ -1,6 +1,8 @@
 //! What is written, and what is waited for.
 
 use super::*;
+use crate::binding::Unbound;
+use crate::laps::Stage;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -46,7 +48,9 @@ async fn begin(scene: &Scene, client: Client) -> tokio::task::JoinHandle<Result<
         let settled = plugin
             .settle(&pod, "a")
             .expect("there is something to wait for");
-        settled.await.map_err(|error| error.to_string())
+        settled
+            .await
+            .map_err(|error| Unbound::at(Stage::PreBind, error).told())
     })
 }
 
@@ -99,8 +103,7 @@ async fn a_provisioner_that_cannot_sends_the_pod_elsewhere() {
     let waiting = begin(&scene, taking().0).await;
     show_claim(&scene, "2", &["node=a"]);
     show_claim(&scene, "3", &[]);
-    let why =
-        r#"VolumeBinding refused the pod: binding volumes: provisioning failed for PVC "data""#;
+    let why = r#"running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "data""#;
     assert_eq!(waiting.await.unwrap(), Err(why.to_owned()));
 }
 
@@ -108,12 +111,13 @@ async fn a_provisioner_that_cannot_sends_the_pod_elsewhere() {
 async fn nobody_waits_for_ever_or_for_a_pod_that_is_gone() {
     let scene = Scene::of("claim data\nclass late by=p\nnode a");
     let waiting = begin(&scene, taking().0).await;
-    let why = "VolumeBinding refused the pod: binding volumes: timed out";
+    let why = r#"running PreBind plugin "VolumeBinding": binding volumes: timed out"#;
     assert_eq!(waiting.await.unwrap(), Err(why.to_owned()));
 
     let waiting = begin(&scene, taking().0).await;
     scene.cache.lock().remove_pod("pod-uid");
-    let why = "VolumeBinding refused the pod: binding volumes: pod does not exist any more";
+    let why =
+        r#"running PreBind plugin "VolumeBinding": binding volumes: pod does not exist any more"#;
     assert_eq!(waiting.await.unwrap(), Err(why.to_owned()));
 }
 
@@ -126,6 +130,6 @@ async fn a_volume_that_is_out_of_reach_is_no_good() {
         .lock()
         .set_volume(&read(volume("v", &["on=b"])));
     show_claim(&scene, "2", &["node=a", "volume=v"]);
-    let why = r#"VolumeBinding refused the pod: binding volumes: pv "v" node affinity doesn't match node "a""#;
+    let why = r#"running PreBind plugin "VolumeBinding": binding volumes: pv "v" node affinity doesn't match node "a""#;
     assert_eq!(waiting.await.unwrap(), Err(why.to_owned()));
 }
