@@ -3,6 +3,8 @@
 //! Of several such processes, also upstream's own, one leads by a Lease and the others wait. A
 //! process that loses it ends its loops before another begins its own, and stands again.
 
+mod shown; // The configuration in force.
+
 use crate::cli::ControllersCommand;
 use crate::control_plane::until_signalled;
 use crate::leading::Watchdog;
@@ -41,7 +43,8 @@ pub fn run(args: ControllersCommand) -> Result<(), Failure> {
         let stop = CancellationToken::new();
         let election = election(&settings)?;
         let serving = stop.child_token();
-        secure_port::open(settings.port.as_ref(), pages(election.as_ref()), &serving).await?;
+        let pages = pages(&settings, election.as_ref());
+        secure_port::open(settings.port.as_ref(), pages, &serving).await?;
         let mut running = tokio::spawn(go_on(election, config, client, client_for, stop.clone()));
         notify::send("READY=1");
         settled::soon();
@@ -108,7 +111,7 @@ fn election(settings: &ControllersSettings) -> anyhow::Result<Option<Election>> 
 }
 
 /// What is told on the port.
-fn pages(election: Option<&Election>) -> Pages {
+fn pages(settings: &ControllersSettings, election: Option<&Election>) -> Pages {
     let watchdog = election.map(Watchdog::of).unwrap_or_default();
     let well = match election {
         Some(_) => {
@@ -122,7 +125,8 @@ fn pages(election: Option<&Election>) -> Pages {
         watchdog,
         health: vec![("/healthz", vec![well])],
         metrics: Box::new(metrics),
-        configuration: None,
+        resources: None,
+        configuration: shown::configuration(settings, election),
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::cli::{SchedulerCommand, SchedulerWhat};
 use crate::control_plane::until_signalled;
 use crate::leading::Watchdog;
-use crate::secure_port::{self, Pages, health::Check};
+use crate::secure_port::{self, Pages, Resources, health::Check};
 use crate::settings::scheduler::{self as settings, SchedulerSettings};
 use crate::{Failure, leading, logging, notify, runtime, settled};
 use anyhow::Context;
@@ -13,6 +13,7 @@ use coracle_client::Client;
 use coracle_client::connect;
 use coracle_client::lease::Election;
 use coracle_scheduler::Config;
+use coracle_scheduler::metrics::pod_resources;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +36,7 @@ pub fn run(args: SchedulerCommand) -> Result<(), Failure> {
         let client = connect::client(&loaded.endpoint);
         let stop = CancellationToken::new();
         let (election, config) = (election(&settings)?, config(&settings));
-        let pages = pages(election.as_ref(), &config, &stop);
+        let pages = pages(election.as_ref(), &config, &client, &stop);
         let serving = stop.child_token();
         secure_port::open(settings.port.as_ref(), pages, &serving).await?;
         let mut running = tokio::spawn(go_on(election, config, client, stop.clone()));
@@ -82,7 +83,12 @@ fn election(settings: &SchedulerSettings) -> anyhow::Result<Option<Election>> {
 }
 
 /// What is told on the port. Who waits to lead is ready to: it reads nothing before.
-fn pages(election: Option<&Election>, config: &Config, stop: &CancellationToken) -> Pages {
+fn pages(
+    election: Option<&Election>,
+    config: &Config,
+    client: &Client,
+    stop: &CancellationToken,
+) -> Pages {
     let watchdog = election.map(Watchdog::of).unwrap_or_default();
     let leads = || {
         let watchdog = watchdog.clone();
@@ -113,8 +119,20 @@ fn pages(election: Option<&Election>, config: &Config, stop: &CancellationToken)
             ("/readyz", ready),
         ],
         metrics: Box::new(move |text| metrics.text(text)),
-        configuration: Some(config.configuration.shown()),
+        resources: Some(resources(client.clone())),
+        configuration: config.configuration.shown(),
     }
+}
+
+/// What pods ask for, whether this process leads or not.
+fn resources(client: Client) -> Resources {
+    Box::new(move || {
+        let client = client.clone();
+        Box::pin(async move {
+            let told = pod_resources(&client).await;
+            told.map_err(|error| error.to_string())
+        })
+    })
 }
 
 async fn go_on(

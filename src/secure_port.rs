@@ -10,6 +10,7 @@ use crate::leading::Watchdog;
 use crate::settings::secure_port::PortSettings;
 use anyhow::Context;
 use bytes::Bytes;
+use coracle_api::exposition::checks::Results;
 use coracle_api::exposition::{Format, Text};
 use coracle_client::Client;
 use coracle_client::clock::Clock;
@@ -22,9 +23,11 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, X_CONTE
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
+use jiff::Timestamp;
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -36,9 +39,15 @@ const FRESH: Fresh = Fresh {
     allowed: Duration::from_secs(10),
     refused: Duration::from_secs(10),
 };
+/// Prometheus' format.
+const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 const ANONYMOUS: &str = "system:anonymous";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 const MASTERS: &str = "system:masters";
+
+/// Asks an API server.
+pub type Resources = Box<dyn Fn() -> Telling + Send + Sync>;
+type Telling = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
 
 /// What is told of a process.
 pub struct Pages {
@@ -48,8 +57,10 @@ pub struct Pages {
     /// The path of each and its checks; without checks a ping.
     pub health: Vec<(&'static str, Vec<Check>)>,
     pub metrics: Box<dyn Fn(&mut Text) + Send + Sync>,
+    /// What pods ask for, or why it cannot be told: upstream's `/metrics/resources`.
+    pub resources: Option<Resources>,
     /// As JSON.
-    pub configuration: Option<String>,
+    pub configuration: String,
 }
 
 impl Debug for Pages {
@@ -95,6 +106,8 @@ pub async fn open(
             authorization: authorization.map(access),
             always_allowed: settings.always_allowed.clone(),
             pages,
+            results: Results::default(),
+            started: clock.now(),
         },
     };
     let port = Port::new(parts).context("cannot serve HTTPS")?;
@@ -130,6 +143,9 @@ struct Door {
     authorization: Option<Access>,
     always_allowed: Vec<String>,
     pages: Pages,
+    /// What the checks of health said.
+    results: Results,
+    started: Timestamp,
 }
 
 impl Service for Door {
@@ -148,7 +164,7 @@ impl Service for Door {
                 None => {
                     guest.let_in();
                     let uri = request.uri();
-                    self.pages.answer(uri.path(), uri.query().unwrap_or(""))
+                    self.page(uri.path(), uri.query().unwrap_or("")).await
                 }
             },
         };
@@ -157,6 +173,22 @@ impl Service for Door {
 }
 
 impl Door {
+    async fn page(&self, path: &str, query: &str) -> Answer {
+        match (path, &self.pages.resources) {
+            ("/metrics/slis", _) => {
+                Answer::figures(self.results.text(Format::Prometheus, self.started))
+            }
+            ("/metrics/resources", Some(resources)) => match resources().await {
+                Ok(text) => Answer::figures(text),
+                Err(why) => {
+                    tracing::warn!(why, "the API server does not list pods");
+                    Answer::text(StatusCode::INTERNAL_SERVER_ERROR, format!("{why}\n"))
+                }
+            },
+            _ => self.pages.answer(path, query, &self.results),
+        }
+    }
+
     /// Somebody without a token is anonymous, somebody with one that nobody knows is none.
     async fn caller<B>(&self, request: &Request<B>, certified: Option<Caller>) -> Option<Caller> {
         if certified.is_some() {
@@ -226,6 +258,14 @@ impl Answer {
         Self { status, kind, text }
     }
 
+    fn figures(text: String) -> Self {
+        Self {
+            status: StatusCode::OK,
+            kind: EXPOSITION,
+            text,
+        }
+    }
+
     fn into_response(self) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(Bytes::from(self.text)));
         *response.status_mut() = self.status;
@@ -262,14 +302,15 @@ fn status(code: StatusCode, reason: &str, message: &str) -> Answer {
 }
 
 impl Pages {
-    fn answer(&self, path: &str, query: &str) -> Answer {
+    fn answer(&self, path: &str, query: &str, results: &Results) -> Answer {
         for (top, checks) in &self.health {
             let Some(below) = path.strip_prefix(top) else {
                 continue;
             };
             let told = match below.strip_prefix('/') {
                 None if below.is_empty() => {
-                    Some(health::all(top.trim_start_matches('/'), checks, query))
+                    let endpoint = top.trim_start_matches('/');
+                    Some(health::all(endpoint, checks, query, results))
                 }
                 None => None,
                 Some(name) => health::one(checks, name),
@@ -283,16 +324,12 @@ impl Pages {
                 let mut text = Text::new(Format::Prometheus);
                 self.watchdog.metrics(&mut text, self.component);
                 (self.metrics)(&mut text);
-                Answer {
-                    status: StatusCode::OK,
-                    kind: "text/plain; version=0.0.4; charset=utf-8",
-                    text: text.into_string(),
-                }
+                Answer::figures(text.into_string())
             }
-            "/configz" if self.configuration.is_some() => Answer {
+            "/configz" => Answer {
                 status: StatusCode::OK,
                 kind: "application/json",
-                text: self.configuration.clone().unwrap_or_default(),
+                text: self.configuration.clone(),
             },
             _ => Answer::text(StatusCode::NOT_FOUND, "404 page not found\n".to_owned()),
         }

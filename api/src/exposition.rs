@@ -1,5 +1,6 @@
 //! Metrics as text: Prometheus' format 0.0.4 and OpenMetrics 1.0.0. Pure.
 
+pub mod checks; // What checks of health said.
 pub mod histogram; // Histograms without a lock.
 pub mod process; // What the kernel says about a process.
 

@@ -146,8 +146,7 @@ impl Endpoints {
                     .text(format, &self.registry.store, connected, &self.fairness)
             }),
             "/metrics/slis" => counted(request, |format| {
-                let started = self.metrics.started().as_millisecond() as f64 / 1000.0;
-                self.health.results(format, started)
+                self.health.results(format, self.metrics.started())
             }),
             CA_PATH => {
                 let ca = self.ca_pem.clone();

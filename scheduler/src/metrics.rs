@@ -19,9 +19,11 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 mod attempt; // One attempt, off its cycle.
+mod pod_resources; // What pods ask for.
 mod text; // All of it as text.
 
 pub use attempt::Counting;
+pub use pod_resources::pod_resources;
 
 /// Of a hundred attempts, so many have the calls of single plugins timed, as upstream's have.
 pub const SAMPLED_PERCENT: u32 = 10;

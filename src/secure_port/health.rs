@@ -4,6 +4,7 @@
 //! Everybody may ask whether all is well, so why it is not is told to those alone who may ask for the
 //! single check.
 
+use coracle_api::exposition::checks::Results;
 use http::StatusCode;
 use std::fmt::{Debug, Write};
 
@@ -37,8 +38,13 @@ impl Check {
     }
 }
 
-/// The answer to `/healthz` and its like, whose name is `endpoint`.
-pub fn all(endpoint: &str, checks: &[Check], query: &str) -> (StatusCode, String) {
+/// The answer to `/healthz` and its like, whose name is `endpoint`; what each check says is counted.
+pub fn all(
+    endpoint: &'static str,
+    checks: &[Check],
+    query: &str,
+    results: &Results,
+) -> (StatusCode, String) {
     let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
     let mut left_out: Vec<&str> = Vec::new();
     for (key, value) in &pairs {
@@ -51,12 +57,17 @@ pub fn all(endpoint: &str, checks: &[Check], query: &str) -> (StatusCode, String
         let told = if let Some(place) = left_out.iter().position(|name| *name == check.name) {
             left_out.remove(place);
             "excluded: ok"
-        } else if let Err(why) = (check.ask)() {
-            tracing::debug!(check = check.name, why, "not healthy");
-            has_failed = true;
-            "failed: reason withheld"
         } else {
-            "ok"
+            let said = (check.ask)();
+            results.add(check.name, endpoint, said.is_ok());
+            match said {
+                Ok(()) => "ok",
+                Err(why) => {
+                    tracing::debug!(check = check.name, why, "not healthy");
+                    has_failed = true;
+                    "failed: reason withheld"
+                }
+            }
         };
         let sign = if told.starts_with("failed") { '-' } else { '+' };
         // A write into a string cannot fail.

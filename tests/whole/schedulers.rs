@@ -127,6 +127,12 @@ fn get(cluster: &Cluster, port: u16, path: &str, token: &str) -> (String, String
     (status.to_owned(), text.to_owned())
 }
 
+/// Of the pod that waits for a scheduler that is not there.
+const MEASURED: &str = concat!(
+    "kube_pod_resource_request{namespace=\"default\",node=\"\",pod=\"measured\",priority=\"0\",",
+    "resource=\"cpu\",scheduler=\"nobody\",unit=\"cores\"} 0.1\n",
+);
+
 #[test]
 fn a_process_of_its_own_tells_on_a_port_how_it_is_to_who_may_know() {
     let mut lab = Lab::new();
@@ -137,10 +143,18 @@ fn a_process_of_its_own_tells_on_a_port_how_it_is_to_who_may_know() {
 ---
 {apiVersion: v1, kind: ServiceAccount, metadata: {name: stranger}}
 ---
+apiVersion: v1
+kind: Pod
+metadata: {name: measured}
+spec:
+  schedulerName: nobody
+  serviceAccountName: scraper
+  containers: [{name: c, image: none, resources: {requests: {cpu: 100m}}}]
+---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: scraper}
-rules: [{nonResourceURLs: [/metrics, /configz, /readyz/*], verbs: [get]}]
+rules: [{nonResourceURLs: [/metrics, /metrics/*, /configz, /readyz/*], verbs: [get]}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -196,6 +210,19 @@ subjects: [{kind: ServiceAccount, name: scraper, namespace: default}]
     assert_eq!(get(&cluster, 10259, "/readyz", ""), ok("ok"));
     let (_, configuration) = get(&cluster, 10259, "/configz", &scraper);
     assert!(configuration.contains("\"resourceName\":\"kube-scheduler\""));
+    let (_, configuration) = get(&cluster, 10257, "/configz", &scraper);
+    assert!(configuration.contains("\"resourceName\":\"kube-controller-manager\""));
+    for port in [10257, 10259] {
+        let (status, told) = get(&cluster, port, "/metrics/slis", &scraper);
+        assert_eq!(status, "200");
+        assert!(told.contains("kubernetes_healthcheck{"), "{told}");
+    }
+    let (_, asked) = get(&cluster, 10259, "/metrics/resources", &scraper);
+    assert!(asked.contains(MEASURED), "{asked}");
+    assert_eq!(
+        get(&cluster, 10257, "/metrics/resources", &scraper).0,
+        "404"
+    );
     let check = get(&cluster, 10259, "/readyz/sched-handler-sync", &scraper);
     assert_eq!(check, ok("ok"));
     assert!(lab.process(scheduler).terminate().success());

@@ -1,14 +1,13 @@
 //! `/healthz`, `/livez` and `/readyz`, with named checks, as upstream words them.
 
-mod results; // What they said.
-
 use super::text;
 use crate::metrics::text::Format;
 use crate::query::Query;
 use crate::tunnel::Body;
+use coracle_api::exposition::checks::Results;
 use http::header::X_CONTENT_TYPE_OPTIONS;
 use http::{Response, StatusCode};
-use results::Results;
+use jiff::Timestamp;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -49,8 +48,8 @@ impl Health {
     }
 
     /// What the checks said so far.
-    pub fn results(&self, format: Format, started_seconds: f64) -> String {
-        self.results.text(format, started_seconds)
+    pub fn results(&self, format: Format, started: Timestamp) -> String {
+        self.results.text(format, started)
     }
 
     /// That this can be asked at all is what most of them say: nothing is served before the roles

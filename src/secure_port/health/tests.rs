@@ -12,7 +12,7 @@ fn checks() -> [Check; 2] {
 #[test]
 fn all_is_well_in_one_word_unless_more_is_asked_for() {
     let well = [Check::ping()];
-    let ok = |query| all("livez", &well, query);
+    let ok = |query| all("livez", &well, query, &Results::default());
     assert_eq!(ok(""), (StatusCode::OK, "ok".to_owned()));
     let verbose = "[+]ping ok\nlivez check passed\n".to_owned();
     assert_eq!(ok("verbose"), (StatusCode::OK, verbose));
@@ -22,7 +22,7 @@ fn all_is_well_in_one_word_unless_more_is_asked_for() {
 
 #[test]
 fn a_failure_is_told_without_its_reason() {
-    let (status, text) = all("readyz", &checks(), "");
+    let (status, text) = all("readyz", &checks(), "", &Results::default());
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
     let expected = "[+]shutdown ok\n\
                     [-]sched-handler-sync failed: reason withheld\n\
@@ -33,7 +33,7 @@ fn a_failure_is_told_without_its_reason() {
 #[test]
 fn what_is_left_out_does_not_count_and_what_is_not_there_is_told() {
     let query = "exclude=sched-handler-sync&verbose&exclude=b&exclude=a%22";
-    let (status, text) = all("readyz", &checks(), query);
+    let (status, text) = all("readyz", &checks(), query, &Results::default());
     assert_eq!(status, StatusCode::OK);
     let expected = "[+]shutdown ok\n\
                     [+]sched-handler-sync excluded: ok\n\

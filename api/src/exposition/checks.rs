@@ -1,8 +1,9 @@
 //! What the checks said each time that they were asked: `/metrics/slis`, under upstream's names.
 
-use crate::metrics::text::{Format, Text};
-use parking_lot::Mutex;
+use super::{Format, Text};
+use jiff::Timestamp;
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One check of one endpoint.
 type Check = (&'static str, &'static str);
@@ -19,8 +20,13 @@ struct Counts {
 pub struct Results(Mutex<BTreeMap<Check, Counts>>);
 
 impl Results {
+    /// Counts are whole, whoever panics beside them.
+    fn all(&self) -> MutexGuard<'_, BTreeMap<Check, Counts>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn add(&self, name: &'static str, endpoint: &'static str, passes: bool) {
-        let mut all = self.0.lock();
+        let mut all = self.all();
         let counts = all.entry((name, endpoint)).or_default();
         counts.passes = passes;
         if passes {
@@ -30,9 +36,9 @@ impl Results {
         }
     }
 
-    pub fn text(&self, format: Format, started_seconds: f64) -> String {
+    pub fn text(&self, format: Format, started: Timestamp) -> String {
         let mut text = Text::new(format);
-        let all = self.0.lock().clone();
+        let all = self.all().clone();
         let newest = "kubernetes_healthcheck";
         let help = "This metric records the result of a single healthcheck.";
         text.family(newest, "gauge", help);
@@ -55,7 +61,7 @@ impl Results {
         let start = "process_start_time_seconds";
         let help = "Start time of the process since unix epoch in seconds.";
         text.family(start, "gauge", help);
-        text.sample(start, &[], started_seconds);
+        text.sample(start, &[], started.as_millisecond() as f64 / 1000.0);
         text.into_string()
     }
 }
