@@ -156,6 +156,15 @@ pub(crate) enum ClaimError {
     Release { name: String, source: kube::Error },
 }
 
+/// Whether an owner is there still and is not being deleted, as the server knows, not the cache.
+pub(crate) async fn lives<O: Kind>(owners: &Api<O>, owner: &O) -> Result<bool, kube::Error> {
+    let name = owner.meta().name.as_deref().unwrap_or_default();
+    let fresh = owners.get_opt(name).await?;
+    Ok(fresh.is_some_and(|fresh| {
+        fresh.meta().uid == owner.meta().uid && fresh.meta().deletion_timestamp.is_none()
+    }))
+}
+
 /// Adopts and releases. Adoption first asks the server, not the cache, whether the owner lives.
 pub(crate) async fn execute<O: Kind, K: Kind>(
     owners: &Api<O>,
@@ -179,14 +188,11 @@ pub(crate) async fn execute_with<O: Kind, K: Kind>(
     let name_of = |meta: &ObjectMeta| meta.name.clone().unwrap_or_default();
     if !adopt.is_empty() {
         let name = name_of(owner.meta());
-        let fresh = owners.get_opt(&name).await;
-        let fresh = fresh.map_err(|source| ClaimError::Recheck {
+        let alive = lives(owners, owner).await;
+        let alive = alive.map_err(|source| ClaimError::Recheck {
             name: name.clone(),
             source,
         })?;
-        let alive = fresh.is_some_and(|fresh| {
-            fresh.meta().uid == owner.meta().uid && fresh.meta().deletion_timestamp.is_none()
-        });
         if !alive {
             return Err(ClaimError::OwnerGone { name });
         }

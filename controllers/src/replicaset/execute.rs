@@ -18,6 +18,8 @@ use crate::refusal;
 pub(super) enum ReconcileError {
     #[error(transparent)]
     Claim(#[from] ClaimError),
+    #[error("cannot look whether the set is being deleted")]
+    Look(#[source] kube::Error),
     #[error("cannot create pods")]
     Create(#[source] kube::Error),
     #[error("cannot delete pods")]
@@ -38,6 +40,9 @@ impl<K: Replicated> Controller<K> {
         let sets = Api::<K>::namespaced(self.client.clone(), &key.namespace);
         let pods = Api::<Pod>::namespaced(self.client.clone(), &key.namespace);
         ownership::execute(&sets, set.as_ref(), &pods, &plan.adopt, &plan.release).await?;
+        if plan.create > 0 && !self.may_replace(&sets, set, &plan).await? {
+            return Ok(Requeue::Never); // That it goes brings the next pass, if it is to have one.
+        }
         let managed = self.manage(key, set, spec, &plan, &pods).await;
         let failure = managed.as_ref().err().map(failure_text);
         let next = status::next(set.as_ref(), spec, &plan, failure.as_deref(), now);
@@ -91,6 +96,24 @@ impl<K: Replicated> Controller<K> {
             deleted.map_err(ReconcileError::Delete)?;
         }
         Ok(())
+    }
+}
+
+impl<K: Replicated> Controller<K> {
+    /// Pods that went may have gone because their set goes, of which the cache may hear later than
+    /// of them: the server is asked before others take their place.
+    async fn may_replace(
+        &self,
+        sets: &Api<K>,
+        set: &Arc<K>,
+        plan: &Plan,
+    ) -> Result<bool, ReconcileError> {
+        let told = usize::try_from(set.status().replicas).unwrap_or(0);
+        if told <= plan.active.len() {
+            return Ok(true);
+        }
+        let lives = ownership::lives(sets, set.as_ref()).await;
+        lives.map_err(ReconcileError::Look)
     }
 }
 

@@ -103,3 +103,26 @@ async fn a_pod_that_fails_in_a_burst_is_replaced_at_once() {
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(pods(&cluster).len(), 21);
 }
+
+/// The deletion of the set has not come to the cache when its pods are gone from it.
+#[tokio::test(start_paused = true)]
+async fn pods_of_a_set_that_is_being_deleted_are_not_replaced() {
+    for is_deleted in [true, false] {
+        let cluster = FakeCluster::new();
+        let _running = spawn(cluster.client(), Config::default(), run_replica_sets);
+        quiet_set(&cluster).await;
+        let mut fresh = cluster.api.get(SET).unwrap();
+        if is_deleted {
+            fresh["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
+        }
+        cluster.on_request(move |method, path| {
+            (*method == http::Method::GET && path == SET).then(|| (200, fresh.clone()))
+        });
+        let name = pods(&cluster)[0]["metadata"]["name"].clone();
+        cluster
+            .api
+            .delete(&format!("{PODS}/{}", name.as_str().unwrap()));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert_eq!(pods(&cluster).len(), if is_deleted { 19 } else { 20 });
+    }
+}
