@@ -157,6 +157,10 @@ pub struct ServerArgs {
         env = "CORACLE_MAX_MUTATING_REQUESTS_INFLIGHT"
     )]
     pub max_mutating_requests_inflight: Option<String>,
+    /// Connections of clients at a time; a newcomer gets the place of one that is idle [default: 4096,
+    /// or half of the files that may be open]
+    #[arg(long, value_name = "COUNT", env = "CORACLE_MAX_CONNECTIONS")]
+    pub max_connections: Option<String>,
     /// How long an Event is kept after it was last written; 0 for ever [default: 1h]
     #[arg(long, value_name = "DURATION", env = "CORACLE_EVENT_TTL")]
     pub event_ttl: Option<String>,

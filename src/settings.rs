@@ -29,6 +29,7 @@ use coracle_apiserver::config::{EVENT_TTL, Limits};
 use coracle_apiserver::default_objects::{ClusterDns, PodEncryption};
 use coracle_apiserver::tokens;
 use coracle_controllers::AddressPool;
+use procfs::process::{LimitValue, Process};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -249,7 +250,35 @@ fn limits(args: &ServerArgs) -> Result<Limits, BadSetting> {
     Ok(Limits {
         reading: parse::count("max-requests-inflight", reading, default.reading)?,
         mutating: parse::count("max-mutating-requests-inflight", mutating, default.mutating)?,
+        connections: connections(args.max_connections.as_deref(), default.connections)?,
     })
+}
+
+/// As many as are asked for or usual, and no more than leave half of the files that the process may
+/// have open for all else.
+fn connections(given: Option<&str>, default: u32) -> Result<u32, BadSetting> {
+    const FLAG: &str = "max-connections";
+    let asked = parse::count(FLAG, given, default)?;
+    let Some(most) = files_max().map(|files| (files / 2).max(1)) else {
+        return Ok(asked);
+    };
+    if let Some(text) = given
+        && u64::from(asked) > most
+    {
+        let why = format!(
+            "must be {most} at most: half of the files that the process may have open (ulimit -n)"
+        );
+        return Err(BadSetting::new(FLAG, text, &why));
+    }
+    Ok(asked.min(u32::try_from(most).unwrap_or(u32::MAX)))
+}
+
+fn files_max() -> Option<u64> {
+    let limits = Process::myself().ok()?.limits().ok()?;
+    match limits.max_open_files.soft_limit {
+        LimitValue::Value(files) => Some(files),
+        LimitValue::Unlimited => None,
+    }
 }
 
 /// Without bounds a log fills a small disk, so these are not upstream's; 0 is without bound.

@@ -48,11 +48,15 @@ pub struct Config {
     pub clock: Clock,
 }
 
-/// Requests worked on at a time: together they are the seats that priority levels share.
+/// How much at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// Requests that read, and those that write: together they are the seats that priority levels
+    /// share.
     pub reading: u32,
     pub mutating: u32,
+    /// Connections from outside.
+    pub connections: u32,
 }
 
 impl Limits {
@@ -65,11 +69,12 @@ impl Limits {
 pub const EVENT_TTL: Duration = Duration::from_secs(60 * 60);
 
 impl Default for Limits {
-    /// Half of upstream's: a request under way is memory, which a small machine has little of.
+    /// Half of upstream's seats: a request under way is memory, which a small machine has little of.
     fn default() -> Self {
         Self {
             reading: 200,
             mutating: 100,
+            connections: 4096,
         }
     }
 }

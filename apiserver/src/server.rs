@@ -36,6 +36,7 @@ use http::header::USER_AGENT;
 use http::{HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use jiff::Timestamp;
+use places::Places;
 use rustls::ServerConfig;
 use std::convert::Infallible;
 use std::future::Future;
@@ -49,6 +50,7 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 mod connection; // One connection: TLS, then HTTP.
+mod places; // Who has one.
 
 /// Answers and streams under way get this long to end when the server drains.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -87,6 +89,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     tls: Arc<ServerConfig>,
+    places: Arc<Places>,
     url: String,
     /// Ends what runs beside the requests.
     stop: CancellationToken,
@@ -189,6 +192,7 @@ impl Server {
             listener,
             address,
             tls,
+            places: Places::new(config.limits.connections as usize),
             url: format!("https://{advertised}"),
             stop,
             event_ttl: config.event_ttl,
@@ -408,8 +412,14 @@ impl Server {
         let expiring = tokio::spawn(self.delete_old_events());
         let aggregating = tokio::spawn(self.follow_aggregation());
         self.api.endpoints.set_ready();
-        let connections =
-            connection::accept(&self.listener, &self.tls, &self.api, stop.clone()).await;
+        let connections = connection::accept(
+            &self.listener,
+            &self.tls,
+            &self.api,
+            &self.places,
+            stop.clone(),
+        )
+        .await;
         self.api.endpoints.set_shutting_down();
         // Watches and other streams end at once: their clients begin again elsewhere or later.
         self.api.shutdown.cancel();

@@ -140,6 +140,7 @@ fn server_slot<'a>(server: &'a mut ServerArgs, key: &str) -> Option<Slot<'a>> {
             Slot::One(&mut server.loops.legacy_service_account_token_clean_up_period)
         }
         "max-requests-inflight" => Slot::One(&mut server.max_requests_inflight),
+        "max-connections" => Slot::One(&mut server.max_connections),
         "event-ttl" => Slot::One(&mut server.event_ttl),
         "max-mutating-requests-inflight" => Slot::One(&mut server.max_mutating_requests_inflight),
         "secrets-key-file" => Slot::One(&mut server.secrets_key_file),

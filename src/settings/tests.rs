@@ -316,6 +316,19 @@ fn an_audit_log_needs_a_policy_and_a_place_and_limits_are_counts() {
         (log.path, log.backups_max, log.megabytes_max),
         (None, 4, 20)
     );
+    assert!(settings.limits.connections <= 4096);
+    let many = ServerArgs {
+        max_connections: Some("4000000000".into()),
+        ..ServerArgs::default()
+    };
+    let why = refused(many);
+    assert!(
+        why.starts_with("--max-connections \"4000000000\": must be ")
+            && why.ends_with(
+                " at most: half of the files that the process may have open (ulimit -n)"
+            ),
+        "{why}"
+    );
     let none = ServerArgs {
         max_mutating_requests_inflight: Some("0".into()),
         ..ServerArgs::default()

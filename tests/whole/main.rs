@@ -8,6 +8,7 @@
 mod capture; // What passes between hosts.
 mod hostile_registry; // Serves images that are bad.
 mod lab; // Hosts in network namespaces, and what runs on them.
+mod overload;
 mod pictures; // Image archives made from this machine's busybox.
 
 mod aggregation;

@@ -2,26 +2,28 @@
 
 mod beginning; // The first bytes, bounded in time.
 
+use super::places::{Place, Places, Work};
 use crate::api::{Api, Caller, PeerAddress};
 use crate::authenticate::PeerCertificate;
+use crate::tunnel::{Body, BoxError};
 use beginning::Beginning;
+use bytes::Bytes;
 use coracle_streams::serving::{self, HEADER_READ_MAX};
 use http::Request;
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Past this, callers wait in the listen queue: bounds memory on a small machine.
-const CONNECTIONS_MAX: usize = 4096;
 /// A client that does not finish its handshake holds a place for this long at most.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// After a failure to accept, such as no free file descriptors.
@@ -32,16 +34,12 @@ pub async fn accept(
     listener: &TcpListener,
     tls: &Arc<ServerConfig>,
     api: &Arc<Api>,
+    places: &Arc<Places>,
     stop: CancellationToken,
 ) -> TaskTracker {
     let connections = TaskTracker::new();
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let acceptor = TlsAcceptor::from(Arc::clone(tls));
     loop {
-        let place = tokio::select! {
-            () = stop.cancelled() => return connections,
-            place = Arc::clone(&places).acquire_owned() => place,
-        };
         let accepted = tokio::select! {
             () = stop.cancelled() => return connections,
             accepted = listener.accept() => accepted,
@@ -54,11 +52,45 @@ pub async fn accept(
                 continue;
             }
         };
+        let place = tokio::select! {
+            () = stop.cancelled() => return connections,
+            place = places.take(peer.0) => Arc::new(place),
+        };
         let (acceptor, api, stop) = (acceptor.clone(), Arc::clone(api), stop.clone());
         connections.spawn(async move {
-            serve(stream, peer, acceptor, api, stop).await;
-            drop(place);
+            let serving = serve(stream, peer, acceptor, api, Arc::clone(&place), stop);
+            // Newcomers do not wait for whoever reads nothing any more.
+            tokio::select! {
+                () = serving => {}
+                () = place.taken() => {}
+            }
         });
+    }
+}
+
+/// A body whose connection is at work until all of it is sent.
+struct Sent {
+    body: Body,
+    _work: Work,
+}
+
+impl http_body::Body for Sent {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -67,6 +99,7 @@ async fn serve(
     peer: PeerAddress,
     acceptor: TlsAcceptor,
     api: Arc<Api>,
+    place: Arc<Place>,
     stop: CancellationToken,
 ) {
     drop(stream.set_nodelay(true));
@@ -80,8 +113,9 @@ async fn serve(
     let caller = Caller::Peer(PeerCertificate::new(chain).map(Arc::new));
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
+        let work = place.work();
         let answered = api.handle(request, caller.clone());
-        async move { Ok::<_, Infallible>(answered.await) }
+        async move { Ok::<_, Infallible>(answered.await.map(|body| Sent { body, _work: work })) }
     });
     let builder = serving::builder();
     let stream = TokioIo::new(Beginning::new(stream, HEADER_READ_MAX));

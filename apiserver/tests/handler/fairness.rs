@@ -21,6 +21,7 @@ async fn small_site() -> Site {
     let site = site_with(Limits {
         reading: 12,
         mutating: 6,
+        ..Limits::default()
     })
     .await;
     let node = json!({ "metadata": { "name": "n1" } });
