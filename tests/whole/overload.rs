@@ -137,6 +137,7 @@ fn resident_kib(pid: u32) -> u64 {
     process.status().unwrap().vmrss.unwrap()
 }
 
+#[allow(clippy::print_stdout)] // Figures for docs/overload.md.
 #[test]
 fn who_asks_from_elsewhere_is_answered_while_all_places_are_taken() {
     let (mut lab, count) = (Lab::new(), connections());
